@@ -1,0 +1,1 @@
+//! Helm charts: load, render, order and record, without doing anything itself.

@@ -1,0 +1,1 @@
+//! Every decision the operator takes, without doing anything itself.

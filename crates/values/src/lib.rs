@@ -1,0 +1,1 @@
+//! Values of modules: Go-compatible YAML, layers, JSON Patch and OpenAPI schemas.

@@ -1,0 +1,1 @@
+//! The addon operator: adapters around the pure engine.

@@ -1,0 +1,1 @@
+//! Integration tests of the operator, in one binary.
