@@ -1,1 +1,2 @@
 //! A small Kubernetes API server for development and tests.
+pub mod kind;
