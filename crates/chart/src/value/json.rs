@@ -1,0 +1,107 @@
+//! To and from JSON values.
+
+use serde_json::Number;
+
+use super::{List, MAX_NESTING, Map, Value};
+
+/// Why a value has no JSON form.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ToJsonError {
+    /// Not a number, or an infinite one.
+    #[error("json: unsupported value: {0}")]
+    Number(&'static str),
+    /// A type that JSON does not know.
+    #[error("json: unsupported type: {0}")]
+    Type(String),
+    /// The value is nested too deeply, or holds itself.
+    #[error("value is nested more than {MAX_NESTING} levels deep or holds itself")]
+    Nesting,
+}
+
+impl Value {
+    /// Returns the value that Helm reads from YAML or JSON text: every number is a `float64`.
+    ///
+    /// What lies deeper than [`MAX_NESTING`] becomes nil.
+    pub fn from_json(json: &serde_json::Value) -> Self {
+        from_json(json, false, 0)
+    }
+
+    /// Returns the same value with whole numbers as `int64`, which is how `--set` leaves them.
+    pub fn from_typed_json(json: &serde_json::Value) -> Self {
+        from_json(json, true, 0)
+    }
+
+    /// Returns the JSON form: floats stay floats, integers integers.
+    pub fn to_json(&self) -> Result<serde_json::Value, ToJsonError> {
+        to_json(self, 0)
+    }
+}
+
+fn from_json(json: &serde_json::Value, typed: bool, depth: usize) -> Value {
+    if depth > MAX_NESTING {
+        return Value::Nil;
+    }
+    match json {
+        serde_json::Value::Null => Value::Nil,
+        serde_json::Value::Bool(truth) => Value::Bool(*truth),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) if typed => Value::Int64(whole),
+            Some(_) | None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => Value::text(text.as_str()),
+        serde_json::Value::Array(items) => {
+            Value::List(List::new(items.iter().map(|item| from_json(item, typed, depth + 1)).collect()))
+        }
+        serde_json::Value::Object(entries) => Value::Map(Map::new(
+            entries
+                .iter()
+                .map(|(key, value)| (key.as_str().into(), from_json(value, typed, depth + 1)))
+                .collect(),
+        )),
+    }
+}
+
+fn to_json(value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError> {
+    if depth > MAX_NESTING {
+        return Err(ToJsonError::Nesting);
+    }
+    Ok(match value {
+        Value::Nil => serde_json::Value::Null,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Int(n) | Value::Int64(n) | Value::Small(_, n) => (*n).into(),
+        Value::Uint(_, n) => (*n).into(),
+        Value::Float(n) => match Number::from_f64(*n) {
+            Some(number) => serde_json::Value::Number(number),
+            None if n.is_nan() => return Err(ToJsonError::Number("NaN")),
+            None if *n > 0.0 => return Err(ToJsonError::Number("+Inf")),
+            None => return Err(ToJsonError::Number("-Inf")),
+        },
+        Value::Complex(..) => return Err(ToJsonError::Type(value.type_name().to_owned())),
+        Value::Text(text) => text.lossy().into_owned().into(),
+        Value::Bytes(bytes) => {
+            use base64::Engine as _;
+            base64::engine::general_purpose::STANDARD.encode(bytes).into()
+        }
+        Value::List(list) if list.is_nil() => serde_json::Value::Null,
+        Value::Map(map) if map.is_nil() => serde_json::Value::Null,
+        Value::List(list) => {
+            list.items().iter().map(|item| to_json(item, depth + 1)).collect::<Result<Vec<_>, _>>()?.into()
+        }
+        Value::Map(map) => map
+            .entries()
+            .iter()
+            .map(|(key, value)| Ok((key.to_string(), to_json(value, depth + 1)?)))
+            .collect::<Result<serde_json::Map<_, _>, _>>()?
+            .into(),
+        Value::Object(object) => match (object.json(), object.underlying()) {
+            (Some(json), _) => json,
+            (None, Some(value)) => to_json(&value, depth + 1)?,
+            (None, None) => object
+                .fields()
+                .into_iter()
+                .map(|(name, value)| Ok((name.to_owned(), to_json(&value, depth + 1)?)))
+                .collect::<Result<serde_json::Map<_, _>, _>>()?
+                .into(),
+        },
+    })
+}

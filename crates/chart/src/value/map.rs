@@ -1,0 +1,180 @@
+//! Maps with string keys, shared and mutable.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+use super::{MapClass, Value};
+
+/// The entries of a map, sorted by key.
+pub type Entries = BTreeMap<Rc<str>, Value>;
+
+/// A map that is shared by all its clones: what one inserts, all see.
+#[derive(Clone)]
+pub struct Map(Rc<Shared>);
+
+struct Shared {
+    class: &'static MapClass,
+    nil: bool,
+    entries: RefCell<Rc<Entries>>,
+}
+
+impl Map {
+    /// Returns a `map[string]interface {}` of `entries`.
+    pub fn new(entries: Entries) -> Self {
+        Self::of(&MapClass::ANY, entries)
+    }
+
+    /// Returns a map of type `class`.
+    pub fn of(class: &'static MapClass, entries: Entries) -> Self {
+        Self(Rc::new(Shared { class, nil: false, entries: RefCell::new(Rc::new(entries)) }))
+    }
+
+    /// Returns the nil map of type `class`, which JSON writes as `null`.
+    pub fn nil(class: &'static MapClass) -> Self {
+        Self(Rc::new(Shared { class, nil: true, entries: RefCell::default() }))
+    }
+
+    /// Returns the type.
+    pub fn class(&self) -> &'static MapClass {
+        self.0.class
+    }
+
+    /// Reports whether this is a nil map.
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    /// Returns the entries as they are now; later changes are not seen.
+    pub fn entries(&self) -> Rc<Entries> {
+        Rc::clone(&self.0.entries.borrow())
+    }
+
+    /// Returns the value under `key`.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.0.entries.borrow().get(key).cloned()
+    }
+
+    /// Reports whether there is an entry under `key`.
+    pub fn contains(&self, key: &str) -> bool {
+        self.0.entries.borrow().contains_key(key)
+    }
+
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.0.entries.borrow().len()
+    }
+
+    /// Reports whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts `value` under `key`, for everybody who holds this map.
+    pub fn insert(&self, key: impl Into<Rc<str>>, value: Value) {
+        if is_container(&value) {
+            remember(&self.0);
+        }
+        let before = Rc::make_mut(&mut self.0.entries.borrow_mut()).insert(key.into(), value);
+        drop(before);
+    }
+
+    /// Takes away the entry under `key` and returns its value.
+    pub fn remove(&self, key: &str) -> Option<Value> {
+        Rc::make_mut(&mut self.0.entries.borrow_mut()).remove(key)
+    }
+
+    /// Reports whether both are the same map.
+    pub fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the same entries, shared, under another type.
+    ///
+    /// The new map is a copy: what is inserted later into one is not seen in the other.
+    #[must_use]
+    pub fn as_class(&self, class: &'static MapClass) -> Self {
+        Self(Rc::new(Shared { class, nil: self.0.nil, entries: RefCell::new(self.entries()) }))
+    }
+
+    /// Returns the values if nobody else holds this map.
+    fn into_children(self) -> Option<impl Iterator<Item = Value>> {
+        let shared = Rc::into_inner(self.0)?;
+        Rc::try_unwrap(shared.entries.take()).ok().map(BTreeMap::into_values)
+    }
+}
+
+/// Deep maps are taken apart without recursion.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Ok(entries) = Rc::try_unwrap(self.entries.take()) {
+            bury(entries.into_values());
+        }
+    }
+}
+
+fn is_container(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Map(_) | Value::Object(_))
+}
+
+/// Drops `values` and all that only they hold, however deep, in constant stack.
+pub(super) fn bury(values: impl IntoIterator<Item = Value>) {
+    let mut pending: Vec<Value> = values.into_iter().filter(is_container).collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::List(list) => {
+                if let Some(items) = list.into_children() {
+                    pending.extend(items.into_iter().filter(is_container));
+                }
+            }
+            Value::Map(map) => {
+                if let Some(values) = map.into_children() {
+                    pending.extend(values.filter(is_container));
+                }
+            }
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Int64(_)
+            | Value::Small(..)
+            | Value::Uint(..)
+            | Value::Float(_)
+            | Value::Complex(..)
+            | Value::Text(_)
+            | Value::Bytes(_)
+            | Value::Object(_) => {}
+        }
+    }
+}
+
+thread_local! {
+    /// Maps that got a collection after they were made: only they can be part of
+    /// a cycle, which counting references would never free.
+    static CHANGED: RefCell<Vec<Weak<Shared>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn remember(map: &Rc<Shared>) {
+    CHANGED.with_borrow_mut(|changed| {
+        // A loop that sets keys of one map should not fill the list.
+        if changed.last().is_none_or(|last| !std::ptr::eq(last.as_ptr(), Rc::as_ptr(map))) {
+            changed.push(Rc::downgrade(map));
+        }
+    });
+}
+
+/// Empties all maps of this thread into which a collection was inserted, which
+/// frees values that hold themselves.
+///
+/// To be called when a render is over and none of its values is needed any more.
+pub fn forget_cycles() {
+    let changed = CHANGED.take();
+    for map in changed {
+        if let Some(map) = map.upgrade() {
+            let entries = map.entries.take();
+            drop(map);
+            if let Ok(entries) = Rc::try_unwrap(entries) {
+                bury(entries.into_values());
+            }
+        }
+    }
+}

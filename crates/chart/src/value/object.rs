@@ -1,0 +1,50 @@
+//! Values with a type of their own.
+
+use std::any::Any;
+
+use super::{Kind, Value};
+use crate::call::Method;
+
+/// A value with fields or methods: a struct, or a named type such as `time.Duration`.
+pub trait Object: Any {
+    /// Returns Go's name of the type: `time.Time`, `*semver.Version`.
+    fn type_name(&self) -> &str;
+
+    /// Returns Go's kind of the type.
+    fn kind(&self) -> Kind;
+
+    /// Returns the exported fields of a struct in the order of their declaration.
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
+    /// Returns one exported field, also one of an embedded struct.
+    fn field(&self, name: &str) -> Option<Value> {
+        self.fields().into_iter().find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// Reports whether the value of the field `name` is declared as `interface {}`.
+    fn field_is_interface(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Returns the methods that templates may call.
+    fn methods(&self) -> &'static [Method] {
+        &[]
+    }
+
+    /// Returns what the type is made of if it is not a struct.
+    fn underlying(&self) -> Option<Value> {
+        None
+    }
+
+    /// Returns what its `String` or `Error` method answers, if it has one.
+    fn display(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns what JSON writes for it; without an answer the fields are written.
+    fn json(&self) -> Option<serde_json::Value> {
+        None
+    }
+}

@@ -1,0 +1,104 @@
+//! A Go string: shared bytes that are UTF-8 by custom only.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// A string of a template; cutting one or decoding base64 may leave bytes that are not UTF-8.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text(Rc<[u8]>);
+
+impl Text {
+    /// Returns the bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the text, if it is UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// Returns the text with U+FFFD in place of what is not UTF-8.
+    pub fn lossy(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Reports whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::from("")
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(Rc::from(text.as_bytes()))
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(Rc::from(text.into_bytes()))
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        Self(Rc::from(text.as_bytes()))
+    }
+}
+
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Rc::from(bytes))
+    }
+}
+
+impl From<Vec<u8>> for Text {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Rc::from(bytes))
+    }
+}
+
+impl From<Rc<str>> for Text {
+    fn from(text: Rc<str>) -> Self {
+        Self(Rc::from(text))
+    }
+}
+
+impl From<&Text> for Text {
+    fn from(text: &Text) -> Self {
+        text.clone()
+    }
+}
+
+impl From<Cow<'_, str>> for Text {
+    fn from(text: Cow<'_, str>) -> Self {
+        Self::from(text.as_ref())
+    }
+}
+
+/// Prints the length only: a text may be a secret.
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Text({} bytes)", self.len())
+    }
+}

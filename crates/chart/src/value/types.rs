@@ -1,0 +1,224 @@
+//! Go's kinds and types, as far as templates can tell them apart.
+
+use super::{ListClass, MapClass, Value};
+
+/// What `kindOf` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No value.
+    Invalid,
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `int8`
+    Int8,
+    /// `int16`
+    Int16,
+    /// `int32`
+    Int32,
+    /// `int64`
+    Int64,
+    /// `uint`
+    Uint,
+    /// `uint8`
+    Uint8,
+    /// `uint16`
+    Uint16,
+    /// `uint32`
+    Uint32,
+    /// `uint64`
+    Uint64,
+    /// `float64`
+    Float64,
+    /// `complex128`
+    Complex128,
+    /// `string`
+    String,
+    /// `slice`
+    Slice,
+    /// `map`
+    Map,
+    /// `struct`
+    Struct,
+    /// A pointer, mostly to a struct.
+    Ptr,
+    /// A function.
+    Func,
+}
+
+impl Kind {
+    /// Returns Go's word for the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint => "uint",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Float64 => "float64",
+            Self::Complex128 => "complex128",
+            Self::String => "string",
+            Self::Slice => "slice",
+            Self::Map => "map",
+            Self::Struct => "struct",
+            Self::Ptr => "ptr",
+            Self::Func => "func",
+        }
+    }
+}
+
+/// A signed integer type that is neither `int` nor `int64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntType {
+    /// `int8`
+    Int8,
+    /// `int16`
+    Int16,
+    /// `int32`, also known as a rune.
+    Int32,
+}
+
+impl IntType {
+    /// Returns the kind.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Int8 => Kind::Int8,
+            Self::Int16 => Kind::Int16,
+            Self::Int32 => Kind::Int32,
+        }
+    }
+}
+
+/// An unsigned integer type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UintType {
+    /// `uint`
+    Uint,
+    /// `uint8`, also known as a byte.
+    Uint8,
+    /// `uint16`
+    Uint16,
+    /// `uint32`
+    Uint32,
+    /// `uint64`
+    Uint64,
+}
+
+impl UintType {
+    /// Returns the kind.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Uint => Kind::Uint,
+            Self::Uint8 => Kind::Uint8,
+            Self::Uint16 => Kind::Uint16,
+            Self::Uint32 => Kind::Uint32,
+            Self::Uint64 => Kind::Uint64,
+        }
+    }
+}
+
+/// The type of a parameter, a result or an element.
+#[derive(Clone, Copy, Debug)]
+pub enum Type {
+    /// `interface {}`: anything, nil too.
+    Any,
+    /// Anything, and handed over as the template has it (`reflect.Value`): a nil
+    /// literal and a missing value are accepted.
+    Reflect,
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `int32`
+    Int32,
+    /// `int64`
+    Int64,
+    /// `uint8`
+    Uint8,
+    /// `uint64`
+    Uint64,
+    /// `float64`
+    Float64,
+    /// `string`
+    String,
+    /// `[]uint8`
+    Bytes,
+    /// A slice type.
+    List(&'static ListClass),
+    /// A map type.
+    Map(&'static MapClass),
+    /// A type that is known by its name: `time.Time`.
+    Named(&'static str),
+}
+
+impl Type {
+    /// Returns Go's name of the type.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Any => "interface {}",
+            Self::Reflect => "reflect.Value",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Uint64 => "uint64",
+            Self::Float64 => "float64",
+            Self::String => "string",
+            Self::Bytes => "[]uint8",
+            Self::List(class) => class.name,
+            Self::Map(class) => class.name,
+            Self::Named(name) => name,
+        }
+    }
+
+    /// Reports whether an element of this type is kept behind an `interface {}`.
+    pub fn is_interface(&self) -> bool {
+        matches!(self, Self::Any)
+    }
+
+    /// Reports whether `value`, which is not nil, may be assigned to this type.
+    pub fn accepts(&self, value: &Value) -> bool {
+        match self {
+            Self::Any | Self::Reflect => true,
+            Self::Bool => matches!(value, Value::Bool(_)),
+            Self::Int => matches!(value, Value::Int(_)),
+            Self::Int32 => matches!(value, Value::Small(IntType::Int32, _)),
+            Self::Int64 => matches!(value, Value::Int64(_)),
+            Self::Uint8 => matches!(value, Value::Uint(UintType::Uint8, _)),
+            Self::Uint64 => matches!(value, Value::Uint(UintType::Uint64, _)),
+            Self::Float64 => matches!(value, Value::Float(_)),
+            Self::String => matches!(value, Value::Text(_)),
+            Self::Bytes => matches!(value, Value::Bytes(_)),
+            Self::List(class) => value.as_list().is_some_and(|list| class.accepts(list.class())),
+            Self::Map(class) => value.as_map().is_some_and(|map| class.accepts(map.class())),
+            Self::Named(name) => value.type_name() == *name,
+        }
+    }
+
+    /// Returns the value that stands where nothing was given.
+    pub fn zero(&self) -> Value {
+        match self {
+            Self::Any | Self::Reflect | Self::Named(_) => Value::Nil,
+            Self::Bool => Value::Bool(false),
+            Self::Int => Value::Int(0),
+            Self::Int32 => Value::Small(IntType::Int32, 0),
+            Self::Int64 => Value::Int64(0),
+            Self::Uint8 => Value::Uint(UintType::Uint8, 0),
+            Self::Uint64 => Value::Uint(UintType::Uint64, 0),
+            Self::Float64 => Value::Float(0.0),
+            Self::String => Value::text(""),
+            Self::Bytes => Value::Bytes(std::rc::Rc::from([])),
+            Self::List(class) => Value::List(super::List::nil(class)),
+            Self::Map(class) => Value::Map(super::Map::nil(class)),
+        }
+    }
+}
