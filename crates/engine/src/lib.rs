@@ -1,1 +1,22 @@
 //! Every decision the operator takes, without doing anything itself.
+//!
+//! ```text
+//!            Event                       Effect
+//! adapters ─────────▶ Engine::handle ─────────▶ adapters
+//!                        │    ▲
+//!                        ▼    │ time is an argument
+//!                  queues, modules, bindings
+//! ```
+
+mod cause;
+mod failure;
+mod name;
+mod time;
+
+pub use cause::Cause;
+pub use failure::{Failure, FailureKind};
+pub use name::{
+    CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, Scope,
+    TaskId,
+};
+pub use time::Time;

@@ -1,0 +1,123 @@
+//! What the operator was given to run: global hooks and modules.
+//!
+//! A catalog is immutable. A changed file leads to a new catalog that shares
+//! every part that did not change.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use values::Schemas;
+
+use crate::failure::Failure;
+use crate::hook::HookSpec;
+use crate::name::{HookId, ModuleName};
+
+/// Everything found below the global hooks directory and the modules directories.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalog {
+    /// Global hooks, values and schemas.
+    pub global: Arc<Global>,
+    /// Modules by order, then name.
+    pub modules: Vec<Arc<Module>>,
+    /// What was skipped, and why: duplicates, hooks without execute bit, unknown files.
+    pub warnings: Vec<String>,
+}
+
+/// What belongs to no module.
+#[derive(Clone, Default, PartialEq)]
+pub struct Global {
+    /// Global hooks in order of their path.
+    pub hooks: Vec<Arc<Hook>>,
+    /// The `global` sections of all `values.yaml`, merged; an object.
+    pub static_values: Arc<Value>,
+    /// The schemas of the `global` section.
+    pub schemas: Option<Arc<Schemas>>,
+}
+
+/// A chart, its hooks and its values.
+#[derive(Clone, PartialEq)]
+pub struct Module {
+    /// The module's name.
+    pub name: ModuleName,
+    /// The key of its section in values and in the ConfigMap: `certManager`.
+    pub key: Arc<str>,
+    /// The number before its name; modules run by order, then name.
+    pub order: u32,
+    /// The directory it was loaded from, symbolic links resolved.
+    pub path: Arc<str>,
+    /// A hash of all its files; differs when any of them differs.
+    pub content: u64,
+    /// The last `<key>Enabled` of the static values, and the file it stands in.
+    pub enabled: Option<EnabledFlag>,
+    /// The `enabled` script, if there is one that can be executed.
+    pub enabled_script: Option<Script>,
+    /// The static values of its section; an object.
+    pub static_values: Arc<Value>,
+    /// The schemas of its section.
+    pub schemas: Option<Arc<Schemas>>,
+    /// Its hooks in order of their path.
+    pub hooks: Vec<Arc<Hook>>,
+    /// Whether it is a chart: `Chart.yaml` or `templates/` exists.
+    pub has_chart: bool,
+    /// The files of its CRDs.
+    pub crds: Vec<Arc<str>>,
+    /// Why it can't be used as it is, if so. Its other fields hold what could be read.
+    pub broken: Option<Failure>,
+}
+
+/// A static `<key>Enabled` flag.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EnabledFlag {
+    /// What it says.
+    pub value: bool,
+    /// The file that says so.
+    pub source: Arc<str>,
+}
+
+/// An executable that answers one question.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Script {
+    /// Where it is.
+    pub path: Arc<str>,
+    /// A hash of its content.
+    pub content: u64,
+}
+
+/// A hook: an executable and the bindings it asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hook {
+    /// Whose hook it is, and its name.
+    pub id: HookId,
+    /// Where its executable is.
+    pub path: Arc<str>,
+    /// A hash of its executable.
+    pub content: u64,
+    /// What its `--config` said.
+    pub spec: HookSpec,
+}
+
+impl Catalog {
+    /// Returns the module named `name`.
+    pub fn module(&self, name: &ModuleName) -> Option<&Arc<Module>> {
+        self.modules.iter().find(|module| module.name == *name)
+    }
+}
+
+// Values can hold secrets: `Debug` names parts, never their content.
+impl fmt::Debug for Global {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Global").field("hooks", &self.hooks).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name)
+            .field("order", &self.order)
+            .field("hooks", &self.hooks)
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
+    }
+}

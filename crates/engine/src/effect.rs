@@ -1,0 +1,220 @@
+//! What the engine asks the outside world to do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::catalog::{Hook, Module};
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::hook::{BindingContext, MonitorSpec};
+use crate::name::{
+    CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
+};
+use crate::notice::Notice;
+use crate::object_patch::ObjectPatch;
+
+/// A request to the driver.
+///
+/// Effects that finish answer with an [`Event`](crate::Event) carrying the same
+/// [`RunId`]. The engine keeps at most one such effect in flight per queue.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "an effect that is not carried out stalls its queue"]
+pub enum Effect {
+    /// Tell who gave a command what came of it.
+    AnswerCommand {
+        /// Which command.
+        id: CommandId,
+        /// One line for a person, or why it was refused.
+        outcome: Result<String, Failure>,
+    },
+    /// Tell the API server what the hook answered.
+    AnswerReview {
+        /// Which question.
+        id: ReviewId,
+        /// The answer.
+        outcome: Result<Arc<Value>, Failure>,
+    },
+    /// End a process that is running: SIGTERM to its group, later SIGKILL. It still answers.
+    CancelRun {
+        /// The attempt.
+        run: RunId,
+    },
+    /// Create or update the CRDs of a module and wait until they are established.
+    EnsureCrds {
+        /// The attempt.
+        run: RunId,
+        /// The module whose `crds` are meant.
+        module: Arc<Module>,
+    },
+    /// Nothing is in flight any more: end.
+    Exit,
+    /// Stop watching the objects of a release.
+    ForgetRelease {
+        /// The module.
+        module: ModuleName,
+    },
+    /// List the releases that carry our owner label.
+    ListReleases {
+        /// The attempt.
+        run: RunId,
+    },
+    /// Read one module from its files again, its hooks' `--config` too.
+    LoadModule {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+    },
+    /// Tell whom it may concern. Never answered.
+    Notify(Notice),
+    /// Change objects in the cluster, in order.
+    PatchObjects {
+        /// The attempt.
+        run: RunId,
+        /// The hook that asked for it.
+        hook: HookId,
+        /// The changes.
+        patches: Arc<[ObjectPatch]>,
+    },
+    /// Run an enabled script.
+    RunEnabledScript {
+        /// The attempt.
+        run: RunId,
+        /// The module whose script it is.
+        module: Arc<Module>,
+        /// What it reads.
+        values: ValuesInput,
+        /// How long it may take; `None` for ever.
+        timeout: Option<Duration>,
+    },
+    /// Start a hook process.
+    RunHook {
+        /// The attempt.
+        run: RunId,
+        /// The hook.
+        hook: Arc<Hook>,
+        /// Why it runs.
+        contexts: Arc<[BindingContext]>,
+        /// What it reads.
+        values: ValuesInput,
+        /// How long it may take; `None` for ever.
+        timeout: Option<Duration>,
+        /// What its log lines carry.
+        labels: RunLabels,
+    },
+    /// Write one key of the ConfigMap, or remove it.
+    SaveConfigValues {
+        /// The attempt.
+        run: RunId,
+        /// The key.
+        key: String,
+        /// Its new text; `None` removes it. Can hold secrets.
+        text: Option<ConfigText>,
+    },
+    /// Let exactly these crontab lines fire from now on.
+    SetSchedules {
+        /// The lines; empty stops the clock.
+        lines: BTreeSet<CronLine>,
+    },
+    /// List and watch objects, and report them filtered.
+    StartMonitor {
+        /// The watch.
+        monitor: MonitorId,
+        /// What it selects and how it filters.
+        spec: Arc<MonitorSpec>,
+    },
+    /// Stop a watch.
+    StopMonitor {
+        /// The watch.
+        monitor: MonitorId,
+    },
+    /// Remove a release with its history. Answered by `ReleaseFinished`.
+    UninstallRelease {
+        /// The attempt.
+        run: RunId,
+        /// The release.
+        release: ReleaseName,
+    },
+    /// Install or upgrade the release of a module. Answered by `ReleaseFinished`.
+    UpgradeRelease {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: Arc<Module>,
+        /// The chart's values.
+        values: ValuesInput,
+        /// Whether the module is in maintenance.
+        maintenance: bool,
+    },
+    /// Watch the objects of a release and report what drifts.
+    WatchRelease {
+        /// The module.
+        module: ModuleName,
+    },
+}
+
+/// What a process or chart reads as values. Shared, never copied.
+#[derive(Clone, PartialEq)]
+pub struct ValuesInput {
+    /// The `global` section.
+    pub global: Arc<Value>,
+    /// What the user configured in the `global` section; null when nothing.
+    pub global_config: Arc<Value>,
+    /// The module's section; `None` for a global hook.
+    pub module: Option<ModuleValues>,
+    /// What `global.enabledModules` says, for readers that see it.
+    pub enabled_modules: Option<Arc<[ModuleName]>>,
+}
+
+/// The section of one module.
+#[derive(Clone, PartialEq)]
+pub struct ModuleValues {
+    /// Its key: `certManager`.
+    pub key: Arc<str>,
+    /// Its values.
+    pub values: Arc<Value>,
+    /// What the user configured; null when nothing.
+    pub config: Arc<Value>,
+}
+
+/// The text of a key of the ConfigMap.
+#[derive(Clone, Eq, PartialEq)]
+pub struct ConfigText(pub String);
+
+/// What the log lines and metrics of a run carry.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RunLabels {
+    /// The task it is part of.
+    pub task: TaskId,
+    /// The queue the task is in.
+    pub queue: QueueName,
+    /// The type of binding of its first context: `beforeHelm`, `kubernetes`, `schedule`.
+    pub binding_type: &'static str,
+    /// The name of that binding.
+    pub binding: Arc<str>,
+    /// Why the task exists.
+    pub cause: Cause,
+}
+
+impl fmt::Debug for ValuesInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let module = self.module.as_ref().map(|module| &module.key);
+        f.debug_struct("ValuesInput").field("module", &module).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ModuleValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModuleValues").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConfigText({} bytes)", self.0.len())
+    }
+}

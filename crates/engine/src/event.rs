@@ -1,0 +1,272 @@
+//! What the outside world tells the engine.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use values::PatchOperation;
+
+use crate::catalog::{Catalog, Module};
+use crate::failure::Failure;
+use crate::hook::WatchEvent;
+use crate::metric::MetricOperation;
+use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
+use crate::object_patch::ObjectPatch;
+use crate::snapshot::{Item, Key};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The driver is ready and the configuration was read; the first converge may begin.
+    Started,
+    /// Files changed while the operator runs.
+    CatalogChanged {
+        /// All hooks and modules as they are now.
+        catalog: Catalog,
+    },
+    /// A person or program asked for something through HTTP or the socket.
+    Commanded {
+        /// Where the answer goes.
+        id: CommandId,
+        /// What was asked.
+        command: Command,
+    },
+    /// The ConfigMap was read or changed.
+    ConfigChanged {
+        /// Its resource version.
+        version: String,
+        /// Its `data`; `None` when there is no ConfigMap.
+        data: Option<Arc<ConfigData>>,
+    },
+    /// The ConfigMap could not be read as one.
+    ConfigRejected {
+        /// Why.
+        failure: Failure,
+    },
+    /// Answers [`SaveConfigValues`](crate::Effect::SaveConfigValues).
+    ConfigSaved {
+        /// The attempt.
+        run: RunId,
+        /// The resource version after it, or why nothing was written.
+        outcome: Result<String, Failure>,
+    },
+    /// Answers [`EnsureCrds`](crate::Effect::EnsureCrds).
+    CrdsEnsured {
+        /// The attempt.
+        run: RunId,
+        /// Why they are not all established.
+        outcome: Result<(), Failure>,
+    },
+    /// A crontab line of [`SetSchedules`](crate::Effect::SetSchedules) is due.
+    CronFired {
+        /// The line.
+        line: CronLine,
+    },
+    /// Answers [`RunHook`](crate::Effect::RunHook).
+    HookFinished {
+        /// The attempt.
+        run: RunId,
+        /// What the hook wrote, or why it failed.
+        outcome: Result<HookOutput, Failure>,
+        /// What the process used; absent when none was started.
+        usage: Option<Usage>,
+    },
+    /// The kind of a monitor exists (again).
+    KindAppeared {
+        /// The monitor that waited for it.
+        monitor: MonitorId,
+    },
+    /// The kind of a monitor does not exist (any more); the monitor waits for it.
+    KindVanished {
+        /// The monitor.
+        monitor: MonitorId,
+        /// The kind, as `apiVersion/Kind`.
+        kind: String,
+    },
+    /// A page of the list that begins or renews a watch.
+    Listed {
+        /// The watch.
+        monitor: MonitorId,
+        /// Its objects, filtered.
+        page: Vec<(Key, Arc<Item>)>,
+        /// Whether the list is complete with this page. What it did not name is gone.
+        last: bool,
+    },
+    /// Answers [`LoadModule`](crate::Effect::LoadModule).
+    ModuleLoaded {
+        /// The attempt.
+        run: RunId,
+        /// The module as its files are now.
+        outcome: Result<Arc<Module>, Failure>,
+    },
+    /// A watched object changed. The adapter already applied the jq filter.
+    ObjectChanged {
+        /// The watch that saw it.
+        monitor: MonitorId,
+        /// What happened to the object.
+        change: WatchEvent,
+        /// Which object.
+        key: Key,
+        /// The object after the change; for `Deleted` its last known state.
+        item: Arc<Item>,
+    },
+    /// Answers [`PatchObjects`](crate::Effect::PatchObjects).
+    ObjectsPatched {
+        /// The attempt.
+        run: RunId,
+        /// Why not all patches were carried out; names the index and what was done before.
+        outcome: Result<(), Failure>,
+    },
+    /// A release differs from what the chart says.
+    ReleaseDrifted {
+        /// The module.
+        module: ModuleName,
+        /// How.
+        drift: Drift,
+    },
+    /// Answers [`UpgradeRelease`](crate::Effect::UpgradeRelease) and
+    /// [`UninstallRelease`](crate::Effect::UninstallRelease).
+    ReleaseFinished {
+        /// The attempt.
+        run: RunId,
+        /// What was done, or why it failed.
+        outcome: Result<ReleaseOutcome, Failure>,
+    },
+    /// Answers [`ListReleases`](crate::Effect::ListReleases).
+    ReleasesListed {
+        /// The attempt.
+        run: RunId,
+        /// The releases that carry our owner label, by name.
+        outcome: Result<Vec<ReleaseName>, Failure>,
+    },
+    /// The API server asks a hook (admission, conversion).
+    ReviewRequested {
+        /// Where the answer goes.
+        id: ReviewId,
+        /// The configuration the question came through.
+        webhook: String,
+        /// The review.
+        review: Arc<Value>,
+    },
+    /// Answers [`RunEnabledScript`](crate::Effect::RunEnabledScript).
+    ScriptFinished {
+        /// The attempt.
+        run: RunId,
+        /// What the script says, or why it failed.
+        outcome: Result<Verdict, Failure>,
+        /// What the process used; absent when none was started.
+        usage: Option<Usage>,
+    },
+    /// The operator shall end.
+    ShutdownRequested,
+    /// A deadline from [`Engine::next_wakeup`](crate::Engine::next_wakeup) passed.
+    TimerFired,
+    /// A watch could not be opened or broke; the adapter goes on trying.
+    WatchFailed {
+        /// The watch.
+        monitor: MonitorId,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// The `data` of the ConfigMap. Its texts are values and can hold secrets.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct ConfigData(pub BTreeMap<String, String>);
+
+/// What a person or program asks for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Command {
+    /// Discover and run all modules again.
+    Converge,
+    /// Uninstall the release of a module whose directory is gone.
+    PurgeModule(ModuleName),
+    /// Take a parked module up again.
+    ResumeModule(ModuleName),
+    /// Run one module.
+    RunModule(ModuleName),
+    /// Write `<key>Enabled` into the ConfigMap.
+    SetEnabled(ModuleName, bool),
+}
+
+/// What a successful hook wrote, parsed and well-formed; nothing of it has taken effect.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HookOutput {
+    /// Operations on the values that the user configured.
+    pub config_patch: Vec<PatchOperation>,
+    /// Operations on the values in memory.
+    pub values_patch: Vec<PatchOperation>,
+    /// Metrics to export.
+    pub metrics: Vec<MetricOperation>,
+    /// Changes of objects in the cluster.
+    pub object_patches: Vec<ObjectPatch>,
+}
+
+/// What a process used.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Usage {
+    /// From start to end.
+    pub took: Duration,
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The largest resident memory, in bytes.
+    pub max_rss: u64,
+}
+
+/// What an enabled script says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Verdict {
+    /// Whether the module may be enabled.
+    pub enabled: bool,
+    /// Why not, if the script said so.
+    pub reason: Option<String>,
+}
+
+/// What was done to a release.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ReleaseOutcome {
+    /// What was done.
+    pub action: ReleaseAction,
+    /// The revision that is deployed now; 0 when there is none.
+    pub revision: u32,
+    /// A hash of the rendered manifests; equal when a run changes nothing.
+    pub checksum: u64,
+}
+
+/// What a run did to a release.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ReleaseAction {
+    /// There was nothing to remove.
+    Absent,
+    /// A first revision was written.
+    Installed,
+    /// The release and its history are gone.
+    Uninstalled,
+    /// The cluster already was as the chart says; nothing was written.
+    Unchanged,
+    /// The module is in maintenance; nothing was compared.
+    Unmanaged,
+    /// A new revision was written.
+    Upgraded,
+}
+
+/// How a release differs from its chart.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Drift {
+    /// An object is gone: `namespace/Kind/name`.
+    Absent(String),
+    /// An object was changed by somebody else: `namespace/Kind/name`.
+    Changed(String),
+    /// The last revision has another status than `deployed`.
+    Status(String),
+}
+
+impl fmt::Debug for ConfigData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

@@ -1,0 +1,178 @@
+//! Names and ids: one type for each, so that none can be taken for another.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! name {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Returns the name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $type {
+            fn from(name: &str) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl From<String> for $type {
+            fn from(name: String) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $type:ident, $sign:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub struct $type(u64);
+
+        impl $type {
+            /// Returns the id with this number.
+            pub fn new(number: u64) -> Self {
+                Self(number)
+            }
+
+            /// Returns the number of this id.
+            pub fn number(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($sign, "{}"), self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a module in kebab-case, without the order number: `cert-manager`.
+    ModuleName
+}
+name! {
+    /// The name of a hook inside its scope: `hooks/10-prepare.sh`.
+    HookName
+}
+name! {
+    /// The name of a queue: `main` or what a binding asked for.
+    QueueName
+}
+name! {
+    /// The name of a Helm release.
+    ReleaseName
+}
+name! {
+    /// A crontab line as hooks write it, with seconds or without.
+    CronLine
+}
+
+id! {
+    /// One attempt to carry out one effect.
+    ///
+    /// A completion that carries a `RunId` the engine no longer waits for is
+    /// stale (its task was dropped or restarted) and is ignored.
+    RunId, "#"
+}
+id! {
+    /// A task, from the moment it is put in a queue until it is done or dropped.
+    TaskId, "t"
+}
+id! {
+    /// A watch with a filter. Bindings that select and filter alike share one.
+    MonitorId, "m"
+}
+id! {
+    /// A command of a person or program that waits for an answer.
+    CommandId, "c"
+}
+id! {
+    /// A question of the API server (admission, conversion) that waits for an answer.
+    ReviewId, "r"
+}
+
+impl QueueName {
+    /// Returns the name of the queue that converges run in.
+    pub fn main() -> Self {
+        Self::from("main")
+    }
+
+    /// Returns whether this is the queue that converges run in.
+    pub fn is_main(&self) -> bool {
+        self.as_str() == "main"
+    }
+}
+
+/// Whose hooks and values are meant.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Scope {
+    /// Global hooks and the `global` section.
+    Global,
+    /// One module.
+    Module(ModuleName),
+}
+
+impl Scope {
+    /// Returns the module, if this is the scope of one.
+    pub fn module(&self) -> Option<&ModuleName> {
+        match self {
+            Self::Global => None,
+            Self::Module(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global => f.pad("global"),
+            Self::Module(name) => name.fmt(f),
+        }
+    }
+}
+
+/// A hook, named so that two modules may have hooks of one name.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct HookId {
+    /// Whose hook it is.
+    pub scope: Scope,
+    /// Its name inside the scope.
+    pub name: HookName,
+}
+
+impl fmt::Display for HookId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.scope, self.name)
+    }
+}

@@ -1,0 +1,196 @@
+//! Facts that are worth telling. Telemetry folds them into logs and metrics.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cause::Cause;
+use crate::event::{ReleaseAction, Usage};
+use crate::failure::Failure;
+use crate::metric::MetricOperation;
+use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
+
+/// Something that has become true.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The configuration of the user has problems, or none any more when the list is empty.
+    ConfigChecked {
+        /// One failure for each bad key.
+        problems: Vec<Failure>,
+    },
+    /// A converge ended.
+    ConvergeFinished {
+        /// Its number.
+        generation: u64,
+        /// How long it took.
+        took: Duration,
+        /// Whether it was the first: the operator is ready now.
+        first: bool,
+        /// Why it ran.
+        cause: Cause,
+    },
+    /// A converge began.
+    ConvergeStarted {
+        /// Its number.
+        generation: u64,
+        /// Why it runs.
+        cause: Cause,
+    },
+    /// A discovery of modules failed; it is repeated.
+    DiscoveryFailed {
+        /// Why.
+        failure: Failure,
+    },
+    /// A hook process ended.
+    HookRan {
+        /// The hook.
+        hook: HookId,
+        /// Its type of binding: `beforeHelm`, `kubernetes`, `schedule`.
+        binding: &'static str,
+        /// The queue.
+        queue: QueueName,
+        /// What it used, if it ran to its end.
+        usage: Option<Usage>,
+        /// How it ended.
+        outcome: HookEnd,
+        /// Whether it ran in the first converge or before.
+        startup: bool,
+    },
+    /// A hook exported metrics.
+    MetricsExported {
+        /// The hook.
+        hook: HookId,
+        /// What it wrote.
+        operations: Arc<[MetricOperation]>,
+    },
+    /// The metrics that the hooks of a scope exported are void; the module was disabled.
+    MetricsForgotten {
+        /// Whose.
+        scope: Scope,
+    },
+    /// A module's phase changed.
+    ModuleChanged {
+        /// The module.
+        module: ModuleName,
+        /// Its phase now, as `View` names it.
+        phase: &'static str,
+        /// Why, in one line.
+        reason: Option<String>,
+    },
+    /// Which modules are on was found anew.
+    ModulesDiscovered {
+        /// All modules with what they are now.
+        modules: Arc<[(ModuleName, bool)]>,
+    },
+    /// The length of a queue changed.
+    QueueChanged {
+        /// The queue.
+        queue: QueueName,
+        /// How many tasks it holds, the running one too.
+        length: usize,
+    },
+    /// A release was looked after.
+    ReleaseRan {
+        /// The module.
+        module: ModuleName,
+        /// What was done; `None` when it failed.
+        action: Option<ReleaseAction>,
+        /// How long it took.
+        took: Duration,
+        /// Whether it ran in the first converge or before.
+        startup: bool,
+    },
+    /// A release differs from its chart.
+    ReleaseDrifted {
+        /// The module.
+        module: ModuleName,
+        /// `namespace/Kind/name`, when an object is gone.
+        absent: Option<String>,
+        /// What was found, in one line.
+        what: String,
+    },
+    /// The number of objects in a snapshot changed.
+    SnapshotChanged {
+        /// The monitor.
+        monitor: MonitorId,
+        /// The hooks and bindings that it feeds.
+        bindings: Arc<[(HookId, Arc<str>, QueueName, Arc<str>)]>,
+        /// How many objects it holds.
+        objects: usize,
+    },
+    /// A task ended or failed.
+    TaskFinished {
+        /// The task.
+        task: TaskInfo,
+        /// How long it ran.
+        took: Duration,
+        /// Why it failed; it is tried again after `retry`.
+        failure: Option<Failure>,
+        /// How long until it is tried again.
+        retry: Option<Duration>,
+        /// Whether its failure was allowed, so that the queue goes on.
+        allowed: bool,
+    },
+    /// A task was put in a queue.
+    TaskQueued {
+        /// The task.
+        task: TaskInfo,
+    },
+    /// A task began.
+    TaskStarted {
+        /// The task.
+        task: TaskInfo,
+        /// How long it was in the queue.
+        waited: Duration,
+    },
+    /// A task can't begin yet.
+    TaskWaits {
+        /// The task.
+        task: TaskInfo,
+        /// For what.
+        reason: String,
+    },
+    /// Something is not as it should be, but nothing stops.
+    Warned {
+        /// Whose it is.
+        scope: Scope,
+        /// One line that says what and what to do.
+        message: String,
+    },
+    /// A watch broke; it is opened again.
+    WatchFailed {
+        /// The monitor.
+        monitor: MonitorId,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// What tells one task from another.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TaskInfo {
+    /// The task.
+    pub id: TaskId,
+    /// The queue it is in.
+    pub queue: QueueName,
+    /// The reference's name of its type: `ModuleRun`, `GlobalHookRun`.
+    pub kind: &'static str,
+    /// Whose it is.
+    pub scope: Scope,
+    /// Its hook, if it runs one.
+    pub hook: Option<HookId>,
+    /// The name of its binding, if it runs a hook.
+    pub binding: Option<Arc<str>>,
+    /// Why it exists.
+    pub cause: Cause,
+}
+
+/// How a run of a hook ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HookEnd {
+    /// It failed, and its binding allows that.
+    AllowedError,
+    /// It failed.
+    Error,
+    /// It did what it should.
+    Success,
+}
