@@ -10,7 +10,9 @@
 
 mod cause;
 mod failure;
+pub mod hook;
 mod name;
+pub mod snapshot;
 mod time;
 
 pub use cause::Cause;

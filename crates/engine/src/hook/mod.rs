@@ -1,0 +1,18 @@
+//! What the operator and a hook say to each other, as plain data.
+//!
+//! ```text
+//! hook --config ─▶ config ─▶ HookSpec
+//! event ─▶ BindingContext ─▶ combine ─▶ RunContexts ─▶ BINDING_CONTEXT_PATH
+//! METRICS_PATH ─▶ metric      KUBERNETES_PATCH_PATH ─▶ object_patch
+//! ```
+
+pub mod context;
+pub mod json;
+pub mod selection;
+pub mod spec;
+
+pub use context::{BindingContext, RunContexts, Trigger};
+pub use selection::{MonitorSpec, Selection};
+pub use spec::{
+    ConfigVersion, HookKind, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent,
+};

@@ -1,0 +1,274 @@
+//! The objects that one watch with one filter knows, shared by everybody who reads them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use crate::hook::spec::WatchEvent;
+
+/// Where an object is. Snapshots are sorted by it: namespace first, then name, as bytes.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Key {
+    /// The namespace, or empty.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// Returns the key of an object; `namespace` is empty for objects that are in none.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// A digest of what a hook can see of an object. Equal ones cause no run.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Checksum(u128);
+
+impl Checksum {
+    /// Returns the digest of `bytes`. It is the same in every process of one build, and is not meant to be stored.
+    #[expect(deprecated, reason = "the hasher that replaces it may differ between two runs of one program")]
+    pub fn of(bytes: &[u8]) -> Self {
+        let half = |seed: u64| {
+            let mut hasher = std::hash::SipHasher::new_with_keys(seed, !seed);
+            hasher.write(bytes);
+            u128::from(hasher.finish())
+        };
+        Self((half(0x736e_6170) << 64) | half(0x7368_6f74))
+    }
+}
+
+/// One object of a snapshot, as bytes that are ready to be written.
+#[derive(Clone, PartialEq)]
+pub struct Item {
+    object: Option<Arc<[u8]>>,
+    filter_result: Option<Arc<[u8]>>,
+    checksum: Checksum,
+}
+
+impl Item {
+    /// Returns an item whose change is a change of the object itself.
+    ///
+    /// `json` is the object; it is kept only if some binding shows it.
+    pub fn unfiltered(json: Arc<[u8]>, keep: bool) -> Self {
+        let checksum = Checksum::of(&json);
+        Self { object: keep.then_some(json), filter_result: None, checksum }
+    }
+
+    /// Returns an item whose change is a change of the filter's result, given as JSON.
+    ///
+    /// Items of several filters can share the bytes of one object.
+    pub fn filtered(object: Option<Arc<[u8]>>, filter_result: Arc<[u8]>) -> Self {
+        let checksum = Checksum::of(&filter_result);
+        Self { object, filter_result: Some(filter_result), checksum }
+    }
+
+    /// Returns the object as JSON, if it is kept.
+    pub fn object(&self) -> Option<&[u8]> {
+        self.object.as_deref()
+    }
+
+    /// Returns the filter's result as JSON, if there is a filter.
+    pub fn filter_result(&self) -> Option<&[u8]> {
+        self.filter_result.as_deref()
+    }
+
+    /// Returns the digest that tells whether a hook would see a difference.
+    pub fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+
+    /// Returns how many bytes of JSON the item holds. Bytes that it shares are counted.
+    pub fn len_bytes(&self) -> usize {
+        self.object().map_or(0, <[u8]>::len) + self.filter_result().map_or(0, <[u8]>::len)
+    }
+}
+
+/// Shows sizes only: an object can be a secret.
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Item")
+            .field("object_bytes", &self.object().map(<[u8]>::len))
+            .field("filter_result_bytes", &self.filter_result().map(<[u8]>::len))
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a watch told that a hook may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What happened to the object.
+    pub event: WatchEvent,
+    /// Which object it is.
+    pub key: Key,
+    /// The object's state after the change; the last one if it is gone.
+    pub item: Arc<Item>,
+}
+
+/// The objects that one watch with one filter knows, at one moment.
+///
+/// A clone is cheap and stays as it is: it is the moment at which it was taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot(Arc<BTreeMap<Key, Arc<Item>>>);
+
+impl Snapshot {
+    /// Takes in the state of an object that was added or modified.
+    ///
+    /// Returns `None` if a hook would see no difference. Whether it is `Added` or
+    /// `Modified` is decided here, from what is known, and not by the watch: after
+    /// a gap a watch calls things new that are not.
+    pub fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
+        let objects = Arc::make_mut(&mut self.0);
+        let event = match objects.get(&key) {
+            None => WatchEvent::Added,
+            Some(known) if known.checksum == item.checksum => {
+                // Parts of the object that the filter does not see may have changed.
+                objects.insert(key, item);
+                return None;
+            }
+            Some(_) => WatchEvent::Modified,
+        };
+        objects.insert(key.clone(), Arc::clone(&item));
+        Some(Change { event, key, item })
+    }
+
+    /// Takes in that an object is gone; `last` is its last state, if the watch told one that could be filtered.
+    ///
+    /// Returns `None` if the object was not known.
+    pub fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
+        if !self.0.contains_key(key) {
+            return None;
+        }
+        let (key, known) = Arc::make_mut(&mut self.0).remove_entry(key)?;
+        Some(Change { event: WatchEvent::Deleted, key, item: last.unwrap_or(known) })
+    }
+
+    /// Takes in a complete list of what there is now, after a gap in the watch.
+    ///
+    /// Returns what happened in the gap, as far as it can be seen: deletions first, then the others in the
+    /// order of the keys. What is as it was is not mentioned.
+    pub fn replace(&mut self, listed: BTreeMap<Key, Arc<Item>>) -> Vec<Change> {
+        let gone: Vec<Key> = self.0.keys().filter(|key| !listed.contains_key(*key)).cloned().collect();
+        let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.remove(key, None)).collect();
+        changes.extend(listed.into_iter().filter_map(|(key, item)| self.put(key, item)));
+        changes
+    }
+
+    /// Returns the object at `key`.
+    pub fn get(&self, key: &Key) -> Option<&Arc<Item>> {
+        self.0.get(key)
+    }
+
+    /// Returns all objects, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Arc<Item>)> {
+        self.0.iter()
+    }
+
+    /// Returns how many objects there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there are no objects.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(Key, Arc<Item>)> for Snapshot {
+    fn from_iter<T: IntoIterator<Item = (Key, Arc<Item>)>>(items: T) -> Self {
+        Self(Arc::new(items.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(text: &str) -> Arc<Item> {
+        Arc::new(Item::unfiltered(text.as_bytes().into(), true))
+    }
+
+    fn filtered(object: &str, result: &str) -> Arc<Item> {
+        Arc::new(Item::filtered(Some(object.as_bytes().into()), result.as_bytes().into()))
+    }
+
+    fn told(changes: &[Change]) -> Vec<String> {
+        let text = |item: &Item| String::from_utf8(item.object().unwrap().to_vec()).unwrap();
+        changes.iter().map(|c| format!("{} {} {}", c.event, c.key, text(&c.item))).collect()
+    }
+
+    #[test]
+    fn an_object_is_added_once_and_modified_only_when_it_differs() {
+        let mut snapshot = Snapshot::default();
+        let key = Key::new("shop", "cart");
+        let changes: Vec<Change> =
+            ["1", "1", "2"].into_iter().filter_map(|v| snapshot.put(key.clone(), item(v))).collect();
+        assert_eq!(told(&changes), ["Added shop/cart 1", "Modified shop/cart 2"]);
+    }
+
+    #[test]
+    fn an_equal_filter_result_is_no_event_but_the_new_object_is_kept() {
+        let mut snapshot = Snapshot::default();
+        let key = Key::new("", "node");
+        assert!(snapshot.put(key.clone(), filtered("{\"v\":1}", "7")).is_some());
+        assert_eq!(snapshot.put(key.clone(), filtered("{\"v\":2}", "7")), None);
+        assert_eq!(snapshot.get(&key).unwrap().object(), Some(&b"{\"v\":2}"[..]));
+        assert!(snapshot.put(key, filtered("{\"v\":2}", "8")).is_some());
+    }
+
+    #[test]
+    fn a_deletion_is_told_once_with_the_last_state() {
+        let key = Key::new("a", "b");
+        let mut snapshot: Snapshot = [(key.clone(), item("1"))].into_iter().collect();
+        let change = snapshot.remove(&key, Some(item("2")));
+        assert_eq!(told(&[change.unwrap()]), ["Deleted a/b 2"]);
+        assert_eq!(snapshot.remove(&key, None), None);
+        assert!(snapshot.is_empty());
+    }
+
+    #[test]
+    fn a_new_list_tells_the_difference_and_nothing_else() {
+        let keyed = |name: &str, text: &str| (Key::new("ns", name), item(text));
+        let mut snapshot: Snapshot =
+            [keyed("a", "1"), keyed("b", "1"), keyed("c", "1")].into_iter().collect();
+        let changes = snapshot.replace([keyed("d", "1"), keyed("b", "2"), keyed("a", "1")].into());
+        assert_eq!(told(&changes), ["Deleted ns/c 1", "Modified ns/b 2", "Added ns/d 1"]);
+        assert_eq!(snapshot.len(), 3);
+    }
+
+    #[test]
+    fn a_clone_is_the_moment_at_which_it_was_taken() {
+        let key = Key::new("a", "b");
+        let mut snapshot: Snapshot = [(key.clone(), item("1"))].into_iter().collect();
+        let before = snapshot.clone();
+        snapshot.put(key.clone(), item("2"));
+        assert_eq!(before.get(&key).unwrap().object(), Some(&b"1"[..]));
+    }
+
+    #[test]
+    fn objects_are_sorted_by_namespace_and_then_by_name() {
+        let names = [("b", "a"), ("a", "z"), ("", "z"), ("a", "a-b"), ("a", "a")];
+        let snapshot: Snapshot = names.iter().map(|(ns, name)| (Key::new(ns, name), item("1"))).collect();
+        let sorted: Vec<String> = snapshot.iter().map(|(key, _)| key.to_string()).collect();
+        assert_eq!(sorted, ["z", "a/a", "a/a-b", "a/z", "b/a"]);
+    }
+
+    #[test]
+    fn debug_output_shows_no_content() {
+        let shown = format!("{:?}", item("password"));
+        assert!(!shown.contains("password"), "{shown}");
+    }
+}
