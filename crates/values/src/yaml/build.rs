@@ -1,0 +1,532 @@
+//! From the parser's events to a JSON tree.
+
+use std::collections::BTreeMap;
+
+use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
+use serde_json::{Map, Value};
+
+use super::error::{Position, YamlError};
+use super::scalar::{Scalar, Tag, resolve, resolve_tagged, to_json};
+
+/// How deeply lists and mappings may be nested.
+///
+/// Enough for every schema in the field; little enough that the functions which
+/// walk a tree never run out of stack.
+pub const MAX_DEPTH: usize = 512;
+
+/// How many nodes aliases may add to a document.
+const MAX_ALIAS_NODES: u64 = 500_000;
+
+/// How many bytes of text aliases may add to a document.
+const MAX_ALIAS_BYTES: u64 = 64 << 20;
+
+/// The long name of the tag of a merge key.
+const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
+
+/// Returns the first document of `text`; an empty text is `null`.
+pub fn parse(text: &str) -> Result<Value, YamlError> {
+    let mut documents = Documents::new(text, false);
+    Ok(documents.next_document()?.unwrap_or(Value::Null))
+}
+
+/// Returns the first document of `text` and refuses a key that occurs twice in
+/// one mapping.
+pub fn parse_strict(text: &str) -> Result<Value, YamlError> {
+    let mut documents = Documents::new(text, true);
+    Ok(documents.next_document()?.unwrap_or(Value::Null))
+}
+
+/// Returns all documents of `text`, which `---` lines separate.
+///
+/// A document without content is `null`.
+pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
+    let mut documents = Documents::new(text, false);
+    let mut all = Vec::new();
+    while let Some(document) = documents.next_document()? {
+        all.push(document);
+    }
+    Ok(all)
+}
+
+/// The events of a text.
+pub(super) struct Events<'t> {
+    parser: Parser<&'t [u8]>,
+    text: &'t str,
+}
+
+impl<'t> Events<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let mut parser = Parser::new();
+        parser.set_input(text.as_bytes());
+        Self { parser, text }
+    }
+
+    /// Returns the next event; behind the last one, the end of the stream.
+    pub(super) fn next(&mut self) -> Result<Event, YamlError> {
+        self.parser.parse().map_err(|error| {
+            let position = error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
+            let problem = match error.context() {
+                Some(context) => format!("{} {context}", error.problem()),
+                None => error.problem().to_owned(),
+            };
+            YamlError::Syntax { position, problem }
+        })
+    }
+}
+
+/// Returns where the first character is that YAML does not allow.
+fn first_unreadable(text: &str) -> Position {
+    let mut position = Position { line: 1, column: 1 };
+    for character in text.chars() {
+        match character {
+            '\n' => position = Position { line: position.line + 1, column: 1 },
+            '\t' | '\r' | '\u{20}'..='\u{7e}' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'.. => {
+                position.column += 1;
+            }
+            _ => break,
+        }
+    }
+    position
+}
+
+/// A named node that aliases can repeat.
+enum Anchor {
+    /// The node is not complete yet.
+    Open,
+    Complete {
+        value: Value,
+        nodes: u64,
+        bytes: u64,
+    },
+}
+
+/// The name of a node and how much had been read when it began.
+struct Named {
+    name: String,
+    nodes: u64,
+    bytes: u64,
+}
+
+/// What a mapping waits for.
+enum Pending {
+    Key,
+    Merge,
+    Value(String),
+}
+
+/// A list or mapping that is not complete yet.
+struct Frame {
+    named: Option<Named>,
+    start: Position,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Value>),
+    Mapping {
+        map: Map<String, Value>,
+        pending: Pending,
+        /// Where each key was; kept by the strict reader only.
+        seen: BTreeMap<String, Position>,
+    },
+}
+
+/// A scalar as the parser tells it.
+struct RawScalar {
+    anchor: Option<String>,
+    tag: Option<String>,
+    value: String,
+    implicit: bool,
+    position: Position,
+}
+
+/// Reads one document after the other.
+struct Documents<'t> {
+    events: Events<'t>,
+    strict: bool,
+    anchors: BTreeMap<String, Anchor>,
+    stack: Vec<Frame>,
+    nodes: u64,
+    bytes: u64,
+    alias_nodes: u64,
+    alias_bytes: u64,
+}
+
+impl<'t> Documents<'t> {
+    fn new(text: &'t str, strict: bool) -> Self {
+        Self {
+            events: Events::new(text),
+            strict,
+            anchors: BTreeMap::new(),
+            stack: Vec::new(),
+            nodes: 0,
+            bytes: 0,
+            alias_nodes: 0,
+            alias_bytes: 0,
+        }
+    }
+
+    /// Returns the next document, or `None` behind the last one.
+    fn next_document(&mut self) -> Result<Option<Value>, YamlError> {
+        self.anchors.clear();
+        self.stack.clear();
+        (self.nodes, self.bytes) = (0, 0);
+        (self.alias_nodes, self.alias_bytes) = (0, 0);
+        let mut root = None;
+        loop {
+            let event = self.events.next()?;
+            let position = Position::from(event.start_mark);
+            let complete = match event.data {
+                EventData::StreamEnd => return Ok(None),
+                EventData::DocumentEnd { .. } => return Ok(Some(root.unwrap_or(Value::Null))),
+                EventData::DocumentStart { version_directive, .. } => {
+                    if version_directive.is_some_and(|version| (version.major, version.minor) != (1, 1)) {
+                        return Err(YamlError::Syntax {
+                            position,
+                            problem: "found incompatible YAML document, only version 1.1 is read".to_owned(),
+                        });
+                    }
+                    None
+                }
+                EventData::StreamStart { .. } => None,
+                EventData::Alias { anchor } => self.alias(&anchor, position)?,
+                EventData::Scalar { anchor, tag, value, plain_implicit, style, .. } => {
+                    let implicit = plain_implicit && style == ScalarStyle::Plain;
+                    self.scalar(RawScalar { anchor, tag, value, implicit, position })?
+                }
+                EventData::SequenceStart { anchor, .. } => {
+                    self.open(anchor, position, Content::List(Vec::new()))?;
+                    None
+                }
+                EventData::MappingStart { anchor, .. } => {
+                    let content =
+                        Content::Mapping { map: Map::new(), pending: Pending::Key, seen: BTreeMap::new() };
+                    self.open(anchor, position, content)?;
+                    None
+                }
+                EventData::SequenceEnd | EventData::MappingEnd => self.close()?,
+            };
+            if complete.is_some() {
+                root = complete;
+            }
+        }
+    }
+
+    /// Notes that the node `anchor` begins.
+    fn name(&mut self, anchor: Option<String>) -> Option<Named> {
+        anchor.map(|name| {
+            self.anchors.insert(name.clone(), Anchor::Open);
+            Named { name, nodes: self.nodes, bytes: self.bytes }
+        })
+    }
+
+    /// Keeps the complete node `value` for aliases.
+    fn keep(&mut self, named: Option<Named>, value: &Value) {
+        if let Some(Named { name, nodes, bytes }) = named {
+            let anchor = Anchor::Complete {
+                value: value.clone(),
+                nodes: self.nodes - nodes,
+                bytes: self.bytes - bytes,
+            };
+            self.anchors.insert(name, anchor);
+        }
+    }
+
+    fn open(&mut self, anchor: Option<String>, start: Position, content: Content) -> Result<(), YamlError> {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(YamlError::TooDeep { position: start, limit: MAX_DEPTH });
+        }
+        if let Some(Frame { content: Content::Mapping { pending: Pending::Key, .. }, .. }) = self.stack.last()
+        {
+            let found = match content {
+                Content::List(_) => "a list",
+                Content::Mapping { .. } => "a mapping",
+            };
+            return Err(YamlError::Key { position: start, found: found.to_owned() });
+        }
+        let named = self.name(anchor);
+        self.nodes += 1;
+        self.stack.push(Frame { named, start, content });
+        Ok(())
+    }
+
+    /// Completes the innermost list or mapping; returns the root, if it is it.
+    fn close(&mut self) -> Result<Option<Value>, YamlError> {
+        let Some(Frame { named, start, content }) = self.stack.pop() else {
+            return Ok(None);
+        };
+        let value = match content {
+            Content::List(items) => Value::Array(items),
+            Content::Mapping { map, .. } => Value::Object(map),
+        };
+        self.keep(named, &value);
+        self.place(value, start)
+    }
+
+    /// Puts a complete node where it belongs; returns it, if it is the root.
+    fn place(&mut self, value: Value, position: Position) -> Result<Option<Value>, YamlError> {
+        let Some(frame) = self.stack.last_mut() else {
+            return Ok(Some(value));
+        };
+        match &mut frame.content {
+            Content::List(items) => items.push(value),
+            Content::Mapping { map, pending, .. } => match std::mem::replace(pending, Pending::Key) {
+                Pending::Value(key) => {
+                    map.insert(key, value);
+                }
+                Pending::Merge => merge(map, value, position)?,
+                Pending::Key => return Err(key_error(&value, position)),
+            },
+        }
+        Ok(None)
+    }
+
+    fn scalar(&mut self, raw: RawScalar) -> Result<Option<Value>, YamlError> {
+        let RawScalar { anchor, tag, value, implicit, position } = raw;
+        let named = self.name(anchor);
+        self.nodes += 1;
+        self.bytes += value.len() as u64;
+        if !self.expects_key() {
+            let value = read(tag.as_deref(), value, implicit, position)?;
+            self.keep(named, &value);
+            return self.place(value, position);
+        }
+        let is_merge = value == "<<" && (implicit || tag.as_deref() == Some(MERGE_TAG));
+        if is_merge {
+            self.keep(named, &Value::from("<<"));
+            self.expect_value(Pending::Merge);
+            return Ok(None);
+        }
+        let (scalar, text) = interpret(tag.as_deref(), value, implicit, position)?;
+        if named.is_some() {
+            let value = to_json(&scalar, text.clone()).unwrap_or(Value::Null);
+            self.keep(named, &value);
+        }
+        let key = scalar_key(&scalar, text, position)?;
+        self.set_key(key, position)?;
+        Ok(None)
+    }
+
+    fn alias(&mut self, name: &str, position: Position) -> Result<Option<Value>, YamlError> {
+        let (value, nodes, bytes) = match self.anchors.get(name) {
+            Some(Anchor::Complete { value, nodes, bytes }) => (value, *nodes, *bytes),
+            Some(Anchor::Open) => {
+                return Err(YamlError::RecursiveAnchor { position, anchor: name.to_owned() });
+            }
+            None => {
+                return Err(YamlError::UnknownAnchor { position, anchor: name.to_owned() });
+            }
+        };
+        self.nodes += nodes + 1;
+        self.bytes += bytes;
+        self.alias_nodes += nodes;
+        self.alias_bytes += bytes;
+        if is_excessive(self.alias_nodes, self.nodes) || self.alias_bytes > MAX_ALIAS_BYTES {
+            return Err(YamlError::ExcessiveAliasing { position });
+        }
+        let value = value.clone();
+        if self.expects_key() {
+            let key = value_key(&value, position)?;
+            self.set_key(key, position)?;
+            return Ok(None);
+        }
+        if self.expects_merge() && !value.is_object() {
+            return Err(YamlError::Merge { position });
+        }
+        self.place(value, position)
+    }
+
+    fn pending(&self) -> Option<&Pending> {
+        match self.stack.last() {
+            Some(Frame { content: Content::Mapping { pending, .. }, .. }) => Some(pending),
+            _ => None,
+        }
+    }
+
+    fn expects_key(&self) -> bool {
+        matches!(self.pending(), Some(Pending::Key))
+    }
+
+    fn expects_merge(&self) -> bool {
+        matches!(self.pending(), Some(Pending::Merge))
+    }
+
+    fn expect_value(&mut self, next: Pending) {
+        if let Some(Frame { content: Content::Mapping { pending, .. }, .. }) = self.stack.last_mut() {
+            *pending = next;
+        }
+    }
+
+    /// Notes the key of the value that comes next.
+    fn set_key(&mut self, key: String, position: Position) -> Result<(), YamlError> {
+        if self.strict
+            && let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
+            && let Some(first) = seen.insert(key.clone(), position)
+        {
+            return Err(YamlError::DuplicateKey { position, first, key });
+        }
+        self.expect_value(Pending::Value(key));
+        Ok(())
+    }
+}
+
+/// Returns whether aliases make up too much of a document.
+///
+/// Small documents may consist of aliases almost entirely; the larger a document
+/// is, the smaller is the share.
+fn is_excessive(alias_nodes: u64, nodes: u64) -> bool {
+    const SMALL: f64 = 400_000.0;
+    const LARGE: f64 = 4_000_000.0;
+    if alias_nodes <= 100 || nodes <= 1_000 {
+        return false;
+    }
+    if alias_nodes > MAX_ALIAS_NODES {
+        return true;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^52")]
+    let (alias_nodes, nodes) = (alias_nodes as f64, nodes as f64);
+    let growth = ((nodes - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
+    alias_nodes / nodes > 0.99 - 0.89 * growth
+}
+
+/// Returns what a scalar means, and its text.
+pub(super) fn interpret(
+    tag: Option<&str>,
+    text: String,
+    implicit: bool,
+    position: Position,
+) -> Result<(Scalar, String), YamlError> {
+    let Some(uri) = tag else {
+        let scalar = if implicit { resolve(&text) } else { Scalar::Text };
+        return Ok((scalar, text));
+    };
+    let Some(tag) = Tag::from_uri(uri) else {
+        return Ok((Scalar::Text, text));
+    };
+    let unfit = |text: &str| YamlError::Tag { position, text: text.to_owned(), tag: tag.short().to_owned() };
+    if tag == Tag::Binary {
+        let text = decode_base64(&text).ok_or_else(|| unfit(&text))?;
+        return Ok((Scalar::Text, text));
+    }
+    match resolve_tagged(tag, &text) {
+        Some(scalar) => Ok((scalar, text)),
+        None => Err(unfit(&text)),
+    }
+}
+
+fn read(tag: Option<&str>, text: String, implicit: bool, position: Position) -> Result<Value, YamlError> {
+    let (scalar, text) = interpret(tag, text, implicit, position)?;
+    if matches!(scalar, Scalar::Float(number) if !number.is_finite()) {
+        return Err(YamlError::NotJson { position, text });
+    }
+    Ok(to_json(&scalar, text).unwrap_or(Value::Null))
+}
+
+/// Returns a scalar as a key.
+pub(super) fn scalar_key(scalar: &Scalar, text: String, position: Position) -> Result<String, YamlError> {
+    match scalar {
+        Scalar::Text | Scalar::Timestamp => Ok(text),
+        Scalar::Bool(flag) => Ok(flag.to_string()),
+        Scalar::Int(number) => Ok(number.to_string()),
+        Scalar::Float(number) => Ok(float_key(*number)),
+        Scalar::Null => Err(YamlError::Key { position, found: "null".to_owned() }),
+        Scalar::Uint(number) => Err(YamlError::Key { position, found: number.to_string() }),
+    }
+}
+
+/// Returns a floating-point number as a key; Go keeps 32 bits of it.
+fn float_key(number: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "the reference truncates, too")]
+    let number = number as f32;
+    if number.is_nan() {
+        ".nan".to_owned()
+    } else if number.is_infinite() {
+        if number > 0.0 { ".inf" } else { "-.inf" }.to_owned()
+    } else {
+        crate::number::format_g_single(number)
+    }
+}
+
+/// Returns an aliased node as a key.
+fn value_key(value: &Value, position: Position) -> Result<String, YamlError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Number(number) => Ok(match number.as_f64() {
+            Some(float) if number.is_f64() => float_key(float),
+            _ => number.to_string(),
+        }),
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(key_error(value, position)),
+    }
+}
+
+fn key_error(value: &Value, position: Position) -> YamlError {
+    let found = match value {
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+        Value::Null => "null",
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => "this scalar",
+    };
+    YamlError::Key { position, found: found.to_owned() }
+}
+
+/// Merges `value`, a mapping or a list of them, into `map`.
+///
+/// What stands in `map` so far is overridden; of a list, the first mapping wins.
+fn merge(map: &mut Map<String, Value>, value: Value, position: Position) -> Result<(), YamlError> {
+    match value {
+        Value::Object(other) => {
+            map.extend(other);
+            Ok(())
+        }
+        Value::Array(items) => {
+            for item in items.into_iter().rev() {
+                let Value::Object(other) = item else {
+                    return Err(YamlError::Merge { position });
+                };
+                map.extend(other);
+            }
+            Ok(())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            Err(YamlError::Merge { position })
+        }
+    }
+}
+
+/// Decodes standard base64; line breaks are skipped, bytes that are not UTF-8
+/// become replacement characters.
+fn decode_base64(text: &str) -> Option<String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    if !digits.len().is_multiple_of(4) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
+    let groups = digits.len() / 4;
+    for (index, group) in digits.chunks_exact(4).enumerate() {
+        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
+        if padding > 2 || (padding > 0 && index + 1 != groups) {
+            return None;
+        }
+        let mut bits = 0_u32;
+        for byte in group.iter().take(4 - padding) {
+            bits = bits << 6 | sextet(*byte)?;
+        }
+        bits <<= 6 * padding;
+        let [_, first, second, third] = bits.to_be_bytes();
+        bytes.extend([first, second, third].iter().take(3 - padding));
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn sextet(byte: u8) -> Option<u32> {
+    let value = match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(u32::from(value))
+}

@@ -1,0 +1,20 @@
+//! YAML as Go's `sigs.k8s.io/yaml` reads and writes it.
+//!
+//! The reader follows the rules that manifests and `values.yaml` files in the
+//! field rely on: `yes` and `off` are booleans, `0123` is octal, `<<` merges,
+//! the last of two equal keys wins, keys become strings. The writer quotes and
+//! folds so that every string is read back as itself.
+
+mod build;
+mod emit;
+mod error;
+mod locate;
+mod order;
+mod scalar;
+mod timestamp;
+mod write;
+
+pub use build::{MAX_DEPTH, parse, parse_all, parse_strict};
+pub use emit::{emit, emit_v3};
+pub use error::{Position, YamlError};
+pub use locate::locate;
