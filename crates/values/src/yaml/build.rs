@@ -69,7 +69,7 @@ impl<'t> Events<'t> {
                 Some(context) => format!("{} {context}", error.problem()),
                 None => error.problem().to_owned(),
             };
-            YamlError::Syntax { position, problem }
+            YamlError::Syntax { position, problem, go: super::error::go_problem(&error) }
         })
     }
 }
@@ -184,6 +184,7 @@ impl<'t> Documents<'t> {
                         return Err(YamlError::Syntax {
                             position,
                             problem: "found incompatible YAML document, only version 1.1 is read".to_owned(),
+                            go: "found incompatible YAML document".to_owned(),
                         });
                     }
                     None

@@ -37,6 +37,8 @@ pub enum YamlError {
         position: Position,
         /// What was found or missing.
         problem: String,
+        /// What Go's reader says; see [`YamlError::go_text`].
+        go: String,
     },
     /// Lists and mappings are nested too deeply.
     #[error("{position}: nested deeper than {limit} levels")]
@@ -126,6 +128,64 @@ impl YamlError {
             | Self::Merge { position }
             | Self::Tag { position, .. }
             | Self::NotJson { position, .. } => *position,
+        }
+    }
+
+    /// Returns the text of the same error as Go's reader puts it.
+    ///
+    /// Templates and users of charts compare these texts. Lines are counted as Go
+    /// counts them, which is not always where the problem is.
+    pub fn go_text(&self) -> String {
+        match self {
+            Self::Syntax { go, .. } => format!("yaml: {go}"),
+            Self::TooDeep { limit, .. } => format!("yaml: exceeded max depth of {limit}"),
+            Self::UnknownAnchor { anchor, .. } => format!("yaml: unknown anchor '{anchor}' referenced"),
+            Self::RecursiveAnchor { anchor, .. } => format!("yaml: anchor '{anchor}' value contains itself"),
+            Self::ExcessiveAliasing { .. } => "yaml: document contains excessive aliasing".to_owned(),
+            Self::Merge { .. } => "yaml: map merge requires map or sequence of maps as the value".to_owned(),
+            Self::Tag { text, tag, .. } => format!("yaml: cannot decode {tag} `{text}`"),
+            Self::NotJson { text, .. } => {
+                let number = if text.to_lowercase().contains("nan") {
+                    "NaN"
+                } else if text.starts_with('-') {
+                    "-Inf"
+                } else {
+                    "+Inf"
+                };
+                format!("json: unsupported value: {number}")
+            }
+            Self::Key { .. } | Self::DuplicateKey { .. } => format!("yaml: {self}"),
+        }
+    }
+}
+
+/// Returns a problem with the line that Go's reader names: that of the scanner's
+/// problems is counted from one, that of others from zero, and zero is left out.
+pub(super) fn go_problem(error: &libyaml_safer::Error) -> String {
+    let scanner = u64::from(error.kind() == libyaml_safer::ErrorKind::Scanner);
+    let line = |mark: Option<libyaml_safer::Mark>| mark.map(|mark| mark.line).filter(|line| *line != 0);
+    let line = line(error.problem_mark()).map(|line| line + scanner).or_else(|| line(error.context_mark()));
+    match line {
+        Some(line) => format!("line {line}: {}", error.problem()),
+        None => error.problem().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::yaml::parse;
+
+    #[test]
+    fn errors_have_the_words_and_lines_of_go() {
+        for (text, expected) in [
+            ("a: b: c", "yaml: mapping values are not allowed in this context"),
+            ("kind: A\n  a: 1", "yaml: line 2: mapping values are not allowed in this context"),
+            ("a:\n\tb: 1", "yaml: line 2: found character that cannot start any token"),
+            ("k: A\na: [1, 2\nb: 3", "yaml: line 2: did not find expected ',' or ']'"),
+            ("a: *x", "yaml: unknown anchor 'x' referenced"),
+            ("a: .inf", "json: unsupported value: +Inf"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().go_text(), expected, "{text:?}");
         }
     }
 }
