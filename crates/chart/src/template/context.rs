@@ -1,21 +1,118 @@
 //! What a running function may use of the render it is part of.
 
-use super::Limits;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::ExecError;
+use super::exec::execute;
+use super::parser::{parse, stack_address};
+use super::{Limits, TemplateSet};
 use crate::call::CallError;
+use crate::fmt::quote;
+use crate::value::{Text, Value, forget_cycles};
 use crate::world::World;
+
+/// The name that Helm gives to the template that holds all others, and to what `tpl` is given.
+const ROOT: &str = "gotpl";
+
+/// How often one template may be included within itself.
+const MAX_INCLUDES: usize = 1_000;
 
 /// The state of one render, handed to every function.
 pub struct Context<'a> {
     /// What may be asked of the outside.
     pub world: &'a mut dyn World,
+    templates: TemplateSet,
     limits: Limits,
+    strict: bool,
+    steps: u64,
+    depth: usize,
     bytes: usize,
+    stack_base: usize,
+    /// How often each template is being included right now.
+    included: BTreeMap<Arc<str>, usize>,
 }
 
 impl<'a> Context<'a> {
     /// Returns the state of a render that has not begun.
-    pub fn new(world: &'a mut dyn World, limits: Limits) -> Self {
-        Self { world, limits, bytes: 0 }
+    ///
+    /// To be made on the thread that renders: the use of its stack is counted from here.
+    pub fn new(world: &'a mut dyn World, templates: TemplateSet, limits: Limits) -> Self {
+        Self {
+            world,
+            templates,
+            limits,
+            strict: false,
+            steps: 0,
+            depth: 0,
+            bytes: 0,
+            stack_base: stack_address(),
+            included: BTreeMap::new(),
+        }
+    }
+
+    /// Makes a missing key an error, as `helm lint --strict` does.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+
+    /// Reports whether a missing key is an error.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Returns what the file `name` renders to, without any `<no value>`.
+    pub fn render(&mut self, name: &str, data: &Value) -> Result<Vec<u8>, ExecError> {
+        let template = self.templates.get(name).cloned().ok_or_else(|| ExecError::new(no_template(name)))?;
+        let mut out = Vec::new();
+        execute(self, &template, data, &mut out)?;
+        Ok(without_no_value(out))
+    }
+
+    /// Returns what the template `name` prints with `data` as its dot.
+    pub fn execute_template(&mut self, name: &str, data: &Value) -> Result<Text, CallError> {
+        let Some(template) = self.templates.get(name).cloned() else {
+            return Err(CallError::new(no_template(name)));
+        };
+        let count = self.included.entry(Arc::clone(&template.name)).or_default();
+        if *count > MAX_INCLUDES {
+            return Err(CallError::new(format!(
+                "rendering template has a nested reference name: {name}: unable to execute template"
+            )));
+        }
+        *count += 1;
+        let mut out = Vec::new();
+        let executed = execute(self, &template, data, &mut out);
+        if let Some(count) = self.included.get_mut(name) {
+            *count -= 1;
+        }
+        executed.map_err(|error| error.into_call(str::to_owned))?;
+        Ok(out.into())
+    }
+
+    /// Returns what `text` prints as a template with `data` as its dot.
+    ///
+    /// It sees all templates; those that it defines itself are gone afterwards.
+    pub fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError> {
+        let parsed = parse(ROOT, text)
+            .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?;
+        let Some(main) = parsed.first().cloned() else {
+            return Ok(Text::default());
+        };
+        let mut templates = self.templates.layered();
+        templates.add(&parsed);
+        let below = std::mem::replace(&mut self.templates, templates);
+        let mut out = Vec::new();
+        let executed = execute(self, &main, data, &mut out);
+        self.templates = below;
+        executed.map_err(|error| {
+            error.into_call(|cause| {
+                format!("error during tpl function execution for {}: {cause}", quote(text))
+            })
+        })?;
+        Ok(without_no_value(out).into())
     }
 
     /// Counts `bytes` that a function is about to make, so that no function can
@@ -23,8 +120,85 @@ impl<'a> Context<'a> {
     pub fn charge(&mut self, bytes: usize) -> Result<(), CallError> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.limits.bytes {
-            return Err(CallError::Limit(format!("rendering makes more than {} bytes", self.limits.bytes)));
+            let limit = self.limits.bytes;
+            return Err(CallError::Limit(format!("the render makes more than {limit} bytes")));
         }
         Ok(())
     }
+
+    pub(super) fn template(&self, name: &str) -> Option<Arc<super::Template>> {
+        self.templates.get(name).cloned()
+    }
+
+    /// Counts one executed node.
+    pub(super) fn step(&mut self) -> Result<(), CallError> {
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            let limit = self.limits.steps;
+            return Err(CallError::Limit(format!("the render takes more than {limit} steps")));
+        }
+        Ok(())
+    }
+
+    /// Enters a template; to be left with [`Self::leave`], also after an error.
+    pub(super) fn enter(&mut self) -> Result<(), CallError> {
+        self.depth += 1;
+        if self.depth > self.limits.depth {
+            let limit = self.limits.depth;
+            return Err(CallError::Limit(format!(
+                "more than {limit} templates are executed within each other"
+            )));
+        }
+        self.check_stack()
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Reports an error if the stack is nearly used up.
+    pub(super) fn check_stack(&self) -> Result<(), CallError> {
+        if self.stack_base.abs_diff(stack_address()) > self.limits.stack {
+            let depth = self.depth;
+            return Err(CallError::Limit(format!(
+                "templates are nested too deeply, {depth} within each other"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Values that hold themselves end with the render.
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        forget_cycles();
+    }
+}
+
+fn no_template(name: &str) -> String {
+    format!(
+        "template: no template {} associated with template {}",
+        quote(name.as_bytes()),
+        quote(ROOT.as_bytes())
+    )
+}
+
+/// Helm takes away every `<no value>`, wherever it came from.
+fn without_no_value(out: Vec<u8>) -> Vec<u8> {
+    const NO_VALUE: &[u8] = b"<no value>";
+    let mut start = 0;
+    let mut kept = Vec::new();
+    let found = |from: usize| {
+        let rest = out.get(from..).unwrap_or_default();
+        rest.windows(NO_VALUE.len()).position(|window| window == NO_VALUE).map(|at| from + at)
+    };
+    while let Some(at) = found(start) {
+        kept.extend_from_slice(out.get(start..at).unwrap_or_default());
+        start = at + NO_VALUE.len();
+    }
+    if start == 0 {
+        return out;
+    }
+    kept.extend_from_slice(out.get(start..).unwrap_or_default());
+    kept
 }

@@ -1,7 +1,23 @@
-//! Go's template language.
+//! Go's template language: parsed once, executed often.
 
+mod ast;
+mod builtins;
 mod context;
+mod control;
+mod error;
+mod exec;
+mod lexer;
 mod limits;
+mod number;
+mod parser;
+mod set;
+mod show;
+mod token;
+mod unquote;
 
+pub use ast::Template;
 pub use context::Context;
+pub use error::{ExecError, ParseError};
 pub use limits::Limits;
+pub use parser::parse;
+pub use set::TemplateSet;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A string of a template; cutting one or decoding base64 may leave bytes that are not UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Text(Rc<[u8]>);
+pub struct Text(Arc<[u8]>);
 
 impl Text {
     /// Returns the bytes.
@@ -50,37 +51,37 @@ impl std::ops::Deref for Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self(Rc::from(text.as_bytes()))
+        Self(Arc::from(text.as_bytes()))
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(Rc::from(text.into_bytes()))
+        Self(Arc::from(text.into_bytes()))
     }
 }
 
 impl From<&String> for Text {
     fn from(text: &String) -> Self {
-        Self(Rc::from(text.as_bytes()))
+        Self(Arc::from(text.as_bytes()))
     }
 }
 
 impl From<&[u8]> for Text {
     fn from(bytes: &[u8]) -> Self {
-        Self(Rc::from(bytes))
+        Self(Arc::from(bytes))
     }
 }
 
 impl From<Vec<u8>> for Text {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Rc::from(bytes))
+        Self(Arc::from(bytes))
     }
 }
 
 impl From<Rc<str>> for Text {
     fn from(text: Rc<str>) -> Self {
-        Self(Rc::from(text))
+        Self(Arc::from(text.as_bytes()))
     }
 }
 
@@ -100,5 +101,17 @@ impl From<Cow<'_, str>> for Text {
 impl std::fmt::Debug for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Text({} bytes)", self.len())
+    }
+}
+
+impl From<&Arc<[u8]>> for Text {
+    fn from(bytes: &Arc<[u8]>) -> Self {
+        Self(Arc::clone(bytes))
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        self.as_bytes() == other.as_bytes()
     }
 }

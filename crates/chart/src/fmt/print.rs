@@ -1,0 +1,292 @@
+//! Values under a verb: what `%v` and its kin print.
+
+use super::number::{Integer, float, integer};
+use super::pad::Flags;
+use super::rune::decode_rune;
+use crate::value::{Kind, List, MAX_NESTING, Map, Object, Value};
+
+/// Why a value can't be printed: it is nested too deeply, or holds itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("value is nested more than {MAX_NESTING} levels deep or holds itself")]
+pub struct PrintError;
+
+/// Returns what `fmt.Sprint` prints: spaces only between operands that are no strings.
+pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
+    let mut printer = Printer::default();
+    let mut before_is_text = true;
+    for (index, value) in values.iter().enumerate() {
+        let is_text = value.kind() == Kind::String;
+        if index > 0 && !is_text && !before_is_text {
+            printer.out.push(b' ');
+        }
+        printer.argument(value, 'v')?;
+        before_is_text = is_text;
+    }
+    Ok(printer.out)
+}
+
+/// Returns what `fmt.Sprintln` prints.
+pub fn sprintln(values: &[Value]) -> Result<Vec<u8>, PrintError> {
+    let mut printer = Printer::default();
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            printer.out.push(b' ');
+        }
+        printer.argument(value, 'v')?;
+    }
+    printer.out.push(b'\n');
+    Ok(printer.out)
+}
+
+/// Appends what `%v` prints for `value`.
+pub(crate) fn print_value(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintError> {
+    if let Value::Text(text) = value {
+        out.extend_from_slice(text);
+        return Ok(());
+    }
+    let mut printer = Printer { out: std::mem::take(out), ..Printer::default() };
+    let result = printer.argument(value, 'v');
+    *out = printer.out;
+    result
+}
+
+/// The state of printing: where to, and under which flags.
+#[derive(Default)]
+pub(super) struct Printer {
+    pub(super) out: Vec<u8>,
+    pub(super) flags: Flags,
+    /// Whether the value is shown because its verb was wrong; methods are not used then.
+    erroring: bool,
+}
+
+impl Printer {
+    /// Prints an operand.
+    pub(super) fn argument(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
+        match (value, verb) {
+            (Value::Nil, 'T' | 'v') => self.flags.pad(&mut self.out, b"<nil>"),
+            (Value::Nil, _) => self.bad_verb(value, verb)?,
+            (_, 'T') => self.flags.string(&mut self.out, value.type_name().as_bytes()),
+            (_, 'p') => self.pointer(value, verb)?,
+            _ => self.value(value, verb, 0)?,
+        }
+        Ok(())
+    }
+
+    /// Prints `%!verb(type=value)`.
+    pub(super) fn bad_verb(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
+        self.erroring = true;
+        self.out.extend_from_slice(b"%!");
+        self.push(verb);
+        self.out.push(b'(');
+        if value.is_nil() {
+            self.out.extend_from_slice(b"<nil>");
+        } else {
+            self.out.extend_from_slice(value.type_name().as_bytes());
+            self.out.push(b'=');
+            self.value(value, 'v', 0)?;
+        }
+        self.out.push(b')');
+        self.erroring = false;
+        Ok(())
+    }
+
+    pub(super) fn push(&mut self, rune: char) {
+        let mut buffer = [0; 4];
+        self.out.extend_from_slice(rune.encode_utf8(&mut buffer).as_bytes());
+    }
+
+    fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), PrintError> {
+        if depth > MAX_NESTING {
+            return Err(PrintError);
+        }
+        let printed = match value {
+            Value::Nil => {
+                let nil: &[u8] = if self.flags.sharp_v { b"interface {}(nil)" } else { b"<nil>" };
+                self.out.extend_from_slice(nil);
+                true
+            }
+            Value::Bool(truth) => {
+                let right = matches!(verb, 't' | 'v');
+                if right {
+                    self.flags.pad(&mut self.out, if *truth { b"true" } else { b"false" });
+                }
+                right
+            }
+            Value::Int(n) | Value::Int64(n) | Value::Small(_, n) => {
+                integer(&self.flags, &mut self.out, Integer::signed(*n), verb)
+            }
+            Value::Uint(_, n) => integer(&self.flags, &mut self.out, Integer::unsigned(*n), verb),
+            Value::Float(n) => float(&self.flags, &mut self.out, *n, verb),
+            Value::Complex(re, im) => self.complex(*re, *im, verb),
+            Value::Text(text) => self.text(text, verb),
+            Value::Bytes(bytes) => self.bytes(bytes, verb, depth)?,
+            Value::List(list) => {
+                self.list(list, verb, depth)?;
+                true
+            }
+            Value::Map(map) => {
+                self.map(map, verb, depth)?;
+                true
+            }
+            Value::Object(object) => {
+                self.object(object.as_ref(), verb, depth)?;
+                true
+            }
+        };
+        if printed { Ok(()) } else { self.bad_verb(value, verb) }
+    }
+
+    fn complex(&mut self, re: f64, im: f64, verb: char) -> bool {
+        if !"vbgGxXfFeE".contains(verb) {
+            return false;
+        }
+        self.out.push(b'(');
+        float(&self.flags, &mut self.out, re, verb);
+        let with_plus = Flags { plus: true, ..self.flags };
+        float(&with_plus, &mut self.out, im, verb);
+        self.out.extend_from_slice(b"i)");
+        true
+    }
+
+    fn text(&mut self, text: &[u8], verb: char) -> bool {
+        match verb {
+            'v' if self.flags.sharp_v => self.flags.quoted(&mut self.out, text),
+            'v' | 's' => self.flags.string(&mut self.out, text),
+            'q' => self.flags.quoted(&mut self.out, text),
+            'x' => self.flags.hex_bytes(&mut self.out, text, false),
+            'X' => self.flags.hex_bytes(&mut self.out, text, true),
+            _ => return false,
+        }
+        true
+    }
+
+    fn bytes(&mut self, bytes: &[u8], verb: char, depth: usize) -> Result<bool, PrintError> {
+        match verb {
+            's' => self.flags.string(&mut self.out, bytes),
+            'q' => self.flags.quoted(&mut self.out, bytes),
+            'x' => self.flags.hex_bytes(&mut self.out, bytes, false),
+            'X' => self.flags.hex_bytes(&mut self.out, bytes, true),
+            _ => {
+                let name: &str = if depth == 0 { "[]byte" } else { "[]uint8" };
+                self.open(name, b'[', verb);
+                for (index, byte) in bytes.iter().enumerate() {
+                    self.separate(index);
+                    let byte = Value::Uint(crate::value::UintType::Uint8, u64::from(*byte));
+                    self.value(&byte, verb, depth + 1)?;
+                }
+                self.close(b']');
+            }
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, name: &str, bracket: u8, _verb: char) {
+        if self.flags.sharp_v {
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.push(b'{');
+        } else {
+            self.out.push(bracket);
+        }
+    }
+
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.out.extend_from_slice(if self.flags.sharp_v { b", " } else { b" " });
+        }
+    }
+
+    fn close(&mut self, bracket: u8) {
+        self.out.push(if self.flags.sharp_v { b'}' } else { bracket });
+    }
+
+    fn nil_of(&mut self, name: &str) {
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"(nil)");
+    }
+
+    fn list(&mut self, list: &List, verb: char, depth: usize) -> Result<(), PrintError> {
+        if self.flags.sharp_v && list.is_nil() {
+            self.nil_of(list.class().name);
+            return Ok(());
+        }
+        self.open(list.class().name, b'[', verb);
+        for (index, item) in list.items().iter().enumerate() {
+            self.separate(index);
+            self.value(item, verb, depth + 1)?;
+        }
+        self.close(b']');
+        Ok(())
+    }
+
+    fn map(&mut self, map: &Map, verb: char, depth: usize) -> Result<(), PrintError> {
+        if self.flags.sharp_v && map.is_nil() {
+            self.nil_of(map.class().name);
+            return Ok(());
+        }
+        if !self.flags.sharp_v {
+            self.out.extend_from_slice(b"map");
+        }
+        self.open(map.class().name, b'[', verb);
+        for (index, (key, value)) in map.entries().iter().enumerate() {
+            self.separate(index);
+            if !self.text(key.as_bytes(), verb) {
+                self.bad_verb(&Value::text(&**key), verb)?;
+            }
+            self.out.push(b':');
+            self.value(value, verb, depth + 1)?;
+        }
+        self.close(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<(), PrintError> {
+        if !self.erroring
+            && !self.flags.sharp_v
+            && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q')
+            && let Some(text) = object.display()
+        {
+            self.text(text.as_bytes(), verb);
+            return Ok(());
+        }
+        if let Some(value) = object.underlying() {
+            return self.value(&value, verb, depth);
+        }
+        let mut name = object.type_name();
+        if object.kind() == Kind::Ptr {
+            if depth > 0 {
+                self.out.extend_from_slice(POINTER);
+                return Ok(());
+            }
+            self.out.push(b'&');
+            name = name.strip_prefix('*').unwrap_or(name);
+        }
+        self.open(name, b'{', verb);
+        for (index, (field, value)) in object.fields().into_iter().enumerate() {
+            self.separate(index);
+            if self.flags.plus_v || self.flags.sharp_v {
+                self.out.extend_from_slice(field.as_bytes());
+                self.out.push(b':');
+            }
+            self.value(&value, verb, depth + 1)?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    /// Prints an address, which is always the same one here.
+    fn pointer(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
+        if matches!(value.kind(), Kind::Map | Kind::Slice | Kind::Ptr | Kind::Func) {
+            self.out.extend_from_slice(POINTER);
+            return Ok(());
+        }
+        self.bad_verb(value, verb)
+    }
+
+    /// Returns the character at the start of `text`.
+    pub(super) fn verb_at(text: &[u8]) -> (char, usize) {
+        decode_rune(text).unwrap_or((char::REPLACEMENT_CHARACTER, 1))
+    }
+}
+
+/// What stands for the address of a value.
+const POINTER: &[u8] = b"0xc000000000";

@@ -1,0 +1,50 @@
+//! Characters in bytes that need not be UTF-8, and Go's classes of them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Returns the first character of `bytes` and its width; U+FFFD and 1 for what is not UTF-8.
+pub fn decode_rune(bytes: &[u8]) -> Option<(char, usize)> {
+    let first = *bytes.first()?;
+    if first.is_ascii() {
+        return Some((char::from(first), 1));
+    }
+    let head = bytes.get(..bytes.len().min(4))?;
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => head
+            .get(..error.valid_up_to())
+            .and_then(|valid| std::str::from_utf8(valid).ok())
+            .unwrap_or_default(),
+    };
+    match valid.chars().next() {
+        Some(rune) => Some((rune, rune.len_utf8())),
+        None => Some((char::REPLACEMENT_CHARACTER, 1)),
+    }
+}
+
+static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
+static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
+static PRINT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").ok());
+
+fn matches(class: &LazyLock<Option<Regex>>, rune: char) -> bool {
+    let mut buffer = [0; 4];
+    let text: &str = rune.encode_utf8(&mut buffer);
+    class.as_ref().is_some_and(|class| class.is_match(text))
+}
+
+/// Reports whether Unicode calls `rune` a letter.
+pub fn is_letter(rune: char) -> bool {
+    if rune.is_ascii() { rune.is_ascii_alphabetic() } else { matches(&LETTER, rune) }
+}
+
+/// Reports whether `rune` is a decimal digit of any script.
+pub fn is_digit(rune: char) -> bool {
+    if rune.is_ascii() { rune.is_ascii_digit() } else { matches(&DIGIT, rune) }
+}
+
+/// Reports whether Go prints `rune` as it is in a quoted string.
+pub fn is_print(rune: char) -> bool {
+    if rune.is_ascii() { matches!(rune, ' '..='~') } else { matches(&PRINT, rune) }
+}

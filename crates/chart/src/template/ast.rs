@@ -1,0 +1,132 @@
+//! The parsed form of a template, shared between renders.
+
+use std::sync::Arc;
+
+use crate::call::Function;
+
+/// A text that was parsed, kept to show places in errors.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The name of the file, or whatever stands for it.
+    pub(super) name: Arc<str>,
+    /// The text.
+    pub(super) text: Box<[u8]>,
+}
+
+/// A named template: a file or a `define` in it.
+#[derive(Debug)]
+pub struct Template {
+    pub(super) name: Arc<str>,
+    pub(super) source: Arc<Source>,
+    pub(super) body: Vec<Node>,
+}
+
+impl Template {
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reports whether there is nothing but space and comments in it.
+    pub fn is_empty(&self) -> bool {
+        self.body.iter().all(|node| matches!(node, Node::Text(text) if text.trim_ascii().is_empty()))
+    }
+}
+
+/// Something that is executed.
+#[derive(Debug)]
+pub(super) enum Node {
+    Text(Box<[u8]>),
+    Action(Pipe),
+    If(Branch),
+    With(Branch),
+    Range(Branch),
+    Template { pos: usize, name: Arc<str>, pipe: Option<Pipe> },
+    Break,
+    Continue,
+}
+
+/// A control structure with an optional `else`.
+#[derive(Debug)]
+pub(super) struct Branch {
+    pub(super) pipe: Pipe,
+    pub(super) then: Vec<Node>,
+    pub(super) otherwise: Option<Vec<Node>>,
+}
+
+/// Commands, each of which gets the result of the one before as its last argument.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) pos: usize,
+    /// Whether variables are assigned, not declared.
+    pub(super) assign: bool,
+    pub(super) variables: Vec<Arc<str>>,
+    pub(super) commands: Vec<Command>,
+}
+
+/// A function, method or value with its arguments.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) pos: usize,
+    pub(super) first: Expr,
+    pub(super) args: Vec<Expr>,
+}
+
+/// An operand.
+#[derive(Debug)]
+pub(super) enum Expr {
+    Bool { pos: usize, value: bool },
+    Chain { pos: usize, base: Box<Expr>, fields: Vec<Arc<str>> },
+    Dot { pos: usize },
+    Field { pos: usize, fields: Vec<Arc<str>> },
+    Function { pos: usize, callee: Callee },
+    Nil { pos: usize },
+    Number { pos: usize, number: Box<super::number::Number> },
+    Pipe(Box<Pipe>),
+    Text { pos: usize, quoted: Box<str>, text: Arc<[u8]> },
+    Variable { pos: usize, name: Arc<str>, fields: Vec<Arc<str>> },
+}
+
+impl Expr {
+    pub(super) fn pos(&self) -> usize {
+        match self {
+            Self::Bool { pos, .. }
+            | Self::Chain { pos, .. }
+            | Self::Dot { pos }
+            | Self::Field { pos, .. }
+            | Self::Function { pos, .. }
+            | Self::Nil { pos }
+            | Self::Number { pos, .. }
+            | Self::Text { pos, .. }
+            | Self::Variable { pos, .. } => *pos,
+            Self::Pipe(pipe) => pipe.pos,
+        }
+    }
+}
+
+/// What a name stands for; found when the template is parsed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Callee {
+    /// `and`, which evaluates its arguments one by one.
+    And,
+    /// `or`, likewise.
+    Or,
+    /// `call`, which wants to know how its first argument reads.
+    Call,
+    /// `len`, which tells a nil behind an interface from nothing.
+    Len,
+    /// Any other function.
+    Function(&'static Function),
+}
+
+impl Callee {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Call => "call",
+            Self::Len => "len",
+            Self::Function(function) => function.name,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `eq`, `ne`, `lt`, `le`, `gt`, `ge` and `not`: by kind, as Go compares.
+
+use std::cmp::Ordering;
+
+use crate::call::{CallError, Function};
+use crate::fmt::sprintf;
+use crate::template::Context;
+use crate::value::{Type, Value};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::variadic("eq", &[Type::Reflect, Type::Reflect], Type::Bool, eq),
+    Function::new("ne", &[Type::Reflect, Type::Reflect], Type::Bool, ne),
+    Function::new("lt", &[Type::Reflect, Type::Reflect], Type::Bool, lt),
+    Function::new("le", &[Type::Reflect, Type::Reflect], Type::Bool, le),
+    Function::new("gt", &[Type::Reflect, Type::Reflect], Type::Bool, gt),
+    Function::new("ge", &[Type::Reflect, Type::Reflect], Type::Bool, ge),
+    Function::new("not", &[Type::Reflect], Type::Bool, not),
+];
+
+/// A value of a kind that can be compared.
+enum Basic {
+    Bool(bool),
+    Complex(f64, f64),
+    Float(f64),
+    Int(i64),
+    Text(crate::value::Text),
+    Uint(u64),
+}
+
+fn basic(value: &Value) -> Option<Basic> {
+    Some(match value {
+        Value::Bool(truth) => Basic::Bool(*truth),
+        Value::Int(n) | Value::Int64(n) | Value::Small(_, n) => Basic::Int(*n),
+        Value::Uint(_, n) => Basic::Uint(*n),
+        Value::Float(n) => Basic::Float(*n),
+        Value::Complex(re, im) => Basic::Complex(*re, *im),
+        Value::Text(text) => Basic::Text(text.clone()),
+        Value::Object(object) => return basic(&object.underlying()?),
+        Value::Nil | Value::Bytes(_) | Value::List(_) | Value::Map(_) => return None,
+    })
+}
+
+fn incompatible(a: &Value, b: &Value) -> CallError {
+    let (a, b) = (a.type_name(), b.type_name());
+    CallError::new(format!("incompatible types for comparison: {a} and {b}"))
+}
+
+/// Returns how `%s` prints a value in an error.
+fn shown(value: &Value) -> String {
+    let text = sprintf(b"%s", std::slice::from_ref(value)).unwrap_or_default();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[expect(clippy::float_cmp, reason = "Go compares floats exactly")]
+fn equal(a: &Value, b: &Value) -> Result<bool, CallError> {
+    match (basic(a), basic(b)) {
+        (Some(Basic::Bool(a)), Some(Basic::Bool(b))) => Ok(a == b),
+        (Some(Basic::Complex(ar, ai)), Some(Basic::Complex(br, bi))) => Ok(ar == br && ai == bi),
+        (Some(Basic::Float(a)), Some(Basic::Float(b))) => Ok(a == b),
+        (Some(Basic::Int(a)), Some(Basic::Int(b))) => Ok(a == b),
+        (Some(Basic::Text(a)), Some(Basic::Text(b))) => Ok(a == b),
+        (Some(Basic::Uint(a)), Some(Basic::Uint(b))) => Ok(a == b),
+        (Some(Basic::Int(int)), Some(Basic::Uint(uint)))
+        | (Some(Basic::Uint(uint)), Some(Basic::Int(int))) => {
+            Ok(u64::try_from(int).is_ok_and(|int| int == uint))
+        }
+        (None, None) => equal_whole(a, b),
+        (Some(_), Some(_)) => Err(incompatible(a, b)),
+        (Some(_), None) | (None, Some(_)) => {
+            if a.is_nil() || b.is_nil() {
+                Ok(false)
+            } else {
+                Err(incompatible(a, b))
+            }
+        }
+    }
+}
+
+/// Compares values of other kinds, which can be done for few.
+fn equal_whole(a: &Value, b: &Value) -> Result<bool, CallError> {
+    if a.kind() != b.kind() && !a.is_nil() && !b.is_nil() {
+        let message =
+            format!("non-comparable types {}: {}, {}: {}", shown(a), a.type_name(), b.type_name(), shown(b));
+        return Err(CallError::new(message));
+    }
+    let nil = |value: &Value| {
+        value.is_nil()
+            || value.as_list().is_some_and(crate::value::List::is_nil)
+            || value.as_map().is_some_and(crate::value::Map::is_nil)
+    };
+    if nil(a) || nil(b) {
+        return Ok(nil(a) == nil(b));
+    }
+    if matches!(b, Value::List(_) | Value::Map(_) | Value::Bytes(_)) {
+        return Err(CallError::new(format!("non-comparable type {}: {}", shown(b), b.type_name())));
+    }
+    Ok(a.deep_equal(b))
+}
+
+/// Orders two values; `None` for floats of which one is not a number.
+fn order(a: &Value, b: &Value) -> Result<Option<Ordering>, CallError> {
+    let invalid = || CallError::new("invalid type for comparison");
+    let left = basic(a).ok_or_else(invalid)?;
+    let right = basic(b).ok_or_else(invalid)?;
+    match (left, right) {
+        (Basic::Int(a), Basic::Int(b)) => Ok(Some(a.cmp(&b))),
+        (Basic::Uint(a), Basic::Uint(b)) => Ok(Some(a.cmp(&b))),
+        (Basic::Int(a), Basic::Uint(b)) => Ok(Some(i128::from(a).cmp(&i128::from(b)))),
+        (Basic::Uint(a), Basic::Int(b)) => Ok(Some(i128::from(a).cmp(&i128::from(b)))),
+        (Basic::Float(a), Basic::Float(b)) => Ok(a.partial_cmp(&b)),
+        (Basic::Text(a), Basic::Text(b)) => Ok(Some(a.cmp(&b))),
+        (Basic::Bool(_), Basic::Bool(_)) | (Basic::Complex(..), Basic::Complex(..)) => Err(invalid()),
+        (
+            Basic::Bool(_)
+            | Basic::Complex(..)
+            | Basic::Float(_)
+            | Basic::Int(_)
+            | Basic::Text(_)
+            | Basic::Uint(_),
+            _,
+        ) => Err(incompatible(a, b)),
+    }
+}
+
+fn less(a: &Value, b: &Value) -> Result<bool, CallError> {
+    Ok(order(a, b)? == Some(Ordering::Less))
+}
+
+fn less_or_equal(a: &Value, b: &Value) -> Result<bool, CallError> {
+    Ok(less(a, b)? || equal(a, b)?)
+}
+
+fn eq(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    let Some((first, others)) = args.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Err(CallError::new("missing argument for comparison"));
+    };
+    for other in others {
+        if equal(first, other)? {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+/// Applies a comparison to the two arguments.
+fn pair(
+    args: &[Value],
+    compare: impl Fn(&Value, &Value) -> Result<bool, CallError>,
+) -> Result<Value, CallError> {
+    match args {
+        [a, b] => compare(a, b).map(Value::Bool),
+        _ => Ok(Value::Bool(false)),
+    }
+}
+
+fn ne(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    pair(args, |a, b| Ok(!equal(a, b)?))
+}
+
+fn lt(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    pair(args, less)
+}
+
+fn le(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    pair(args, less_or_equal)
+}
+
+fn gt(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    pair(args, |a, b| Ok(!less_or_equal(a, b)?))
+}
+
+fn ge(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    pair(args, |a, b| Ok(!less(a, b)?))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all functions have one signature")]
+fn not(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    Ok(Value::Bool(!args.first().is_some_and(Value::truth)))
+}

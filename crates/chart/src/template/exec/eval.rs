@@ -1,0 +1,282 @@
+//! Pipelines, commands and arguments.
+
+use super::super::ast::{Callee, Command, Expr, Pipe};
+use super::super::error::ExecError;
+use super::super::number::Number;
+use super::super::show::At;
+use super::call::Call;
+use super::{Exec, Item};
+use crate::value::{IntType, Text, Type, UintType, Value};
+
+impl<'t> Exec<'t, '_, '_> {
+    pub(super) fn pipeline(&mut self, dot: &Item, pipe: &'t Pipe) -> Result<Item, ExecError> {
+        self.at = Some(At::Pipe(pipe));
+        let mut last = None;
+        for command in &pipe.commands {
+            let mut item = self.command(dot, command, last)?;
+            // What is behind an interface comes out of it.
+            item.boxed = false;
+            last = Some(item);
+        }
+        let item = last.unwrap_or_default();
+        for variable in &pipe.variables {
+            if pipe.assign {
+                self.assign(variable, item.clone())?;
+            } else {
+                self.variables.push((variable.clone(), item.clone()));
+            }
+        }
+        Ok(item)
+    }
+
+    fn command(&mut self, dot: &Item, command: &'t Command, last: Option<Item>) -> Result<Item, ExecError> {
+        let first = &command.first;
+        match first {
+            Expr::Field { fields, .. } => {
+                self.at = Some(At::Expr(first));
+                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                self.field_chain(dot.clone(), fields, call)
+            }
+            Expr::Chain { base, fields, .. } => {
+                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                self.chain(first, base, fields, call)
+            }
+            Expr::Function { callee, .. } => {
+                let call = Call { dot, blamed: At::Command(command), args: &command.args, last };
+                self.function(first, *callee, call)
+            }
+            Expr::Pipe(pipe) => {
+                self.refuse_arguments(command, last.is_some())?;
+                self.nested(dot, pipe)
+            }
+            Expr::Variable { name, fields, .. } => {
+                self.at = Some(At::Expr(first));
+                let item = self.variable(name)?.clone();
+                if fields.is_empty() {
+                    self.refuse_arguments(command, last.is_some())?;
+                    return Ok(item);
+                }
+                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                self.field_chain(item, fields, call)
+            }
+            Expr::Bool { .. }
+            | Expr::Dot { .. }
+            | Expr::Nil { .. }
+            | Expr::Number { .. }
+            | Expr::Text { .. } => {
+                self.at = Some(At::Expr(first));
+                self.refuse_arguments(command, last.is_some())?;
+                self.constant(dot, first)
+            }
+        }
+    }
+
+    /// Evaluates a pipeline in parentheses.
+    fn nested(&mut self, dot: &Item, pipe: &'t Pipe) -> Result<Item, ExecError> {
+        self.context.check_stack().map_err(|error| self.call_error(error))?;
+        self.context.step().map_err(|error| self.call_error(error))?;
+        self.pipeline(dot, pipe)
+    }
+
+    fn refuse_arguments(&self, command: &'t Command, piped: bool) -> Result<(), ExecError> {
+        if command.args.is_empty() && !piped {
+            return Ok(());
+        }
+        let first = At::Expr(&command.first).text();
+        Err(self.error(&format!("can't give argument to non-function {first}")))
+    }
+
+    fn constant(&mut self, dot: &Item, expr: &'t Expr) -> Result<Item, ExecError> {
+        Ok(match expr {
+            Expr::Bool { value, .. } => Item::bare(Value::Bool(*value)),
+            Expr::Dot { .. } => dot.clone(),
+            Expr::Nil { .. } => return Err(self.error("nil is not a command")),
+            Expr::Number { number, .. } => Item::bare(self.ideal(number)?),
+            Expr::Text { text, .. } => Item::bare(Value::Text(Text::from(text))),
+            Expr::Chain { .. }
+            | Expr::Field { .. }
+            | Expr::Function { .. }
+            | Expr::Pipe(_)
+            | Expr::Variable { .. } => {
+                let text = At::Expr(expr).text();
+                return Err(self.error(&format!("can't evaluate command {text:?}")));
+            }
+        })
+    }
+
+    /// Returns the value of a number where nothing asks for a type.
+    fn ideal(&self, number: &Number) -> Result<Value, ExecError> {
+        if let Some((re, im)) = number.complex {
+            return Ok(Value::Complex(re, im));
+        }
+        if let Some(float) = number.float.filter(|_| number.looks_like_float()) {
+            return Ok(Value::Float(float));
+        }
+        match number.int {
+            Some(int) => Ok(Value::Int(int)),
+            None => Err(self.error(&format!("{} overflows int", number.text))),
+        }
+    }
+
+    fn chain(
+        &mut self,
+        chain: &'t Expr,
+        base: &'t Expr,
+        fields: &'t [std::sync::Arc<str>],
+        call: Call<'t, '_>,
+    ) -> Result<Item, ExecError> {
+        self.at = Some(At::Expr(chain));
+        let item = self.argument(call.dot, None, base)?;
+        self.field_chain(item, fields, call)
+    }
+
+    pub(super) fn function(
+        &mut self,
+        expr: &'t Expr,
+        callee: Callee,
+        call: Call<'t, '_>,
+    ) -> Result<Item, ExecError> {
+        self.at = Some(At::Expr(expr));
+        self.call_function(callee, call)
+    }
+
+    /// Evaluates an argument; without a type it may be anything.
+    pub(super) fn argument(
+        &mut self,
+        dot: &Item,
+        wanted: Option<Type>,
+        expr: &'t Expr,
+    ) -> Result<Item, ExecError> {
+        self.at = Some(At::Expr(expr));
+        let item = match expr {
+            Expr::Dot { .. } => dot.clone(),
+            Expr::Nil { .. } => {
+                let wanted = wanted.unwrap_or(Type::Any);
+                return match nil_of(wanted) {
+                    Some(item) => Ok(item),
+                    None => Err(self.error(&format!("cannot assign nil to {}", wanted.name()))),
+                };
+            }
+            Expr::Field { fields, .. } => {
+                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                self.field_chain(dot.clone(), fields, call)?
+            }
+            Expr::Variable { name, fields, .. } => {
+                let item = self.variable(name)?.clone();
+                if fields.is_empty() {
+                    item
+                } else {
+                    let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                    self.field_chain(item, fields, call)?
+                }
+            }
+            Expr::Pipe(pipe) => self.nested(dot, pipe)?,
+            Expr::Function { callee, .. } => {
+                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                self.function(expr, *callee, call)?
+            }
+            Expr::Chain { base, fields, .. } => {
+                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                self.chain(expr, base, fields, call)?
+            }
+            Expr::Bool { .. } | Expr::Number { .. } | Expr::Text { .. } => {
+                return self.literal(dot, wanted.unwrap_or(Type::Any), expr).map(Item::bare);
+            }
+        };
+        self.checked(item, wanted)
+    }
+
+    /// Evaluates a literal as the type that is asked for.
+    fn literal(&mut self, dot: &Item, wanted: Type, expr: &'t Expr) -> Result<Value, ExecError> {
+        let number = if let Expr::Number { number, .. } = expr { Some(number) } else { None };
+        let found = match wanted {
+            Type::Any | Type::Reflect => return Ok(self.constant(dot, expr)?.value),
+            Type::Bool => match expr {
+                Expr::Bool { value, .. } => Some(Value::Bool(*value)),
+                Expr::Chain { .. }
+                | Expr::Dot { .. }
+                | Expr::Field { .. }
+                | Expr::Function { .. }
+                | Expr::Nil { .. }
+                | Expr::Number { .. }
+                | Expr::Pipe(_)
+                | Expr::Text { .. }
+                | Expr::Variable { .. } => None,
+            },
+            Type::String => {
+                if let Expr::Text { text, .. } = expr {
+                    Some(Value::Text(Text::from(text)))
+                } else {
+                    None
+                }
+            }
+            Type::Int => number.and_then(|number| number.int).map(Value::Int),
+            Type::Int32 => number
+                .and_then(|number| i32::try_from(number.int?).ok())
+                .map(|int| Value::Small(IntType::Int32, i64::from(int))),
+            Type::Int64 => number.and_then(|number| number.int).map(Value::Int64),
+            Type::Uint8 => number
+                .and_then(|number| u8::try_from(number.uint?).ok())
+                .map(|uint| Value::Uint(UintType::Uint8, u64::from(uint))),
+            Type::Uint64 => {
+                number.and_then(|number| number.uint).map(|uint| Value::Uint(UintType::Uint64, uint))
+            }
+            Type::Float64 => number.and_then(|number| number.float).map(Value::Float),
+            Type::Bytes | Type::List(_) | Type::Map(_) | Type::Named(_) => None,
+        };
+        if let Some(value) = found {
+            return Ok(value);
+        }
+        let text = At::Expr(expr).text();
+        let message = match wanted {
+            Type::Bool => format!("expected bool; found {text}"),
+            Type::String => format!("expected string; found {text}"),
+            Type::Int | Type::Int32 | Type::Int64 => format!("expected integer; found {text}"),
+            Type::Uint8 | Type::Uint64 => format!("expected unsigned integer; found {text}"),
+            Type::Float64 => format!("expected float; found {text}"),
+            Type::Any | Type::Reflect | Type::Bytes | Type::List(_) | Type::Map(_) | Type::Named(_) => {
+                format!("can't handle {text} for arg of type {}", wanted.name())
+            }
+        };
+        Err(self.error(&message))
+    }
+
+    /// Returns `item` as the type that is asked for.
+    pub(super) fn checked(&self, item: Item, wanted: Option<Type>) -> Result<Item, ExecError> {
+        let Some(wanted) = wanted else {
+            return Ok(item);
+        };
+        if !item.is_valid() {
+            return match nil_of(wanted) {
+                Some(nil) => Ok(nil),
+                None => Err(self.error(&format!("invalid value; expected {}", wanted.name()))),
+            };
+        }
+        if matches!(wanted, Type::Any | Type::Reflect) {
+            return Ok(item);
+        }
+        if !item.value.is_nil() && wanted.accepts(&item.value) {
+            return Ok(Item::bare(item.value));
+        }
+        let got = if item.value.is_nil() { item.type_name() } else { item.value.type_name() };
+        Err(self.error(&format!("wrong type for value; expected {}; got {got}", wanted.name())))
+    }
+}
+
+/// Returns the nil of a type, if it has one.
+fn nil_of(wanted: Type) -> Option<Item> {
+    match wanted {
+        Type::Any => Some(Item { value: Value::Nil, boxed: true }),
+        Type::Reflect | Type::Bytes | Type::List(_) | Type::Map(_) => Some(Item::bare(wanted.zero())),
+        Type::Named(name) if name.starts_with('*') => Some(Item::none()),
+        Type::Bool
+        | Type::Int
+        | Type::Int32
+        | Type::Int64
+        | Type::Uint8
+        | Type::Uint64
+        | Type::Float64
+        | Type::String
+        | Type::Named(_) => None,
+    }
+}

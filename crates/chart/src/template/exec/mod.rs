@@ -1,0 +1,363 @@
+//! Executes templates.
+
+mod call;
+mod eval;
+mod field;
+
+use std::sync::Arc;
+
+use super::ast::{Branch, Node, Pipe, Template};
+use super::context::Context;
+use super::error::ExecError;
+use super::show::At;
+use crate::call::CallError;
+use crate::fmt::{print_value, quote, sprint};
+use crate::value::{IntType, UintType, Value};
+
+/// Executes `template` with `data` as its dot and appends what it prints to `out`.
+pub(super) fn execute(
+    context: &mut Context<'_>,
+    template: &Template,
+    data: &Value,
+    out: &mut Vec<u8>,
+) -> Result<(), ExecError> {
+    Exec::run(context, template, &Item::bare(data.clone()), out, None)
+}
+
+/// A value and how Go's executor holds it.
+#[derive(Clone, Default)]
+struct Item {
+    value: Value,
+    /// Whether it is behind an `interface {}`, as elements of lists and maps are:
+    /// error messages then do not know its type, and its nil is a value.
+    boxed: bool,
+}
+
+impl Item {
+    fn bare(value: Value) -> Self {
+        Self { value, boxed: false }
+    }
+
+    /// Returns nothing at all, Go's invalid value.
+    fn none() -> Self {
+        Self::default()
+    }
+
+    fn is_valid(&self) -> bool {
+        self.boxed || !self.value.is_nil()
+    }
+
+    fn type_name(&self) -> &str {
+        if self.boxed { "interface {}" } else { self.value.type_name() }
+    }
+}
+
+/// How a list of nodes ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+/// The execution of one template.
+struct Exec<'t, 'c, 'w> {
+    context: &'c mut Context<'w>,
+    out: &'c mut Vec<u8>,
+    template: &'t Template,
+    /// The node that an error is blamed on: the one that was begun last.
+    at: Option<At<'t>>,
+    /// Variables, the innermost last. Names are compared by address first.
+    variables: Vec<(Arc<str>, Item)>,
+}
+
+impl<'t, 'w> Exec<'t, '_, 'w> {
+    /// Executes a template within another one.
+    fn run(
+        context: &mut Context<'w>,
+        template: &Template,
+        data: &Item,
+        out: &mut Vec<u8>,
+        caller: Option<(&Template, At<'_>)>,
+    ) -> Result<(), ExecError> {
+        if let Err(error) = context.enter() {
+            context.leave();
+            let (blamed, at) = match caller {
+                Some((template, at)) => (template, Some(at)),
+                None => (template, None),
+            };
+            return Err(ExecError::from_call(error, |text| tell(blamed, at, text)));
+        }
+        let mut exec = Exec { context, out, template, at: None, variables: vec![(dollar(), data.clone())] };
+        let executed = exec.list(data, &template.body);
+        exec.context.leave();
+        executed.map(|_| ())
+    }
+
+    /// Returns an error that is blamed on the node that was begun last.
+    fn error(&self, message: &str) -> ExecError {
+        ExecError::new(tell(self.template, self.at, message))
+    }
+
+    fn call_error(&self, error: CallError) -> ExecError {
+        ExecError::from_call(error, |text| tell(self.template, self.at, text))
+    }
+
+    fn list(&mut self, dot: &Item, nodes: &'t [Node]) -> Result<Flow, ExecError> {
+        for node in nodes {
+            let flow = self.node(dot, node)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn node(&mut self, dot: &Item, node: &'t Node) -> Result<Flow, ExecError> {
+        if let Node::Text(text) = node {
+            self.write(text)?;
+            return Ok(Flow::Next);
+        }
+        self.at = Some(At::Node(node));
+        self.context.step().map_err(|error| self.call_error(error))?;
+        match node {
+            Node::Text(_) => {}
+            Node::Action(pipe) => {
+                let item = self.pipeline(dot, pipe)?;
+                if pipe.variables.is_empty() {
+                    self.at = Some(At::Node(node));
+                    self.print(&item.value)?;
+                }
+            }
+            Node::Break => return Ok(Flow::Break),
+            Node::Continue => return Ok(Flow::Continue),
+            Node::If(branch) => return self.branch(dot, branch, false),
+            Node::With(branch) => return self.branch(dot, branch, true),
+            Node::Range(branch) => return self.range(dot, branch),
+            Node::Template { name, pipe, .. } => self.template(dot, node, name, pipe.as_ref())?,
+        }
+        Ok(Flow::Next)
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<(), ExecError> {
+        self.context.charge(text.len()).map_err(|error| self.call_error(error))?;
+        self.out.extend_from_slice(text);
+        Ok(())
+    }
+
+    fn print(&mut self, value: &Value) -> Result<(), ExecError> {
+        match value {
+            Value::Text(text) => return self.write(text),
+            Value::Nil => return self.write(b"<no value>"),
+            Value::Bool(_)
+            | Value::Int(_)
+            | Value::Int64(_)
+            | Value::Small(..)
+            | Value::Uint(..)
+            | Value::Float(_)
+            | Value::Complex(..)
+            | Value::Bytes(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Object(_) => {}
+        }
+        let before = self.out.len();
+        let printed = print_value(self.out, value);
+        let written = self.out.len().saturating_sub(before);
+        self.context.charge(written).map_err(|error| self.call_error(error))?;
+        printed.map_err(|error| self.error(&error.to_string()))
+    }
+
+    /// Executes `if` and `with`, of which only the latter moves the dot.
+    fn branch(&mut self, dot: &Item, branch: &'t Branch, moves: bool) -> Result<Flow, ExecError> {
+        self.context.check_stack().map_err(|error| self.call_error(error))?;
+        let scope = self.variables.len();
+        let item = self.pipeline(dot, &branch.pipe)?;
+        let flow = if item.value.truth() {
+            self.list(if moves { &item } else { dot }, &branch.then)?
+        } else if let Some(otherwise) = &branch.otherwise {
+            self.list(dot, otherwise)?
+        } else {
+            Flow::Next
+        };
+        self.variables.truncate(scope);
+        Ok(flow)
+    }
+
+    fn template(
+        &mut self,
+        dot: &Item,
+        node: &'t Node,
+        name: &str,
+        pipe: Option<&'t Pipe>,
+    ) -> Result<(), ExecError> {
+        let Some(template) = self.context.template(name) else {
+            return Err(self.error(&format!("template {} not defined", quote(name.as_bytes()))));
+        };
+        let data = match pipe {
+            Some(pipe) => self.pipeline(dot, pipe)?,
+            None => Item::none(),
+        };
+        let caller = Some((self.template, At::Node(node)));
+        Exec::run(self.context, &template, &data, self.out, caller)
+    }
+
+    fn range(&mut self, dot: &Item, branch: &'t Branch) -> Result<Flow, ExecError> {
+        self.context.check_stack().map_err(|error| self.call_error(error))?;
+        let scope = self.variables.len();
+        let item = self.pipeline(dot, &branch.pipe)?;
+        let some = self.iterate(&item.value.underlying(), branch)?;
+        let flow = match (&branch.otherwise, some) {
+            (Some(otherwise), false) => self.list(dot, otherwise)?,
+            (Some(_) | None, _) => Flow::Next,
+        };
+        self.variables.truncate(scope);
+        Ok(flow)
+    }
+
+    /// Executes the body for each element; returns whether there was one.
+    fn iterate(&mut self, value: &Value, branch: &'t Branch) -> Result<bool, ExecError> {
+        match value {
+            Value::Nil => Ok(false),
+            Value::Int(count) => self.count(*count, branch, Value::Int),
+            Value::Int64(count) => self.count(*count, branch, Value::Int64),
+            Value::Small(kind, count) => {
+                let kind: IntType = *kind;
+                self.count(*count, branch, |n| Value::Small(kind, n))
+            }
+            Value::Uint(kind, count) => {
+                let kind: UintType = *kind;
+                let count = i64::try_from(*count).unwrap_or(i64::MAX);
+                self.count(count, branch, |n| Value::Uint(kind, n.unsigned_abs()))
+            }
+            Value::List(list) => {
+                let boxed = list.class().element.is_interface();
+                let items = list.items();
+                for (index, item) in items.iter().enumerate() {
+                    let index = Item::bare(Value::Int(i64::try_from(index).unwrap_or(i64::MAX)));
+                    if self.once(branch, index, &Item { value: item.clone(), boxed })? == Flow::Break {
+                        break;
+                    }
+                }
+                Ok(!items.is_empty())
+            }
+            Value::Bytes(bytes) => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    let index = Item::bare(Value::Int(i64::try_from(index).unwrap_or(i64::MAX)));
+                    let byte = Item::bare(Value::Uint(UintType::Uint8, u64::from(*byte)));
+                    if self.once(branch, index, &byte)? == Flow::Break {
+                        break;
+                    }
+                }
+                Ok(!bytes.is_empty())
+            }
+            Value::Map(map) => {
+                let boxed = map.class().element.is_interface();
+                let entries = map.entries();
+                for (key, value) in entries.iter() {
+                    let key = Item::bare(Value::text(&**key));
+                    if self.once(branch, key, &Item { value: value.clone(), boxed })? == Flow::Break {
+                        break;
+                    }
+                }
+                Ok(!entries.is_empty())
+            }
+            Value::Bool(_) | Value::Float(_) | Value::Complex(..) | Value::Text(_) | Value::Object(_) => {
+                let shown = sprint(std::slice::from_ref(value)).unwrap_or_default();
+                let shown = String::from_utf8_lossy(&shown);
+                Err(self.error(&format!("range can't iterate over {shown}")))
+            }
+        }
+    }
+
+    fn count(
+        &mut self,
+        count: i64,
+        branch: &'t Branch,
+        number: impl Fn(i64) -> Value,
+    ) -> Result<bool, ExecError> {
+        if branch.pipe.variables.len() > 1 {
+            return Err(self.error(&format!("can't use {count} to iterate over more than one variable")));
+        }
+        for n in 0..count {
+            if self.once(branch, Item::none(), &Item::bare(number(n)))? == Flow::Break {
+                break;
+            }
+        }
+        Ok(count > 0)
+    }
+
+    /// Executes the body of a `range` for one element.
+    fn once(&mut self, branch: &'t Branch, index: Item, element: &Item) -> Result<Flow, ExecError> {
+        self.context.step().map_err(|error| self.call_error(error))?;
+        let mark = self.variables.len();
+        match (&*branch.pipe.variables, branch.pipe.assign) {
+            ([], _) => {}
+            ([only], true) => self.assign(only, element.clone())?,
+            ([first, second, ..], true) => {
+                self.assign(first, index)?;
+                self.assign(second, element.clone())?;
+            }
+            (declared, false) => {
+                let mut last = self.variables.iter_mut().rev();
+                if let Some((_, variable)) = last.next() {
+                    *variable = element.clone();
+                }
+                if declared.len() > 1
+                    && let Some((_, variable)) = last.next()
+                {
+                    *variable = index;
+                }
+            }
+        }
+        let flow = self.list(element, &branch.then)?;
+        self.variables.truncate(mark);
+        Ok(flow)
+    }
+
+    fn assign(&mut self, name: &Arc<str>, item: Item) -> Result<(), ExecError> {
+        let found = self.variables.iter_mut().rev().find(|(variable, _)| same_name(variable, name));
+        match found {
+            Some((_, variable)) => {
+                *variable = item;
+                Ok(())
+            }
+            None => Err(self.error(&format!("undefined variable: {name}"))),
+        }
+    }
+
+    fn variable(&self, name: &Arc<str>) -> Result<&Item, ExecError> {
+        let found = self.variables.iter().rev().find(|(variable, _)| same_name(variable, name));
+        match found {
+            Some((_, item)) => Ok(item),
+            None => Err(self.error(&format!("undefined variable: {name}"))),
+        }
+    }
+}
+
+fn same_name(a: &Arc<str>, b: &Arc<str>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+fn dollar() -> Arc<str> {
+    thread_local! {
+        static DOLLAR: Arc<str> = Arc::from("$");
+    }
+    DOLLAR.with(Arc::clone)
+}
+
+/// Returns `message` with the place that it happened at.
+fn tell(template: &Template, at: Option<At<'_>>, message: &str) -> String {
+    let Some(at) = at else {
+        return format!("template: {}: {message}", template.name);
+    };
+    let before = template.source.text.get(..at.pos()).unwrap_or_default();
+    let line = before.split(|byte| *byte == b'\n').count();
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let name = quote(template.name.as_bytes());
+    format!(
+        "template: {}:{line}:{column}: executing {name} at <{}>: {message}",
+        template.source.name,
+        at.text()
+    )
+}

@@ -1,0 +1,415 @@
+//! Cuts a template into tokens.
+
+use std::borrow::Cow;
+
+use super::token::{Token, TokenKind};
+use crate::fmt::{decode_rune, is_digit, is_letter, is_print, quote};
+
+const LEFT: &[u8] = b"{{";
+const RIGHT: &[u8] = b"}}";
+
+/// The lexer of one source; it makes one token at a time.
+pub(super) struct Lexer<'a> {
+    input: &'a [u8],
+    pos: usize,
+    start: usize,
+    line: usize,
+    start_line: usize,
+    paren_depth: usize,
+    inside_action: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(input: &'a [u8]) -> Self {
+        Self { input, pos: 0, start: 0, line: 1, start_line: 1, paren_depth: 0, inside_action: false }
+    }
+
+    /// Returns the next token; after the end and after an error, always `Eof`.
+    pub(super) fn next_token(&mut self) -> Token<'a> {
+        if self.inside_action { self.action() } else { self.text() }
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.input.get(self.pos..).unwrap_or_default()
+    }
+
+    fn rest_after(&self, skipped: usize) -> &'a [u8] {
+        self.input.get(self.pos + skipped..).unwrap_or_default()
+    }
+
+    fn pending(&self) -> &'a [u8] {
+        self.input.get(self.start..self.pos).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        decode_rune(self.rest()).map(|(rune, _)| rune)
+    }
+
+    fn advance(&mut self) -> Option<char> {
+        let (rune, width) = decode_rune(self.rest())?;
+        self.pos += width;
+        if rune == '\n' {
+            self.line += 1;
+        }
+        Some(rune)
+    }
+
+    fn accept(&mut self, valid: &str) -> bool {
+        let accepted = self.peek().is_some_and(|rune| valid.contains(rune));
+        if accepted {
+            self.advance();
+        }
+        accepted
+    }
+
+    fn accept_run(&mut self, valid: &str) {
+        while self.accept(valid) {}
+    }
+
+    fn emit(&mut self, kind: TokenKind) -> Token<'a> {
+        let token =
+            Token { kind, pos: self.start, line: self.start_line, text: Cow::Borrowed(self.pending()) };
+        self.start = self.pos;
+        self.start_line = self.line;
+        token
+    }
+
+    /// Drops what is pending, which was skipped without counting its lines.
+    fn skip_pending(&mut self) {
+        self.line += count_lines(self.pending());
+        self.start = self.pos;
+        self.start_line = self.line;
+    }
+
+    fn error(&mut self, message: impl Into<String>) -> Token<'a> {
+        let text = Cow::Owned(message.into().into_bytes());
+        let token = Token { kind: TokenKind::Error, pos: self.start, line: self.start_line, text };
+        self.input = &[];
+        self.start = 0;
+        self.pos = 0;
+        self.inside_action = false;
+        token
+    }
+
+    fn text(&mut self) -> Token<'a> {
+        loop {
+            let Some(found) = find(self.rest(), LEFT) else {
+                self.pos = self.input.len();
+                if self.pos > self.start {
+                    self.line += count_lines(self.pending());
+                    return self.emit(TokenKind::Text);
+                }
+                return self.emit(TokenKind::Eof);
+            };
+            if found > 0 {
+                self.pos += found;
+                let trimmed = if has_left_trim(self.rest_after(LEFT.len())) {
+                    trailing_space(self.pending())
+                } else {
+                    0
+                };
+                self.pos -= trimmed;
+                self.line += count_lines(self.pending());
+                let token = self.emit(TokenKind::Text);
+                self.pos += trimmed;
+                self.skip_pending();
+                if !token.text.is_empty() {
+                    return token;
+                }
+            }
+            let marker = if has_left_trim(self.rest_after(LEFT.len())) { 2 } else { 0 };
+            if !self.rest_after(LEFT.len() + marker).starts_with(b"/*") {
+                self.pos += LEFT.len();
+                let token = self.emit(TokenKind::LeftDelim);
+                self.inside_action = true;
+                self.pos += marker;
+                self.skip_pending();
+                self.paren_depth = 0;
+                return token;
+            }
+            self.pos += LEFT.len() + marker;
+            self.skip_pending();
+            if let Some(message) = self.skip_comment() {
+                return self.error(message);
+            }
+        }
+    }
+
+    /// Skips a comment; returns what is wrong with it.
+    fn skip_comment(&mut self) -> Option<&'static str> {
+        self.pos += 2;
+        let Some(end) = find(self.rest(), b"*/") else {
+            return Some("unclosed comment");
+        };
+        self.pos += end + 2;
+        let Some(trim) = self.at_right_delim() else {
+            return Some("comment ends before closing delimiter");
+        };
+        self.pos += RIGHT.len() + if trim { 2 } else { 0 };
+        if trim {
+            self.pos += leading_space(self.rest());
+        }
+        self.skip_pending();
+        None
+    }
+
+    /// Returns whether the right delimiter here trims, if there is one.
+    fn at_right_delim(&self) -> Option<bool> {
+        if has_right_trim(self.rest()) && self.rest_after(2).starts_with(RIGHT) {
+            return Some(true);
+        }
+        self.rest().starts_with(RIGHT).then_some(false)
+    }
+
+    fn right_delim(&mut self) -> Token<'a> {
+        let trim = self.at_right_delim() == Some(true);
+        if trim {
+            self.pos += 2;
+            self.skip_pending();
+        }
+        self.pos += RIGHT.len();
+        let token = self.emit(TokenKind::RightDelim);
+        if trim {
+            self.pos += leading_space(self.rest());
+            self.skip_pending();
+        }
+        self.inside_action = false;
+        token
+    }
+
+    fn action(&mut self) -> Token<'a> {
+        if self.at_right_delim().is_some() {
+            if self.paren_depth == 0 {
+                return self.right_delim();
+            }
+            return self.error("unclosed left paren");
+        }
+        let Some(rune) = self.peek() else {
+            return self.error("unclosed action");
+        };
+        if is_space(rune) {
+            return self.space();
+        }
+        if rune == '+' || rune == '-' || rune.is_ascii_digit() {
+            return self.number();
+        }
+        if is_alphanumeric(rune) {
+            return self.identifier();
+        }
+        self.advance();
+        match rune {
+            '=' => self.emit(TokenKind::Assign),
+            ':' => {
+                if self.advance() == Some('=') {
+                    self.emit(TokenKind::Declare)
+                } else {
+                    self.error("expected :=")
+                }
+            }
+            '|' => self.emit(TokenKind::Pipe),
+            '"' => self.quoted('"', TokenKind::String, "unterminated quoted string"),
+            '`' => self.raw_string(),
+            '\'' => self.quoted('\'', TokenKind::CharConstant, "unterminated character constant"),
+            '$' => self.field_or_variable(TokenKind::Variable),
+            '.' => {
+                if self.rest().first().is_some_and(u8::is_ascii_digit) {
+                    self.pos -= 1;
+                    self.number()
+                } else {
+                    self.field_or_variable(TokenKind::Field)
+                }
+            }
+            '(' => {
+                self.paren_depth += 1;
+                self.emit(TokenKind::LeftParen)
+            }
+            ')' => {
+                let Some(depth) = self.paren_depth.checked_sub(1) else {
+                    return self.error("unexpected right paren");
+                };
+                self.paren_depth = depth;
+                self.emit(TokenKind::RightParen)
+            }
+            _ if rune.is_ascii() && is_print(rune) => self.emit(TokenKind::Char),
+            _ => self.error(format!("unrecognized character in action: {}", unicode(rune))),
+        }
+    }
+
+    fn space(&mut self) -> Token<'a> {
+        let mut count = 0;
+        while self.peek().is_some_and(is_space) {
+            self.advance();
+            count += 1;
+        }
+        // The last space may belong to a trimming delimiter.
+        let last = self.input.get(self.pos - 1..).unwrap_or_default();
+        if has_right_trim(last) && last.get(2..).unwrap_or_default().starts_with(RIGHT) {
+            self.pos -= 1;
+            if last.first() == Some(&b'\n') {
+                self.line -= 1;
+            }
+            if count == 1 {
+                return self.right_delim();
+            }
+        }
+        self.emit(TokenKind::Space)
+    }
+
+    fn identifier(&mut self) -> Token<'a> {
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.advance();
+        }
+        if let Some(error) = self.bad_terminator() {
+            return error;
+        }
+        let word = self.pending();
+        match TokenKind::keyword(word) {
+            Some(keyword) => self.emit(keyword),
+            None if word == b"true" || word == b"false" => self.emit(TokenKind::Bool),
+            None => self.emit(TokenKind::Identifier),
+        }
+    }
+
+    /// Lexes what follows `.` or `$`.
+    fn field_or_variable(&mut self, kind: TokenKind) -> Token<'a> {
+        if self.at_terminator() {
+            return self.emit(if kind == TokenKind::Variable { kind } else { TokenKind::Dot });
+        }
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.advance();
+        }
+        match self.bad_terminator() {
+            Some(error) => error,
+            None => self.emit(kind),
+        }
+    }
+
+    fn bad_terminator(&mut self) -> Option<Token<'a>> {
+        if self.at_terminator() {
+            return None;
+        }
+        let rune = self.peek().unwrap_or_default();
+        Some(self.error(format!("bad character {}", unicode(rune))))
+    }
+
+    fn at_terminator(&self) -> bool {
+        match self.peek() {
+            Some(rune) if is_space(rune) => true,
+            None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
+            Some(_) => self.rest().starts_with(RIGHT),
+        }
+    }
+
+    fn quoted(&mut self, delimiter: char, kind: TokenKind, message: &'static str) -> Token<'a> {
+        loop {
+            match self.advance() {
+                Some('\\') => match self.advance() {
+                    None | Some('\n') => return self.error(message),
+                    Some(_) => {}
+                },
+                None | Some('\n') => return self.error(message),
+                Some(rune) if rune == delimiter => return self.emit(kind),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn raw_string(&mut self) -> Token<'a> {
+        loop {
+            match self.advance() {
+                None => return self.error("unterminated raw quoted string"),
+                Some('`') => return self.emit(TokenKind::RawString),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn number(&mut self) -> Token<'a> {
+        if !self.scan_number() {
+            return self.bad_number();
+        }
+        if !matches!(self.peek(), Some('+' | '-')) {
+            return self.emit(TokenKind::Number);
+        }
+        if !self.scan_number() || self.pending().last() != Some(&b'i') {
+            return self.bad_number();
+        }
+        self.emit(TokenKind::Complex)
+    }
+
+    fn bad_number(&mut self) -> Token<'a> {
+        let message = format!("bad number syntax: {}", quote(self.pending()));
+        self.error(message)
+    }
+
+    fn scan_number(&mut self) -> bool {
+        self.accept("+-");
+        let mut digits = "0123456789_";
+        let (mut decimal, mut hex) = (true, false);
+        if self.accept("0") {
+            if self.accept("xX") {
+                (digits, decimal, hex) = ("0123456789abcdefABCDEF_", false, true);
+            } else if self.accept("oO") {
+                (digits, decimal) = ("01234567_", false);
+            } else if self.accept("bB") {
+                (digits, decimal) = ("01_", false);
+            }
+        }
+        self.accept_run(digits);
+        if self.accept(".") {
+            self.accept_run(digits);
+        }
+        if (decimal && self.accept("eE")) || (hex && self.accept("pP")) {
+            self.accept("+-");
+            self.accept_run("0123456789_");
+        }
+        self.accept("i");
+        if self.peek().is_some_and(is_alphanumeric) {
+            self.advance();
+            return false;
+        }
+        true
+    }
+}
+
+fn is_space(rune: char) -> bool {
+    matches!(rune, ' ' | '\t' | '\r' | '\n')
+}
+
+fn is_space_byte(byte: u8) -> bool {
+    is_space(char::from(byte))
+}
+
+fn is_alphanumeric(rune: char) -> bool {
+    rune == '_' || is_letter(rune) || is_digit(rune)
+}
+
+fn has_left_trim(text: &[u8]) -> bool {
+    matches!(text, [b'-', space, ..] if is_space_byte(*space))
+}
+
+fn has_right_trim(text: &[u8]) -> bool {
+    matches!(text, [space, b'-', ..] if is_space_byte(*space))
+}
+
+fn trailing_space(text: &[u8]) -> usize {
+    text.iter().rev().take_while(|byte| is_space_byte(**byte)).count()
+}
+
+fn leading_space(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| is_space_byte(**byte)).count()
+}
+
+fn count_lines(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b'\n').count() - 1
+}
+
+fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+    text.windows(pattern.len()).position(|window| window == pattern)
+}
+
+/// Returns a character as `%#U` prints it.
+fn unicode(rune: char) -> String {
+    let code = u32::from(rune);
+    if is_print(rune) { format!("U+{code:04X} '{rune}'") } else { format!("U+{code:04X}") }
+}
