@@ -1,2 +1,20 @@
 //! A small Kubernetes API server for development and tests.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "JSON values have six forms and most code is about one of them"
+)]
+pub mod decode;
 pub mod kind;
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "JSON values have six forms and most code is about one of them"
+)]
+pub mod managed_fields;
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "JSON values have six forms and most code is about one of them"
+)]
+pub mod patch;
+pub mod quantity;
+pub mod time;
+pub mod types;

@@ -9,6 +9,8 @@
 //! ```
 
 mod cause;
+pub mod cron;
+pub mod duration;
 mod failure;
 pub mod hook;
 mod name;
@@ -18,7 +20,7 @@ mod time;
 pub use cause::Cause;
 pub use failure::{Failure, FailureKind};
 pub use name::{
-    CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, Scope,
-    TaskId,
+    CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
+    Scope, TaskId,
 };
 pub use time::Time;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::Hasher;
 use std::sync::Arc;
+
+use values::Checksum;
 
 use crate::hook::spec::WatchEvent;
 
@@ -33,23 +34,6 @@ impl fmt::Display for Key {
     }
 }
 
-/// A digest of what a hook can see of an object. Equal ones cause no run.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Checksum(u128);
-
-impl Checksum {
-    /// Returns the digest of `bytes`. It is the same in every process of one build, and is not meant to be stored.
-    #[expect(deprecated, reason = "the hasher that replaces it may differ between two runs of one program")]
-    pub fn of(bytes: &[u8]) -> Self {
-        let half = |seed: u64| {
-            let mut hasher = std::hash::SipHasher::new_with_keys(seed, !seed);
-            hasher.write(bytes);
-            u128::from(hasher.finish())
-        };
-        Self((half(0x736e_6170) << 64) | half(0x7368_6f74))
-    }
-}
-
 /// One object of a snapshot, as bytes that are ready to be written.
 #[derive(Clone, PartialEq)]
 pub struct Item {
@@ -63,7 +47,7 @@ impl Item {
     ///
     /// `json` is the object; it is kept only if some binding shows it.
     pub fn unfiltered(json: Arc<[u8]>, keep: bool) -> Self {
-        let checksum = Checksum::of(&json);
+        let checksum = Checksum::of_bytes(&json);
         Self { object: keep.then_some(json), filter_result: None, checksum }
     }
 
@@ -71,7 +55,7 @@ impl Item {
     ///
     /// Items of several filters can share the bytes of one object.
     pub fn filtered(object: Option<Arc<[u8]>>, filter_result: Arc<[u8]>) -> Self {
-        let checksum = Checksum::of(&filter_result);
+        let checksum = Checksum::of_bytes(&filter_result);
         Self { object, filter_result: Some(filter_result), checksum }
     }
 

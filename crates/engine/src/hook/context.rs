@@ -306,3 +306,193 @@ fn kind_of(item: &Item) -> String {
     let object = item.object().and_then(|json| serde_json::from_slice::<Kind>(json).ok());
     object.map(|object| object.kind).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::spec::HookKind;
+
+    /// Two objects for the binding `pods`, one filtered item for `names`.
+    fn snapshots(index: usize) -> Snapshot {
+        let item = |name: &str, item: Item| (Key::new("ns", name), Arc::new(item));
+        match index {
+            0 => [
+                item("b", Item::unfiltered(br#"{"metadata":{"name":"b"}}"#[..].into(), true)),
+                item("a", Item::unfiltered(br#"{"metadata":{"name":"a"}}"#[..].into(), true)),
+            ]
+            .into_iter()
+            .collect(),
+            1 => {
+                [item("a", Item::filtered(Some(b"{}"[..].into()), b"\"a\""[..].into()))].into_iter().collect()
+            }
+            _ => Snapshot::default(),
+        }
+    }
+
+    fn spec(text: &str) -> HookSpec {
+        crate::hook::config::parse("hooks/test.sh".into(), HookKind::Module, text).unwrap()
+    }
+
+    fn written(spec: &HookSpec, contexts: Vec<BindingContext>) -> String {
+        let mut out = Vec::new();
+        RunContexts::new(spec, contexts, snapshots).write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn change(event: WatchEvent, item: Item) -> Change {
+        Change { event, key: Key::new("ns", "a"), item: Arc::new(item) }
+    }
+
+    const MIXED: &str = r#"
+configVersion: v1
+beforeHelm: 1
+schedule:
+- {name: "each <minute>", crontab: "* * * * *", includeSnapshotsFrom: [names, pods, names]}
+- {name: grouped, crontab: "* * * * *", group: pair}
+- {crontab: "* * * * *"}
+kubernetes:
+- {name: pods, kind: Pod}
+- {name: names, kind: Pod, jqFilter: .metadata.name, keepFullObjectsInMemory: false, includeSnapshotsFrom: [pods]}
+- {name: one, kind: Pod, group: pair}
+- {name: two, kind: Node, group: pair}
+"#;
+
+    #[test]
+    fn every_shape_of_v1_is_written_as_the_reference_operator_writes_it() {
+        let spec = spec(MIXED);
+        let [pods, names, one, _] = &spec.kubernetes[..] else { panic!("four bindings") };
+        let pod = || Item::unfiltered(br#"{"kind":"Pod"}"#[..].into(), true);
+        let cases = [
+            (BindingContext::lifecycle(Lifecycle::OnStartup), r#"{"binding":"onStartup"}"#),
+            (
+                BindingContext::lifecycle(Lifecycle::BeforeHelm),
+                r#"{"binding":"beforeHelm","snapshots":{"names":[{"filterResult":"a"}],"one":[],"pods":[{"object":{"metadata":{"name":"a"}}},{"object":{"metadata":{"name":"b"}}}],"two":[]}}"#,
+            ),
+            (
+                BindingContext::schedule(&spec.schedules[0]),
+                r#"{"binding":"each \u003cminute\u003e","snapshots":{"names":[{"filterResult":"a"}],"pods":[{"object":{"metadata":{"name":"a"}}},{"object":{"metadata":{"name":"b"}}}]},"type":"Schedule"}"#,
+            ),
+            (
+                BindingContext::schedule(&spec.schedules[1]),
+                r#"{"binding":"grouped","groupName":"pair","snapshots":{"one":[],"two":[]},"type":"Group"}"#,
+            ),
+            (BindingContext::schedule(&spec.schedules[2]), r#"{"binding":"schedule","type":"Schedule"}"#),
+            (
+                BindingContext::synchronization(pods, 0),
+                r#"{"binding":"pods","objects":[{"object":{"metadata":{"name":"a"}}},{"object":{"metadata":{"name":"b"}}}],"type":"Synchronization"}"#,
+            ),
+            (
+                BindingContext::synchronization(names, 1),
+                r#"{"binding":"names","objects":[{"filterResult":"a"}],"snapshots":{"pods":[{"object":{"metadata":{"name":"a"}}},{"object":{"metadata":{"name":"b"}}}]},"type":"Synchronization"}"#,
+            ),
+            (
+                BindingContext::synchronization(one, 2),
+                r#"{"binding":"one","groupName":"pair","snapshots":{"one":[],"two":[]},"type":"Group"}"#,
+            ),
+            (
+                BindingContext::event(pods, 0, change(WatchEvent::Added, pod())),
+                r#"{"binding":"pods","object":{"kind":"Pod"},"type":"Event","watchEvent":"Added"}"#,
+            ),
+            (
+                BindingContext::event(
+                    names,
+                    1,
+                    change(WatchEvent::Deleted, Item::filtered(Some(b"{}"[..].into()), b"null"[..].into())),
+                ),
+                r#"{"binding":"names","filterResult":null,"snapshots":{"pods":[{"object":{"metadata":{"name":"a"}}},{"object":{"metadata":{"name":"b"}}}]},"type":"Event","watchEvent":"Deleted"}"#,
+            ),
+            (
+                BindingContext::event(one, 2, change(WatchEvent::Modified, pod())),
+                r#"{"binding":"one","groupName":"pair","snapshots":{"one":[],"two":[]},"type":"Group"}"#,
+            ),
+        ];
+        for (context, expected) in &cases {
+            assert_eq!(written(&spec, vec![context.clone()]), format!("[{expected}]\n"));
+        }
+        let (contexts, texts): (Vec<BindingContext>, Vec<&str>) = cases.into_iter().unzip();
+        assert_eq!(written(&spec, contexts), format!("[{}]\n", texts.join(",")));
+    }
+
+    #[test]
+    fn a_filtered_item_that_is_kept_shows_both() {
+        let spec = spec("configVersion: v1\nkubernetes: [{kind: Pod, jqFilter: .}]");
+        let item = Item::filtered(Some(b"{\"a\":1}"[..].into()), b"[1]"[..].into());
+        let context = BindingContext::event(&spec.kubernetes[0], 0, change(WatchEvent::Added, item));
+        let expected = r#"[{"binding":"kubernetes","filterResult":[1],"object":{"a":1},"type":"Event","watchEvent":"Added"}]"#;
+        assert_eq!(written(&spec, vec![context]).trim_end(), expected);
+    }
+
+    #[test]
+    fn without_kubernetes_bindings_the_snapshots_of_a_lifecycle_point_are_empty() {
+        let spec = spec("{configVersion: v1, beforeHelm: 1}");
+        let contexts = vec![BindingContext::lifecycle(Lifecycle::BeforeHelm)];
+        assert_eq!(written(&spec, contexts), "[{\"binding\":\"beforeHelm\",\"snapshots\":{}}]\n");
+    }
+
+    #[test]
+    fn every_shape_of_v0_is_written_as_the_reference_operator_writes_it() {
+        let spec = spec(
+            r#"{"beforeHelm": 1, "schedule": [{"crontab": "* * * * *"}], "onKubernetesEvent": [{"kind": "pod"}]}"#,
+        );
+        let pod = Item::unfiltered(br#"{"kind":"Pod"}"#[..].into(), true);
+        let contexts = vec![
+            BindingContext::lifecycle(Lifecycle::BeforeHelm),
+            BindingContext::schedule(&spec.schedules[0]),
+            BindingContext::event(&spec.kubernetes[0], 0, change(WatchEvent::Modified, pod)),
+        ];
+        let expected = concat!(
+            r#"[{"binding":"beforeHelm"},{"binding":"schedule"},{"binding":"onKubernetesEvent","#,
+            r#""resourceEvent":"update","resourceKind":"Pod","resourceName":"a","resourceNamespace":"ns"}]"#,
+            "\n"
+        );
+        assert_eq!(written(&spec, contexts), expected);
+    }
+
+    #[test]
+    fn a_run_requires_the_bindings_that_it_shows() {
+        let spec = spec(MIXED);
+        let required = |context| required_bindings(&spec, &[context]).into_iter().collect::<Vec<_>>();
+        assert_eq!(required(BindingContext::lifecycle(Lifecycle::BeforeHelm)), [0, 1, 2, 3]);
+        assert_eq!(required(BindingContext::schedule(&spec.schedules[0])), [0, 1]);
+        assert!(required(BindingContext::schedule(&spec.schedules[2])).is_empty());
+        assert_eq!(required(BindingContext::synchronization(&spec.kubernetes[1], 1)), [0, 1]);
+        let pod = Item::unfiltered(b"{}"[..].into(), true);
+        let event = change(WatchEvent::Added, pod);
+        assert!(required(BindingContext::event(&spec.kubernetes[0], 0, event)).is_empty());
+    }
+
+    #[test]
+    fn bindings_of_one_name_show_their_own_objects_and_include_the_first() {
+        let mut spec = spec(
+            "configVersion: v1\nkubernetes: [{kind: Pod}, {kind: Pod, jqFilter: .metadata.name, keepFullObjectsInMemory: false}]",
+        );
+        spec.kubernetes[1].include_snapshots_from = vec!["kubernetes".into()];
+        let context = BindingContext::synchronization(&spec.kubernetes[1], 1);
+        let text = written(&spec, vec![context]);
+        assert!(text.contains(r#""objects":[{"filterResult":"a"}]"#), "{text}");
+        assert!(text.contains(r#""snapshots":{"kubernetes":[{"object":"#), "{text}");
+    }
+
+    #[test]
+    fn an_error_of_the_writer_ends_the_writing() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let spec = spec(MIXED);
+        let run =
+            RunContexts::new(&spec, vec![BindingContext::synchronization(&spec.kubernetes[0], 0)], snapshots);
+        let mut whole = Vec::new();
+        run.write(&mut whole).unwrap();
+        for room in 0..whole.len() {
+            assert!(run.write(&mut Full(room)).is_err(), "{room} bytes");
+        }
+        assert!(run.write(&mut Full(whole.len())).is_ok());
+    }
+}

@@ -11,7 +11,9 @@ struct Escaping;
 
 impl Formatter for Escaping {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        write_float(writer, value)
+        // A number that JSON has not, can't be in a `Value`.
+        let text = values::number::format_json(value).unwrap_or_else(|| "null".to_owned());
+        writer.write_all(text.as_bytes())
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
@@ -41,18 +43,6 @@ impl Formatter for Escaping {
             CharEscape::AsciiControl(byte) => write!(writer, "\\u{byte:04x}"),
         }
     }
-}
-
-/// Writes a finite float: plain from 1e-6 up to 1e21, with a signed exponent of two digits at least 1 outside.
-fn write_float<W: ?Sized + Write>(writer: &mut W, value: f64) -> io::Result<()> {
-    let size = value.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        return write!(writer, "{value}");
-    }
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
-    write!(writer, "{mantissa}e{sign}{digits}")
 }
 
 /// Writes `value` as compact JSON.

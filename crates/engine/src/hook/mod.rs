@@ -6,6 +6,7 @@
 //! METRICS_PATH ─▶ metric      KUBERNETES_PATCH_PATH ─▶ object_patch
 //! ```
 
+pub mod config;
 pub mod context;
 pub mod json;
 pub mod selection;

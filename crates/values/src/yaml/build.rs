@@ -1,6 +1,7 @@
 //! From the parser's events to a JSON tree.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
 use serde_json::{Map, Value};
@@ -52,25 +53,36 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
 pub(super) struct Events<'t> {
     parser: Parser<&'t [u8]>,
     text: &'t str,
+    /// Where the last event ended.
+    reached: Position,
 }
 
 impl<'t> Events<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut parser = Parser::new();
         parser.set_input(text.as_bytes());
-        Self { parser, text }
+        Self { parser, text, reached: Position { line: 1, column: 1 } }
     }
 
     /// Returns the next event; behind the last one, the end of the stream.
     pub(super) fn next(&mut self) -> Result<Event, YamlError> {
-        self.parser.parse().map_err(|error| {
+        // The library panics on a few broken texts, as `"\` and `[!a,]`. Nobody reads on
+        // behind an error, so the state that it leaves does not matter.
+        let Ok(parsed) = catch_unwind(AssertUnwindSafe(|| self.parser.parse())) else {
+            let problem = "could not find the end of a quoted text or of a tag";
+            let go = format!("line {}: {problem}", self.reached.line);
+            return Err(YamlError::Syntax { position: self.reached, problem: problem.to_owned(), go });
+        };
+        let event = parsed.map_err(|error| {
             let position = error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
             let problem = match error.context() {
                 Some(context) => format!("{} {context}", error.problem()),
                 None => error.problem().to_owned(),
             };
             YamlError::Syntax { position, problem, go: super::error::go_problem(&error) }
-        })
+        })?;
+        self.reached = event.end_mark.into();
+        Ok(event)
     }
 }
 

@@ -176,6 +176,15 @@ mod tests {
     use crate::yaml::parse;
 
     #[test]
+    fn texts_on_which_the_library_panics_are_errors() {
+        for text in ["\"\\", "a: \"\\", "[!a,]", "a: 1\nb: {c: !x,}"] {
+            let error = parse(text).unwrap_err();
+            assert!(error.to_string().contains("could not find the end"), "{text:?}: {error}");
+            assert!(crate::yaml::locate(text, "/a").is_none_or(|place| place.line == 1), "{text:?}");
+        }
+    }
+
+    #[test]
     fn errors_have_the_words_and_lines_of_go() {
         for (text, expected) in [
             ("a: b: c", "yaml: mapping values are not allowed in this context"),

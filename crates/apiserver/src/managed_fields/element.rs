@@ -1,0 +1,120 @@
+//! A step of a path through an object, as `fieldsV1` and conflicts write it.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// One step: a field, an item of a list told apart by keys or by its value, or a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// A field of an object or a key of a map.
+    Field(String),
+    /// The item of a list whose fields have these values, sorted by name.
+    Key(Vec<(String, Value)>),
+    /// The item of a set.
+    Value(Value),
+    /// A position in a list.
+    Index(i64),
+}
+
+impl Element {
+    /// Returns the step as a key of `fieldsV1`: `f:name`, `k:{…}`, `v:…` or `i:…`.
+    pub fn to_key(&self) -> String {
+        match self {
+            Element::Field(name) => format!("f:{name}"),
+            Element::Key(keys) => {
+                let keys: Map<String, Value> = keys.iter().cloned().collect();
+                format!("k:{}", Value::Object(keys))
+            }
+            Element::Value(value) => format!("v:{value}"),
+            Element::Index(index) => format!("i:{index}"),
+        }
+    }
+
+    /// Reads a key of `fieldsV1`.
+    pub fn from_key(key: &str) -> Option<Element> {
+        let (kind, rest) = key.split_once(':')?;
+        match kind {
+            "f" => Some(Element::Field(rest.to_owned())),
+            "k" => match serde_json::from_str(rest).ok()? {
+                Value::Object(map) => Some(Element::Key(map.into_iter().collect())),
+                _ => None,
+            },
+            "v" => serde_json::from_str(rest).ok().map(Element::Value),
+            "i" => rest.parse().ok().map(Element::Index),
+            _ => None,
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Element::Field(_) => 0,
+            Element::Key(_) => 1,
+            Element::Value(_) => 2,
+            Element::Index(_) => 3,
+        }
+    }
+}
+
+impl PartialOrd for Element {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Element {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Element::Field(a), Element::Field(b)) => a.cmp(b),
+            (Element::Key(a), Element::Key(b)) => compare_keys(a, b),
+            (Element::Value(a), Element::Value(b)) => compare_values(a, b),
+            (Element::Index(a), Element::Index(b)) => a.cmp(b),
+            (a, b) => a.rank().cmp(&b.rank()),
+        }
+    }
+}
+
+fn compare_keys(a: &[(String, Value)], b: &[(String, Value)]) -> Ordering {
+    for ((name_a, a), (name_b, b)) in a.iter().zip(b) {
+        let order = name_a.cmp(name_b).then_with(|| compare_values(a, b));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+fn compare_values(a: &Value, b: &Value) -> Ordering {
+    let rank = |value: &Value| match value {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        Value::Bool(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    };
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => {
+            let order = x.as_f64().partial_cmp(&y.as_f64()).unwrap_or(Ordering::Equal);
+            order.then_with(|| x.to_string().cmp(&y.to_string()))
+        }
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (a, b) => rank(a).cmp(&rank(b)).then_with(|| a.to_string().cmp(&b.to_string())),
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Element::Field(name) => write!(f, ".{name}"),
+            Element::Key(keys) => {
+                let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(f, "[{}]", keys.join(","))
+            }
+            Element::Value(value) => write!(f, "[={value}]"),
+            Element::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a walk through an object is: what the value there is, and how its parts are told apart.
+
+use serde_json::{Map, Value};
+
+use super::element::Element;
+use crate::types::{Listing, Shape};
+
+/// The type of a value; `None` means that the value tells.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    shape: Option<&'a Shape>,
+    atomic: bool,
+}
+
+/// How a value is owned.
+pub(super) enum Owned<'a> {
+    /// As a whole.
+    Leaf,
+    /// Key by key.
+    Map,
+    /// Item by item.
+    List(&'a Listing),
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn new(shape: &'a Shape) -> Self {
+        Place { shape: Some(shape), atomic: false }
+    }
+
+    fn untyped(self) -> bool {
+        matches!(self.shape, None | Some(Shape::Any | Shape::Fields))
+    }
+
+    /// Returns how `value` is owned here.
+    pub(super) fn owned(self, value: &Value) -> Owned<'a> {
+        if self.untyped() {
+            return if value.is_object() { Owned::Map } else { Owned::Leaf };
+        }
+        match self.shape {
+            Some(Shape::Map(_, atomic)) => {
+                if *atomic || self.atomic || !is_map(value) {
+                    Owned::Leaf
+                } else {
+                    Owned::Map
+                }
+            }
+            Some(Shape::List(_, listing)) => {
+                if *listing == Listing::Atomic || !(value.is_array() || value.is_null()) {
+                    Owned::Leaf
+                } else {
+                    Owned::List(listing)
+                }
+            }
+            Some(shape) => match shape.object() {
+                Some(object) if !object.atomic && !self.atomic && is_map(value) => Owned::Map,
+                _ => Owned::Leaf,
+            },
+            None => Owned::Leaf,
+        }
+    }
+
+    /// Tells whether `key` is a field that the type declares.
+    pub(super) fn declares(self, key: &str) -> bool {
+        let object = self.shape.and_then(Shape::object);
+        object.is_some_and(|object| object.field(key).is_some())
+    }
+
+    /// Tells whether `key` may be here.
+    pub(super) fn allows(self, key: &str) -> bool {
+        self.untyped()
+            || match self.shape.and_then(Shape::object) {
+                Some(object) => {
+                    object.preserves_unknown || object.additional.is_some() || object.field(key).is_some()
+                }
+                None => true,
+            }
+    }
+
+    /// Returns the place of a field or key.
+    pub(super) fn child(self, key: &str) -> Place<'a> {
+        let Some(shape) = self.shape else {
+            return self;
+        };
+        let field = shape.object().and_then(|object| object.field(key));
+        match field {
+            Some(field) => Place { shape: Some(&field.shape), atomic: field.atomic },
+            None => Place { shape: shape.child(key), atomic: false },
+        }
+    }
+
+    /// Returns the place of the items of a list.
+    pub(super) fn item(self) -> Place<'a> {
+        Place { shape: self.shape.and_then(Shape::item), atomic: false }
+    }
+
+    /// Returns the place a step leads to, and whether it is a declared field.
+    pub(super) fn step(self, step: &Element) -> (bool, Place<'a>) {
+        match step {
+            Element::Field(name) => (self.declares(name), self.child(name)),
+            Element::Key(_) | Element::Value(_) | Element::Index(_) => (false, self.item()),
+        }
+    }
+
+    /// Returns how an item of a list is told apart from the others.
+    pub(super) fn element(self, listing: &Listing, item: &Value) -> Result<Element, String> {
+        match listing {
+            Listing::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+            Listing::Set => match item {
+                Value::Object(_) => {
+                    Err("associative list without keys has an element that's a map type".to_owned())
+                }
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Null => {
+                    Err("associative list without keys has an element that's an explicit null".to_owned())
+                }
+                scalar => Ok(Element::Value(scalar.clone())),
+            },
+            Listing::Map(keys) => {
+                let item = match item {
+                    Value::Object(item) => item,
+                    Value::Null => {
+                        return Err("associative list with keys may not have a null element".to_owned());
+                    }
+                    _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+                };
+                let mut found = Vec::with_capacity(keys.len());
+                for key in keys {
+                    let value = item.get(&**key).cloned().or_else(|| self.default_of(key));
+                    found.extend(value.map(|value| (key.to_string(), value)));
+                }
+                if found.is_empty() {
+                    let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+                    let keys = keys.join(" ");
+                    return Err(format!(
+                        "associative list with keys has an element that omits all key fields [{keys}] (and doesn't have default values for any key fields)"
+                    ));
+                }
+                found.sort_by(|a, b| a.0.cmp(&b.0));
+                Ok(Element::Key(found))
+            }
+        }
+    }
+
+    fn default_of(self, key: &str) -> Option<Value> {
+        let object = self.item().shape?.object()?;
+        object.field(key)?.default.as_deref().cloned()
+    }
+}
+
+fn is_map(value: &Value) -> bool {
+    value.is_object() || value.is_null()
+}
+
+/// Returns the items of a list, none for null and for nothing.
+pub(super) fn items(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns the entries of an object, none for null and for nothing.
+pub(super) fn entries(value: Option<&Value>) -> &Map<String, Value> {
+    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    value.and_then(Value::as_object).unwrap_or(&EMPTY)
+}

@@ -1,0 +1,241 @@
+//! Sets of paths through an object, and their form as `fieldsV1`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::element::Element;
+
+/// A set of paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    nodes: BTreeMap<Element, Node>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Node {
+    /// Whether the path that ends here is in the set.
+    member: bool,
+    below: FieldSet,
+}
+
+impl Node {
+    fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
+    }
+}
+
+impl FieldSet {
+    /// Tells whether there is no path in the set.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Puts in a path; the empty one is left out.
+    pub fn insert(&mut self, path: &[Element]) {
+        let Some((first, rest)) = path.split_first() else {
+            return;
+        };
+        let node = self.nodes.entry(first.clone()).or_default();
+        if rest.is_empty() {
+            node.member = true;
+        } else {
+            node.below.insert(rest);
+        }
+    }
+
+    /// Tells whether the path of one step is in the set.
+    pub fn has(&self, step: &Element) -> bool {
+        self.nodes.get(step).is_some_and(|node| node.member)
+    }
+
+    /// Tells whether a path is in the set.
+    pub fn has_path(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.has(last),
+            [first, rest @ ..] => self.below(first).is_some_and(|set| set.has_path(rest)),
+        }
+    }
+
+    /// Returns the paths that start with a step, without it.
+    pub fn below(&self, step: &Element) -> Option<&FieldSet> {
+        self.nodes.get(step).map(|node| &node.below).filter(|set| !set.is_empty())
+    }
+
+    fn collect(nodes: impl Iterator<Item = (Element, Node)>) -> FieldSet {
+        FieldSet { nodes: nodes.filter(|(_, node)| !node.is_empty()).collect() }
+    }
+
+    /// Returns the paths of either set.
+    #[must_use]
+    pub fn union(&self, other: &FieldSet) -> FieldSet {
+        let mut all = self.clone();
+        for (step, node) in &other.nodes {
+            let slot = all.nodes.entry(step.clone()).or_default();
+            slot.member |= node.member;
+            slot.below = slot.below.union(&node.below);
+        }
+        all
+    }
+
+    /// Returns the paths of both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        Self::collect(self.nodes.iter().filter_map(|(step, node)| {
+            let theirs = other.nodes.get(step)?;
+            let member = node.member && theirs.member;
+            Some((step.clone(), Node { member, below: node.below.intersection(&theirs.below) }))
+        }))
+    }
+
+    /// Returns the paths of this set that are not in the other.
+    #[must_use]
+    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        Self::collect(self.nodes.iter().map(|(step, node)| {
+            let node = match other.nodes.get(step) {
+                None => node.clone(),
+                Some(theirs) => Node {
+                    member: node.member && !theirs.member,
+                    below: node.below.difference(&theirs.below),
+                },
+            };
+            (step.clone(), node)
+        }))
+    }
+
+    /// Returns the paths of this set that neither are in the other nor start with one of its paths.
+    #[must_use]
+    pub fn without(&self, other: &FieldSet) -> FieldSet {
+        Self::collect(self.nodes.iter().filter_map(|(step, node)| match other.nodes.get(step) {
+            None => Some((step.clone(), node.clone())),
+            Some(theirs) if theirs.member => None,
+            Some(theirs) => {
+                let below = node.below.without(&theirs.below);
+                Some((step.clone(), Node { member: node.member, below }))
+            }
+        }))
+    }
+
+    /// Returns the set with the paths added that `named` says are there whenever something below them is.
+    pub(super) fn with_parents<T: Copy>(
+        &self,
+        place: T,
+        named: &impl Fn(T, &Element) -> (bool, T),
+    ) -> FieldSet {
+        Self::collect(self.nodes.iter().map(|(step, node)| {
+            let (is_field, inner) = named(place, step);
+            let below = node.below.with_parents(inner, named);
+            (step.clone(), Node { member: node.member || (is_field && !node.below.is_empty()), below })
+        }))
+    }
+
+    /// Calls `visit` with every path: those that end at a level before those that go on.
+    pub fn each(&self, visit: &mut impl FnMut(&[Element])) {
+        self.each_below(&mut Vec::new(), visit);
+    }
+
+    fn each_below(&self, path: &mut Vec<Element>, visit: &mut impl FnMut(&[Element])) {
+        for (step, _) in self.nodes.iter().filter(|(_, node)| node.member) {
+            path.push(step.clone());
+            visit(path);
+            path.pop();
+        }
+        for (step, node) in &self.nodes {
+            path.push(step.clone());
+            node.below.each_below(path, visit);
+            path.pop();
+        }
+    }
+
+    /// Returns the set as `fieldsV1`.
+    pub fn to_fields_v1(&self) -> Value {
+        Value::Object(self.to_map())
+    }
+
+    fn to_map(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        for (step, node) in &self.nodes {
+            let mut inner = node.below.to_map();
+            if node.member && !inner.is_empty() {
+                inner.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            out.insert(step.to_key(), Value::Object(inner));
+        }
+        out
+    }
+
+    /// Reads `fieldsV1`; nothing if a key has none of the known forms.
+    pub fn from_fields_v1(fields: &Value) -> Option<FieldSet> {
+        let mut set = FieldSet::default();
+        for (key, inner) in fields.as_object()? {
+            if key == "." {
+                continue;
+            }
+            let inner_map = inner.as_object()?;
+            let node = Node {
+                member: inner_map.is_empty() || inner_map.contains_key("."),
+                below: FieldSet::from_fields_v1(inner)?,
+            };
+            set.nodes.insert(Element::from_key(key)?, node);
+        }
+        Some(set)
+    }
+
+    /// Returns the set of these paths of fields, written with dots.
+    pub fn of_fields(paths: &[&str]) -> FieldSet {
+        let mut set = FieldSet::default();
+        for path in paths {
+            let path: Vec<Element> = path.split('.').map(|step| Element::Field(step.to_owned())).collect();
+            set.insert(&path);
+        }
+        set
+    }
+}
+
+/// Returns a path as conflicts write it: `.spec.containers[name="a"].image`.
+pub fn path_text(path: &[Element]) -> String {
+    path.iter().map(Element::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set(fields: &Value) -> FieldSet {
+        FieldSet::from_fields_v1(fields).unwrap()
+    }
+
+    #[test]
+    fn fields_v1_survives_a_round_trip() {
+        let fields = json!({
+            "f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}}}, "f:replicas": {}},
+            "f:metadata": {"f:finalizers": {".": {}, "v:\"x\"": {}}},
+        });
+        let set = set(&fields);
+        assert_eq!(set.to_fields_v1(), fields);
+        let mut paths = Vec::new();
+        set.each(&mut |path| paths.push(path_text(path)));
+        assert_eq!(
+            paths,
+            [
+                ".metadata.finalizers",
+                ".metadata.finalizers[=\"x\"]",
+                ".spec.replicas",
+                ".spec.containers[name=\"a\"]",
+                ".spec.containers[name=\"a\"].image",
+            ]
+        );
+    }
+
+    #[test]
+    fn sets_are_combined() {
+        let a = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
+        let b = set(&json!({"f:a": {}, "f:d": {}}));
+        assert_eq!(a.union(&b).to_fields_v1(), json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}, "f:d": {}}));
+        assert_eq!(a.intersection(&b).to_fields_v1(), json!({"f:a": {}}));
+        assert_eq!(a.difference(&b).to_fields_v1(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
+        assert_eq!(a.without(&b).to_fields_v1(), json!({"f:c": {}}));
+    }
+}

@@ -1,0 +1,267 @@
+//! JSON patches as API servers apply them: a little more lenient than the standard.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// How many operations a patch may have.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// Why a JSON patch could not be read or applied.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PatchError {
+    /// The patch is no list of operations.
+    #[error("error decoding patch: {0}")]
+    Decode(String),
+    /// The patch has more operations than [`MAX_OPERATIONS`].
+    #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
+    TooMany(usize),
+    /// An operation names a place that is not there, is unknown, or its test failed.
+    #[error("operation {index} ({op}) can't be applied at {path:?}: {why}")]
+    Apply {
+        /// The position of the operation in the patch, from 0.
+        index: usize,
+        /// What it should do.
+        op: String,
+        /// Where.
+        path: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// Reads a patch.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Map<String, Value>>, PatchError> {
+    let patch: Value = serde_json::from_slice(bytes)
+        .map_err(|_| PatchError::Decode("unexpected end of JSON input".into()))?;
+    let operations = match patch {
+        Value::Null => Vec::new(),
+        Value::Array(operations) => operations,
+        other => return Err(not_a(go_kind(&other), "[]handlers.jsonPatchOp")),
+    };
+    if operations.len() > MAX_OPERATIONS {
+        return Err(PatchError::TooMany(operations.len()));
+    }
+    operations
+        .into_iter()
+        .map(|operation| match operation {
+            Value::Object(operation) => Ok(operation),
+            other => Err(not_a(go_kind(&other), "handlers.jsonPatchOp")),
+        })
+        .collect()
+}
+
+fn not_a(kind: &str, expected: &str) -> PatchError {
+    PatchError::Decode(format!("json: cannot unmarshal {kind} into Go value of type {expected}"))
+}
+
+/// Returns what Go's decoder calls the value.
+pub(crate) fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Returns `document` after all operations; on an error nothing has changed for the caller.
+pub fn apply(mut document: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
+    for (index, operation) in operations.iter().enumerate() {
+        let text = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (op, path) = (text("op"), text("path"));
+        step(&mut document, operation, op, path, text("from")).map_err(|why| PatchError::Apply {
+            index,
+            op: op.to_owned(),
+            path: path.to_owned(),
+            why,
+        })?;
+    }
+    Ok(document)
+}
+
+const MISSING: &str = "there is no such path";
+
+fn step(
+    document: &mut Value,
+    operation: &Map<String, Value>,
+    op: &str,
+    path: &str,
+    from: &str,
+) -> Result<(), &'static str> {
+    let value = || operation.get("value").cloned().unwrap_or(Value::Null);
+    match op {
+        "add" => add(document, path, value()),
+        "remove" => remove(document, path).map(drop),
+        "replace" if path.is_empty() => {
+            *document = value();
+            Ok(())
+        }
+        "replace" => {
+            let (container, key) = find(document, path).ok_or(MISSING)?;
+            // A key that is missing in an object is added: servers in the field do so.
+            if let Value::Object(map) = container {
+                map.insert(key, value());
+                return Ok(());
+            }
+            *get_mut(container, &key).ok_or(MISSING)? = value();
+            Ok(())
+        }
+        "move" => {
+            let moved = remove(document, from)?;
+            add(document, path, moved)
+        }
+        "copy" => {
+            let (container, key) = find(document, from).ok_or(MISSING)?;
+            let is_object = container.is_object();
+            let copied = match get_mut(container, &key) {
+                Some(found) => found.clone(),
+                None if is_object => Value::Null,
+                None => return Err(MISSING),
+            };
+            add(document, path, copied)
+        }
+        "test" => test(document, path, operation.get("value")),
+        _ => Err("there is no such operation"),
+    }
+}
+
+fn test(document: &mut Value, path: &str, expected: Option<&Value>) -> Result<(), &'static str> {
+    let expected = expected.unwrap_or(&Value::Null);
+    let found = if path.is_empty() {
+        document
+    } else {
+        let (container, key) = find(document, path).ok_or(MISSING)?;
+        match get_mut(container, &key) {
+            Some(found) => found,
+            None if expected.is_null() => return Ok(()),
+            None => return Err(MISSING),
+        }
+    };
+    if found == expected { Ok(()) } else { Err("the value is another one") }
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    let (container, key) = find(document, path).ok_or(MISSING)?;
+    match container {
+        Value::Object(map) => {
+            map.insert(key, value);
+        }
+        Value::Array(items) if key == "-" => items.push(value),
+        Value::Array(items) => {
+            let at = position(&key, items.len() + 1).ok_or(MISSING)?;
+            items.insert(at, value);
+        }
+        _ => return Err(MISSING),
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
+    let (container, key) = find(document, path).ok_or(MISSING)?;
+    match container {
+        Value::Object(map) => map.remove(&key).ok_or(MISSING),
+        Value::Array(items) => {
+            let at = position(&key, items.len()).ok_or(MISSING)?;
+            Ok(items.remove(at))
+        }
+        _ => Err(MISSING),
+    }
+}
+
+/// Returns what holds the last part of the path, and that part.
+fn find<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    // What stands before the first slash is not looked at.
+    let (_, path) = path.split_once('/')?;
+    let (parents, last) = path.rsplit_once('/').map_or((None, path), |(p, l)| (Some(p), l));
+    let mut container = document;
+    for part in parents.into_iter().flat_map(|parents| parents.split('/')) {
+        container = get_mut(container, &unescape(part))?;
+    }
+    (container.is_object() || container.is_array()).then(|| (container, unescape(last)))
+}
+
+fn get_mut<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    match container {
+        Value::Object(map) => map.get_mut(key),
+        Value::Array(items) => {
+            let at = position(key, items.len())?;
+            items.get_mut(at)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the index that `key` means among `length` places; negative ones count from the end.
+fn position(key: &str, length: usize) -> Option<usize> {
+    let index: i64 = key.parse().ok()?;
+    let at = if index < 0 { index.checked_add(i64::try_from(length).ok()?)? } else { index };
+    usize::try_from(at).ok().filter(|at| *at < length)
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "tests read better so")]
+    use super::*;
+    use serde_json::json;
+
+    fn patched(patch: Value) -> Result<Value, PatchError> {
+        let document = json!({"a": {"b": 1}, "l": [1, 2, 3], "x/y": 1});
+        apply(document, &parse(patch.to_string().as_bytes())?)
+    }
+
+    #[test]
+    fn operations_change_the_document() {
+        let op = |op: &str, path: &str, value: Value| json!([{"op": op, "path": path, "value": value}]);
+        assert_eq!(patched(op("add", "/l/1", json!(9))).unwrap()["l"], json!([1, 9, 2, 3]));
+        assert_eq!(patched(op("add", "/l/-", json!(9))).unwrap()["l"], json!([1, 2, 3, 9]));
+        assert_eq!(patched(op("add", "/l/-1", json!(9))).unwrap()["l"], json!([1, 2, 3, 9]));
+        assert_eq!(patched(op("replace", "/l/-1", json!(9))).unwrap()["l"], json!([1, 2, 9]));
+        assert_eq!(patched(op("replace", "/a/new", json!(9))).unwrap()["a"], json!({"b": 1, "new": 9}));
+        assert_eq!(patched(op("remove", "/x~1y", json!(null))).unwrap().get("x/y"), None);
+        assert_eq!(patched(op("test", "/a/b", json!(1))).unwrap()["a"], json!({"b": 1}));
+        assert_eq!(patched(op("test", "/a/none", json!(null))).unwrap()["a"], json!({"b": 1}));
+        assert_eq!(
+            patched(op("add", "a", json!(1))).unwrap_err().to_string(),
+            "operation 0 (add) can't be applied at \"a\": there is no such path"
+        );
+        let moved = patched(json!([{"op": "move", "from": "/l/0", "path": "/a/c"}])).unwrap();
+        assert_eq!(moved, json!({"a": {"b": 1, "c": 1}, "l": [2, 3], "x/y": 1}));
+        let copied = patched(json!([{"op": "copy", "from": "/a/none", "path": "/a/c"}])).unwrap();
+        assert_eq!(copied["a"], json!({"b": 1, "c": null}));
+    }
+
+    #[test]
+    fn operations_that_do_not_fit_are_refused() {
+        for patch in [
+            json!([{"op": "remove", "path": "/none"}]),
+            json!([{"op": "add", "path": "/none/x", "value": 1}]),
+            json!([{"op": "add", "path": "/l/5", "value": 1}]),
+            json!([{"op": "test", "path": "/a/b", "value": 2}]),
+            json!([{"op": "move", "from": "/none", "path": "/a"}]),
+            json!([{"op": "jump", "path": "/a"}]),
+            json!([{"op": "add", "value": 1}]),
+        ] {
+            assert!(matches!(patched(patch.clone()), Err(PatchError::Apply { .. })), "{patch}");
+        }
+    }
+
+    #[test]
+    fn a_patch_that_is_no_list_of_operations_is_told_as_the_real_server_does() {
+        let text = |bytes: &str| parse(bytes.as_bytes()).unwrap_err().to_string();
+        assert_eq!(
+            text("{}"),
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        );
+        assert_eq!(
+            text("[1]"),
+            "error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"
+        );
+        assert_eq!(text("["), "error decoding patch: unexpected end of JSON input");
+    }
+}

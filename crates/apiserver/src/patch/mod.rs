@@ -1,0 +1,5 @@
+//! The ways to change an object: JSON patch, merge patch and strategic merge patch.
+
+pub mod json;
+pub mod merge;
+pub mod strategic;
