@@ -9,11 +9,14 @@
 //! ```
 
 mod cause;
+pub mod combine;
 pub mod cron;
 pub mod duration;
 mod failure;
 pub mod hook;
+pub mod metric;
 mod name;
+pub mod object_patch;
 pub mod snapshot;
 mod time;
 

@@ -1,0 +1,70 @@
+//! Why the object patches of a hook were refused.
+
+use std::fmt;
+
+/// Why the object patches of a hook were refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ObjectPatchError {
+    /// A document is not an operation.
+    #[error("can't validate document {}:\n{problem}", index + 1)]
+    Invalid {
+        /// Which document, counted from zero.
+        index: usize,
+        /// What it says of itself and what is wrong with it.
+        problem: Problem,
+    },
+    /// The file is not UTF-8.
+    #[error("the file is not UTF-8 text from byte {offset} on")]
+    NotText {
+        /// The first byte that does not fit.
+        offset: usize,
+    },
+    /// The file is neither JSON nor YAML.
+    #[error("the file is neither JSON ({json}) nor YAML ({yaml})")]
+    Syntax {
+        /// Why it is not JSON.
+        json: String,
+        /// Why it is not YAML.
+        yaml: String,
+    },
+    /// The file is longer than [`super::MAX_BYTES`].
+    #[error("the file has {length} bytes, more than {}; change fewer objects in one run", super::MAX_BYTES)]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
+    /// There are more than [`super::MAX_OPERATIONS`].
+    #[error(
+        "the file has {count} operations, more than {}; change fewer objects in one run",
+        super::MAX_OPERATIONS
+    )]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// What a document says of itself and what is wrong with it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Problem {
+    /// The properties that tell which operation and object is meant, never content.
+    pub said: Vec<(&'static str, String)>,
+    /// What is wrong.
+    pub reasons: Vec<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, value) in &self.said {
+            writeln!(f, "{key}: {value}")?;
+        }
+        match self.reasons.len() {
+            1 => writeln!(f, "\n1 error occurred:")?,
+            count => writeln!(f, "\n{count} errors occurred:")?,
+        }
+        for reason in &self.reasons {
+            writeln!(f, "\t* {reason}")?;
+        }
+        writeln!(f)
+    }
+}
