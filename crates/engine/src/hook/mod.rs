@@ -9,6 +9,7 @@
 pub mod config;
 pub mod context;
 pub mod json;
+pub mod log;
 pub mod rate;
 pub mod selection;
 pub mod spec;

@@ -1,0 +1,330 @@
+//! From what a hook prints to log records.
+
+use serde_json::{Map, Value};
+
+/// How many bytes of a line or of the fields of a record are kept.
+const LONGEST_TEXT: usize = 10_000;
+
+/// How long a line may become before it is taken as complete.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// How much text is kept while the end of a JSON value is waited for.
+const LONGEST_JSON: usize = 2 << 20;
+
+/// What stands behind a text that was cut.
+const CUT: &str = ":truncated";
+
+/// How grave a record is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Level {
+    /// Every step.
+    Trace,
+    /// What helps to find an error.
+    Debug,
+    /// What happens.
+    Info,
+    /// What may become an error.
+    Warn,
+    /// What went wrong.
+    Error,
+    /// What ends a program.
+    Fatal,
+}
+
+/// One record of the operator's log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// What the hook said, or `info`.
+    pub level: Level,
+    /// The line, or the message of a JSON object.
+    pub message: String,
+    /// The other properties of a JSON object, each with the prefix `hook_`; empty for a plain line.
+    pub fields: Map<String, Value>,
+}
+
+/// One output stream of a running hook, cut into records.
+///
+/// A line is complete when its end was seen, however the text arrives. A line
+/// that begins with `{` begins a JSON object, which can go on over more lines;
+/// what turns out to be none is logged line by line. Nothing is lost.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Whether JSON lists are kept together as well.
+    with_lists: bool,
+    line: Vec<u8>,
+    json: Option<Json>,
+}
+
+/// Lines that may become a JSON value.
+#[derive(Debug, Default)]
+struct Json {
+    text: String,
+    lines: usize,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Output {
+    /// Returns a stream of which nothing was seen; `proxy_json` is the operator's option to pass JSON on.
+    pub fn new(proxy_json: bool) -> Self {
+        Self { with_lists: proxy_json, ..Self::default() }
+    }
+
+    /// Takes in what the hook printed and returns what is complete now.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Record> {
+        let mut records = Vec::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            let longest = if self.begins_json() { LONGEST_JSON } else { LONGEST_LINE };
+            if piece.ends_with(b"\n") || self.line.len() >= longest {
+                self.end_line(&mut records);
+            }
+        }
+        records
+    }
+
+    /// Returns what is left when the stream has ended.
+    pub fn finish(mut self) -> Vec<Record> {
+        let mut records = Vec::new();
+        self.end_line(&mut records);
+        if let Some(json) = self.json.take() {
+            plain_lines(&json.text, &mut records);
+        }
+        records
+    }
+
+    fn begins_json(&self) -> bool {
+        let first = self.line.iter().find(|byte| !byte.is_ascii_whitespace());
+        first == Some(&b'{') || (self.with_lists && first == Some(&b'['))
+    }
+
+    fn end_line(&mut self, records: &mut Vec<Record>) {
+        let begins_json = self.begins_json();
+        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        if line.trim().is_empty() {
+            return;
+        }
+        let mut json = match self.json.take() {
+            Some(json) => json,
+            None if begins_json => Json::default(),
+            None => return plain_lines(&line, records),
+        };
+        json.add(&line);
+        match json.read() {
+            Reading::Complete(value) => records.push(record_of(value, &json.text)),
+            Reading::Open if json.text.len() <= LONGEST_JSON => self.json = Some(json),
+            Reading::Open | Reading::Broken => plain_lines(&json.text, records),
+        }
+    }
+}
+
+enum Reading {
+    Complete(Value),
+    Open,
+    Broken,
+}
+
+impl Json {
+    fn add(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.lines += 1;
+        for byte in line.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns what the lines are so far.
+    ///
+    /// They are read when they look complete, and now and then to notice that they will never be: at numbers of
+    /// lines that double each time, so that long values are not read over and over.
+    fn read(&self) -> Reading {
+        if self.depth > 0 && !self.lines.is_power_of_two() {
+            return Reading::Open;
+        }
+        match serde_json::from_str(&self.text) {
+            Ok(value) => Reading::Complete(value),
+            Err(error) if error.is_eof() && self.depth > 0 => Reading::Open,
+            Err(_) => Reading::Broken,
+        }
+    }
+}
+
+fn plain_lines(text: &str, records: &mut Vec<Record>) {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    records.extend(lines.map(|line| Record { level: Level::Info, message: cut(line), fields: Map::new() }));
+}
+
+fn record_of(value: Value, text: &str) -> Record {
+    let Value::Object(mut map) = value else {
+        return Record { level: Level::Info, message: cut(text.trim()), fields: Map::new() };
+    };
+    let level =
+        map.remove("level").as_ref().and_then(Value::as_str).and_then(level_of).unwrap_or(Level::Info);
+    let message = match map.remove("msg") {
+        None => "hook result".to_owned(),
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    };
+    map.remove("time");
+    Record { level, message: cut(&message), fields: fields_of(map) }
+}
+
+fn fields_of(map: Map<String, Value>) -> Map<String, Value> {
+    let whole = super::json::bytes(&Value::Object(map.clone()));
+    let mut fields: Map<String, Value> = if whole.len() > LONGEST_TEXT {
+        let truncated = cut(&String::from_utf8_lossy(&whole));
+        [("hook".to_owned(), serde_json::json!({ "truncated": truncated }))].into_iter().collect()
+    } else {
+        map.into_iter().map(|(key, value)| (format!("hook_{key}"), value)).collect()
+    };
+    fields.insert("proxyJsonLog".to_owned(), true.into());
+    fields
+}
+
+fn level_of(name: &str) -> Option<Level> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "trace" => Level::Trace,
+        "debug" => Level::Debug,
+        "info" => Level::Info,
+        "warn" | "warning" => Level::Warn,
+        "error" => Level::Error,
+        "fatal" => Level::Fatal,
+        _ => return None,
+    })
+}
+
+/// Returns the text, cut between two characters if it is too long.
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(LONGEST_TEXT);
+    match text.get(..end) {
+        Some(head) if head.len() < text.len() => format!("{head}{CUT}"),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(records: &[Record]) -> Vec<String> {
+        let fields = |fields: &Map<String, Value>| match fields.len() {
+            0 => String::new(),
+            _ => format!(" {}", Value::Object(fields.clone())),
+        };
+        records.iter().map(|r| format!("{:?} {}{}", r.level, r.message, fields(&r.fields))).collect()
+    }
+
+    fn logged(chunks: &[&str], proxy_json: bool) -> Vec<String> {
+        let mut output = Output::new(proxy_json);
+        let mut records: Vec<Record> =
+            chunks.iter().flat_map(|chunk| output.push(chunk.as_bytes())).collect();
+        records.extend(output.finish());
+        shown(&records)
+    }
+
+    #[test]
+    fn lines_are_trimmed_and_empty_ones_left_out() {
+        assert_eq!(logged(&["one\n  two \n\n \nthree"], false), ["Info one", "Info two", "Info three"]);
+    }
+
+    #[test]
+    fn a_line_is_one_record_however_it_arrives() {
+        assert_eq!(logged(&["on", "e\ntw", "o", "\n"], false), ["Info one", "Info two"]);
+        assert_eq!(logged(&["{\"msg\"", ":\"a\"}\n"], false), ["Info a {\"proxyJsonLog\":true}"]);
+    }
+
+    #[test]
+    fn a_json_object_becomes_fields() {
+        let text = r#"{"level":"error","msg":"boom","time":"x","a":1,"level2":{"b":[1]}}"#;
+        assert_eq!(
+            logged(&[text], false),
+            [r#"Error boom {"hook_a":1,"hook_level2":{"b":[1]},"proxyJsonLog":true}"#]
+        );
+        assert_eq!(logged(&["{\"a\":1}"], false), [r#"Info hook result {"hook_a":1,"proxyJsonLog":true}"#]);
+        assert_eq!(logged(&["{\"msg\":5,\"level\":\"loud\"}"], false), [r#"Info 5 {"proxyJsonLog":true}"#]);
+    }
+
+    #[test]
+    fn a_json_object_can_have_many_lines() {
+        let text = "before\n{\n  \"msg\": \"a } \\\" {\",\n  \"b\": [\n 1,\n 2\n ]\n}\nafter\n";
+        assert_eq!(
+            logged(&[text], false),
+            ["Info before", r#"Info a } " { {"hook_b":[1,2],"proxyJsonLog":true}"#, "Info after"]
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_json_is_logged_line_by_line() {
+        assert_eq!(logged(&["{ not json\nnext\n"], false), ["Info { not json", "Info next"]);
+        assert_eq!(logged(&["{\n\"a\": 1\n"], false), ["Info {", "Info \"a\": 1"]);
+        assert_eq!(logged(&["{\nplain\nmore\n"], false), ["Info {", "Info plain", "Info more"]);
+        assert_eq!(logged(&["{\"a\":1} tail\n"], false), ["Info {\"a\":1} tail"]);
+        assert_eq!(logged(&["}{\n"], false), ["Info }{"]);
+    }
+
+    #[test]
+    fn lists_are_kept_together_when_json_is_passed_on() {
+        assert_eq!(logged(&["[1,\n2]\n"], true), ["Info [1,\n2]"]);
+        assert_eq!(logged(&["[1,\n2]\n"], false), ["Info [1,", "Info 2]"]);
+        assert_eq!(logged(&["[INFO] up\n"], true), ["Info [INFO] up"]);
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let line = "x".repeat(20_000);
+        assert_eq!(logged(&[&line], false), [format!("Info {}:truncated", "x".repeat(10_000))]);
+        let wide = "é".repeat(6_000);
+        assert_eq!(logged(&[&wide], false), [format!("Info {}:truncated", "é".repeat(5_000))]);
+        let json = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
+        let records = logged(&[&json], true);
+        assert_eq!(records.len(), 1);
+        assert!(records[0].starts_with("Info hook result {\"hook\":{\"truncated\":\"{\\\"a\\\":\\\"xxx"));
+        assert!(records[0].ends_with("xxx:truncated\"},\"proxyJsonLog\":true}"));
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_is_printed() {
+        let mut output = Output::new(true);
+        let mut count = 0;
+        for chunk in std::iter::repeat_n("{\"a\":[".repeat(4096), 200) {
+            count += output.push(chunk.as_bytes()).len();
+            assert!(output.line.len() <= LONGEST_JSON + chunk.len(), "{}", output.line.len());
+        }
+        assert!(count > 0);
+    }
+
+    #[test]
+    fn long_json_of_many_lines_is_read_in_time() {
+        let mut text = String::from("{\"a\": [\n");
+        text.push_str(&"  1,\n".repeat(100_000));
+        text.push_str("  1\n]}\n");
+        let records = logged(&[&text], false);
+        assert_eq!(records.len(), 1, "{:?}", records.first());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_cut_of_the_chunks_does_not_matter(text in "[{}\\[\\]\":,a1 \n]{0,80}", at in 0_usize..80) {
+            let cut = text.floor_char_boundary(at.min(text.len()));
+            let (first, second) = text.split_at(cut);
+            proptest::prop_assert_eq!(logged(&[first, second], true), logged(&[&text], true));
+        }
+
+        #[test]
+        fn no_line_is_lost(lines in proptest::collection::vec("[a-z{}\"]{1,10}", 0..10)) {
+            let text = lines.join("\n");
+            let all = logged(&[&text], false).join("");
+            let letters = |text: &str| text.chars().filter(|c| *c == 'z').count();
+            let keys_and_values = letters(&all);
+            proptest::prop_assert_eq!(keys_and_values, letters(&text));
+        }
+    }
+}
