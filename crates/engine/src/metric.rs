@@ -40,15 +40,8 @@ pub enum MetricAction {
     },
     /// A gauge gets a value.
     Set(f64),
-}
-
-/// The operations of one run of a hook.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MetricOperations {
-    /// In the order of the file.
-    pub operations: Vec<MetricOperation>,
-    /// What was left out, and why.
-    pub warnings: Vec<String>,
+    /// What the hook wrote is none of the actions. Nothing happens, except that it is told.
+    Unknown(String),
 }
 
 /// Why the metrics of a hook were refused.
@@ -106,11 +99,11 @@ impl fmt::Display for Problems<'_> {
 ///
 /// If there is one, no operation may be carried out. What is wrong with
 /// operations that can be read is told together.
-pub fn parse(text: &[u8]) -> Result<MetricOperations, MetricError> {
+pub fn parse(text: &[u8]) -> Result<Vec<MetricOperation>, MetricError> {
     if text.len() > MAX_BYTES {
         return Err(MetricError::TooLong { length: text.len() });
     }
-    let mut parsed = MetricOperations::default();
+    let mut operations = Vec::new();
     let mut problems = Vec::new();
     let documents = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
     for (index, document) in documents.enumerate() {
@@ -120,21 +113,13 @@ pub fn parse(text: &[u8]) -> Result<MetricOperations, MetricError> {
         let number = index + 1;
         let document = document.map_err(|error| MetricError::Syntax { number, reason: error.to_string() })?;
         match read(document) {
-            Ok(Read::Operation(operation)) => parsed.operations.push(operation),
-            Ok(Read::UnknownAction(action)) => parsed.warnings.push(format!(
-                "operation {number}: unknown action in metric operation: '{action}' (known are add, set, observe and expire); it is left out"
-            )),
+            Ok(operation) => operations.push(operation),
             Err(reasons) => {
                 problems.extend(reasons.into_iter().map(|reason| MetricProblem { number, reason }));
             }
         }
     }
-    if problems.is_empty() { Ok(parsed) } else { Err(MetricError::Invalid(problems)) }
-}
-
-enum Read {
-    Operation(MetricOperation),
-    UnknownAction(String),
+    if problems.is_empty() { Ok(operations) } else { Err(MetricError::Invalid(problems)) }
 }
 
 /// The properties as they are written.
@@ -150,7 +135,7 @@ struct Written {
     set: Option<f64>,
 }
 
-fn read(document: Value) -> Result<Read, Vec<String>> {
+fn read(document: Value) -> Result<MetricOperation, Vec<String>> {
     let Value::Object(map) = document else {
         return Err(vec!["it must be a JSON object, one after the other and not in a list".to_owned()]);
     };
@@ -210,7 +195,7 @@ impl Written {
         self.value = Some(value);
     }
 
-    fn checked(self) -> Result<Read, Vec<String>> {
+    fn checked(self) -> Result<MetricOperation, Vec<String>> {
         let mut problems = Vec::new();
         let action = match self.action.as_str() {
             "add" => self.value.map(MetricAction::Add),
@@ -223,7 +208,10 @@ impl Written {
                 self.value.map(|value| MetricAction::Observe { value, buckets })
             }
             "expire" => Some(MetricAction::Expire),
-            _ => return Ok(Read::UnknownAction(self.action)),
+            _ => {
+                let action = MetricAction::Unknown(self.action.clone());
+                return Ok(self.into_operation(action));
+            }
         };
         if action.is_none() {
             problems.push(format!("'value' is required when action is '{}'", self.action));
@@ -234,14 +222,14 @@ impl Written {
         problems.extend(action.as_ref().and_then(problem_of_action));
         problems.extend(self.problem_of_labels());
         match action {
-            Some(action) if problems.is_empty() => Ok(Read::Operation(MetricOperation {
-                name: self.name,
-                action,
-                labels: self.labels,
-                group: (!self.group.is_empty()).then_some(self.group),
-            })),
+            Some(action) if problems.is_empty() => Ok(self.into_operation(action)),
             Some(_) | None => Err(problems),
         }
+    }
+
+    fn into_operation(self, action: MetricAction) -> MetricOperation {
+        let group = (!self.group.is_empty()).then_some(self.group);
+        MetricOperation { name: self.name, action, labels: self.labels, group }
     }
 
     fn problem_of_name(&self) -> Option<String> {
@@ -265,9 +253,11 @@ fn problem_of_action(action: &MetricAction) -> Option<String> {
         MetricAction::Observe { buckets, .. } if !buckets.is_sorted_by(|a, b| a < b) => {
             Some("'buckets' must grow from one to the next".to_owned())
         }
-        MetricAction::Add(_) | MetricAction::Expire | MetricAction::Observe { .. } | MetricAction::Set(_) => {
-            None
-        }
+        MetricAction::Add(_)
+        | MetricAction::Expire
+        | MetricAction::Observe { .. }
+        | MetricAction::Set(_)
+        | MetricAction::Unknown(_) => None,
     }
 }
 
@@ -291,7 +281,8 @@ fn number(value: &Value) -> Result<f64, &'static str> {
 
 /// Returns the groups that these operations replace.
 pub fn groups(operations: &[MetricOperation]) -> BTreeSet<&str> {
-    operations.iter().filter_map(|operation| operation.group.as_deref()).collect()
+    let known = operations.iter().filter(|operation| !matches!(operation.action, MetricAction::Unknown(_)));
+    known.filter_map(|operation| operation.group.as_deref()).collect()
 }
 
 #[cfg(test)]
@@ -304,8 +295,8 @@ mod tests {
 
     fn one(text: &str) -> MetricOperation {
         let parsed = parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!((parsed.operations.len(), parsed.warnings.len()), (1, 0), "{text}");
-        parsed.operations.into_iter().next().unwrap()
+        assert_eq!(parsed.len(), 1, "{text}");
+        parsed.into_iter().next().unwrap()
     }
 
     #[test]
@@ -348,23 +339,22 @@ mod tests {
     fn operations_follow_each_other_with_or_without_lines() {
         let text = "{\"name\":\"a\",\"set\":1}{\"name\":\"b\",\"set\":2}\n\n {\"group\":\"g\",\"action\":\"expire\"}\n";
         let parsed = parse(text.as_bytes()).unwrap();
-        assert_eq!(parsed.operations.iter().map(|o| o.name.as_str()).collect::<Vec<_>>(), ["a", "b", ""]);
-        assert_eq!(groups(&parsed.operations).into_iter().collect::<Vec<_>>(), ["g"]);
-        assert_eq!(parse(b""), Ok(MetricOperations::default()));
+        assert_eq!(parsed.iter().map(|o| o.name.as_str()).collect::<Vec<_>>(), ["a", "b", ""]);
+        assert_eq!(groups(&parsed).into_iter().collect::<Vec<_>>(), ["g"]);
+        assert_eq!(parse(b""), Ok(Vec::new()));
     }
 
     #[test]
-    fn an_unknown_action_is_left_out_with_a_warning() {
-        for text in [
-            r#"{"name":"a","action":"multiply","value":1}"#,
-            r#"{"name":"a","value":1}"#,
-            r#"{"name":"a","add":1,"set":1}"#,
-            "{}",
+    fn an_unknown_action_is_passed_on_as_such() {
+        for (text, action) in [
+            (r#"{"name":"a","action":"multiply","group":"g"}"#, "multiply"),
+            (r#"{"name":"a","value":1}"#, ""),
+            (r#"{"name":"a","add":1,"set":1,"group":"g"}"#, ""),
+            ("{}", ""),
         ] {
             let parsed = parse(text.as_bytes()).unwrap();
-            assert!(
-                parsed.operations.is_empty() && parsed.warnings[0].starts_with("operation 1: unknown action")
-            );
+            assert_eq!(parsed[0].action, MetricAction::Unknown(action.into()), "{text}");
+            assert!(groups(&parsed).is_empty(), "{text}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! From what a hook prints to log records.
+//! From what a hook prints to log entries.
 
 use serde_json::{Map, Value};
 
-/// How many bytes of a line or of the fields of a record are kept.
+/// How many bytes of a line or of the fields of a entry are kept.
 const LONGEST_TEXT: usize = 10_000;
 
 /// How long a line may become before it is taken as complete.
@@ -14,7 +14,7 @@ const LONGEST_JSON: usize = 2 << 20;
 /// What stands behind a text that was cut.
 const CUT: &str = ":truncated";
 
-/// How grave a record is.
+/// How grave a entry is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Level {
     /// Every step.
@@ -31,24 +31,38 @@ pub enum Level {
     Fatal,
 }
 
-/// One record of the operator's log.
+impl Level {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
+/// One entry of the operator's log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct Entry {
     /// What the hook said, or `info`.
     pub level: Level,
     /// The line, or the message of a JSON object.
     pub message: String,
-    /// The other properties of a JSON object, each with the prefix `hook_`; empty for a plain line.
-    pub fields: Map<String, Value>,
+    /// The other properties of a JSON object, each with the prefix `hook_`, as a JSON object; empty for a plain line.
+    pub fields: String,
 }
 
-/// One output stream of a running hook, cut into records.
+/// One output stream of a running hook, cut into entries.
 ///
 /// A line is complete when its end was seen, however the text arrives. A line
 /// that begins with `{` begins a JSON object, which can go on over more lines;
 /// what turns out to be none is logged line by line. Nothing is lost.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct LineLog {
     /// Whether JSON lists are kept together as well.
     with_lists: bool,
     line: Vec<u8>,
@@ -65,33 +79,40 @@ struct Json {
     escaped: bool,
 }
 
-impl Output {
+impl LineLog {
     /// Returns a stream of which nothing was seen; `proxy_json` is the operator's option to pass JSON on.
     pub fn new(proxy_json: bool) -> Self {
         Self { with_lists: proxy_json, ..Self::default() }
     }
 
-    /// Takes in what the hook printed and returns what is complete now.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Record> {
-        let mut records = Vec::new();
+    /// Takes in a line, without its end, and returns what is complete now.
+    pub fn feed(&mut self, line: &str) -> Vec<Entry> {
+        let mut entries = self.push(line.as_bytes());
+        entries.extend(self.push(b"\n"));
+        entries
+    }
+
+    /// Takes in bytes as they come and returns what is complete now.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Entry> {
+        let mut entries = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
             let longest = if self.begins_json() { LONGEST_JSON } else { LONGEST_LINE };
             if piece.ends_with(b"\n") || self.line.len() >= longest {
-                self.end_line(&mut records);
+                self.end_line(&mut entries);
             }
         }
-        records
+        entries
     }
 
     /// Returns what is left when the stream has ended.
-    pub fn finish(mut self) -> Vec<Record> {
-        let mut records = Vec::new();
-        self.end_line(&mut records);
+    pub fn finish(mut self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        self.end_line(&mut entries);
         if let Some(json) = self.json.take() {
-            plain_lines(&json.text, &mut records);
+            plain_lines(&json.text, &mut entries);
         }
-        records
+        entries
     }
 
     fn begins_json(&self) -> bool {
@@ -99,7 +120,7 @@ impl Output {
         first == Some(&b'{') || (self.with_lists && first == Some(&b'['))
     }
 
-    fn end_line(&mut self, records: &mut Vec<Record>) {
+    fn end_line(&mut self, entries: &mut Vec<Entry>) {
         let begins_json = self.begins_json();
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         if line.trim().is_empty() {
@@ -108,13 +129,13 @@ impl Output {
         let mut json = match self.json.take() {
             Some(json) => json,
             None if begins_json => Json::default(),
-            None => return plain_lines(&line, records),
+            None => return plain_lines(&line, entries),
         };
         json.add(&line);
         match json.read() {
-            Reading::Complete(value) => records.push(record_of(value, &json.text)),
+            Reading::Complete(value) => entries.push(entry_of(value, &json.text)),
             Reading::Open if json.text.len() <= LONGEST_JSON => self.json = Some(json),
-            Reading::Open | Reading::Broken => plain_lines(&json.text, records),
+            Reading::Open | Reading::Broken => plain_lines(&json.text, entries),
         }
     }
 }
@@ -157,14 +178,14 @@ impl Json {
     }
 }
 
-fn plain_lines(text: &str, records: &mut Vec<Record>) {
+fn plain_lines(text: &str, entries: &mut Vec<Entry>) {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    records.extend(lines.map(|line| Record { level: Level::Info, message: cut(line), fields: Map::new() }));
+    entries.extend(lines.map(|line| Entry { level: Level::Info, message: cut(line), fields: String::new() }));
 }
 
-fn record_of(value: Value, text: &str) -> Record {
+fn entry_of(value: Value, text: &str) -> Entry {
     let Value::Object(mut map) = value else {
-        return Record { level: Level::Info, message: cut(text.trim()), fields: Map::new() };
+        return Entry { level: Level::Info, message: cut(text.trim()), fields: String::new() };
     };
     let level =
         map.remove("level").as_ref().and_then(Value::as_str).and_then(level_of).unwrap_or(Level::Info);
@@ -174,10 +195,10 @@ fn record_of(value: Value, text: &str) -> Record {
         Some(other) => other.to_string(),
     };
     map.remove("time");
-    Record { level, message: cut(&message), fields: fields_of(map) }
+    Entry { level, message: cut(&message), fields: fields_of(map) }
 }
 
-fn fields_of(map: Map<String, Value>) -> Map<String, Value> {
+fn fields_of(map: Map<String, Value>) -> String {
     let whole = super::json::bytes(&Value::Object(map.clone()));
     let mut fields: Map<String, Value> = if whole.len() > LONGEST_TEXT {
         let truncated = cut(&String::from_utf8_lossy(&whole));
@@ -186,7 +207,7 @@ fn fields_of(map: Map<String, Value>) -> Map<String, Value> {
         map.into_iter().map(|(key, value)| (format!("hook_{key}"), value)).collect()
     };
     fields.insert("proxyJsonLog".to_owned(), true.into());
-    fields
+    String::from_utf8_lossy(&super::json::bytes(&Value::Object(fields))).into_owned()
 }
 
 fn level_of(name: &str) -> Option<Level> {
@@ -214,20 +235,18 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(records: &[Record]) -> Vec<String> {
-        let fields = |fields: &Map<String, Value>| match fields.len() {
-            0 => String::new(),
-            _ => format!(" {}", Value::Object(fields.clone())),
-        };
-        records.iter().map(|r| format!("{:?} {}{}", r.level, r.message, fields(&r.fields))).collect()
+    fn shown(entries: &[Entry]) -> Vec<String> {
+        entries
+            .iter()
+            .map(|e| format!("{:?} {} {}", e.level, e.message, e.fields).trim_end().to_owned())
+            .collect()
     }
 
     fn logged(chunks: &[&str], proxy_json: bool) -> Vec<String> {
-        let mut output = Output::new(proxy_json);
-        let mut records: Vec<Record> =
-            chunks.iter().flat_map(|chunk| output.push(chunk.as_bytes())).collect();
-        records.extend(output.finish());
-        shown(&records)
+        let mut output = LineLog::new(proxy_json);
+        let mut entries: Vec<Entry> = chunks.iter().flat_map(|chunk| output.push(chunk.as_bytes())).collect();
+        entries.extend(output.finish());
+        shown(&entries)
     }
 
     #[test]
@@ -239,6 +258,15 @@ mod tests {
     fn a_line_is_one_record_however_it_arrives() {
         assert_eq!(logged(&["on", "e\ntw", "o", "\n"], false), ["Info one", "Info two"]);
         assert_eq!(logged(&["{\"msg\"", ":\"a\"}\n"], false), ["Info a {\"proxyJsonLog\":true}"]);
+    }
+
+    #[test]
+    fn lines_can_be_fed_without_their_ends() {
+        let mut log = LineLog::new(false);
+        assert_eq!(shown(&log.feed("one")), ["Info one"]);
+        assert!(log.feed("{").is_empty());
+        assert_eq!(shown(&log.feed("\"msg\": \"two\"}")), ["Info two {\"proxyJsonLog\":true}"]);
+        assert!(log.finish().is_empty());
     }
 
     #[test]
@@ -284,15 +312,15 @@ mod tests {
         let wide = "é".repeat(6_000);
         assert_eq!(logged(&[&wide], false), [format!("Info {}:truncated", "é".repeat(5_000))]);
         let json = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
-        let records = logged(&[&json], true);
-        assert_eq!(records.len(), 1);
-        assert!(records[0].starts_with("Info hook result {\"hook\":{\"truncated\":\"{\\\"a\\\":\\\"xxx"));
-        assert!(records[0].ends_with("xxx:truncated\"},\"proxyJsonLog\":true}"));
+        let entries = logged(&[&json], true);
+        assert_eq!(entries.len(), 1);
+        assert!(entries[0].starts_with("Info hook result {\"hook\":{\"truncated\":\"{\\\"a\\\":\\\"xxx"));
+        assert!(entries[0].ends_with("xxx:truncated\"},\"proxyJsonLog\":true}"));
     }
 
     #[test]
     fn memory_is_bounded_whatever_is_printed() {
-        let mut output = Output::new(true);
+        let mut output = LineLog::new(true);
         let mut count = 0;
         for chunk in std::iter::repeat_n("{\"a\":[".repeat(4096), 200) {
             count += output.push(chunk.as_bytes()).len();
@@ -306,8 +334,8 @@ mod tests {
         let mut text = String::from("{\"a\": [\n");
         text.push_str(&"  1,\n".repeat(100_000));
         text.push_str("  1\n]}\n");
-        let records = logged(&[&text], false);
-        assert_eq!(records.len(), 1, "{:?}", records.first());
+        let entries = logged(&[&text], false);
+        assert_eq!(entries.len(), 1, "{:?}", entries.first());
     }
 
     proptest::proptest! {
