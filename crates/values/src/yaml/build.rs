@@ -1,6 +1,7 @@
 //! From the parser's events to a JSON tree.
 
 use std::collections::BTreeMap;
+use std::io::{Chain, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
@@ -51,8 +52,10 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
 
 /// The events of a text.
 pub(super) struct Events<'t> {
-    parser: Parser<&'t [u8]>,
+    parser: Parser<Chain<&'t [u8], &'static [u8]>>,
     text: &'t str,
+    /// Whether a line break was put behind the text.
+    padded: bool,
     /// Where the last event ended.
     reached: Position,
 }
@@ -60,8 +63,10 @@ pub(super) struct Events<'t> {
 impl<'t> Events<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut parser = Parser::new();
-        parser.set_input(text.as_bytes());
-        Self { parser, text, reached: Position { line: 1, column: 1 } }
+        let padded = ends_in_block(text);
+        let padding: &'static [u8] = if padded { b"\n" } else { b"" };
+        parser.set_input(text.as_bytes().chain(padding));
+        Self { parser, text, padded, reached: Position { line: 1, column: 1 } }
     }
 
     /// Returns the next event; behind the last one, the end of the stream.
@@ -82,8 +87,31 @@ impl<'t> Events<'t> {
             YamlError::Syntax { position, problem, go: super::error::go_problem(&error) }
         })?;
         self.reached = event.end_mark.into();
-        Ok(event)
+        Ok(self.without_padding(event))
     }
+
+    /// Takes the line break that was put behind the text out of a block that reaches there.
+    fn without_padding(&self, mut event: Event) -> Event {
+        if self.padded
+            && event.end_mark.index >= self.text.chars().count() as u64
+            && let EventData::Scalar { value, style: ScalarStyle::Literal | ScalarStyle::Folded, .. } =
+                &mut event.data
+            && value.ends_with('\n')
+        {
+            value.pop();
+        }
+        event
+    }
+}
+
+/// Reports whether the text may end within a block (`|` or `>`) without a line break,
+/// which the library can't read.
+fn ends_in_block(text: &str) -> bool {
+    let opens_block = |line: &str| {
+        let line = line.split(" #").next().unwrap_or(line).trim_end();
+        line.trim_end_matches(|c: char| matches!(c, '+' | '-') || c.is_ascii_digit()).ends_with(['|', '>'])
+    };
+    !text.ends_with('\n') && text.lines().any(opens_block)
 }
 
 /// Returns where the first character is that YAML does not allow.
@@ -542,4 +570,30 @@ fn sextet(byte: u8) -> Option<u32> {
         _ => return None,
     };
     Some(u32::from(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::parse;
+
+    #[test]
+    fn a_block_may_end_without_a_line_break() {
+        for (text, expected) in [
+            ("a: |\n  x", json!({"a": "x"})),
+            ("a: |+\n  é", json!({"a": "é"})),
+            ("a: >\n  x\n  y", json!({"a": "x y"})),
+            ("a: |\n  x\n\n   ", json!({"a": "x\n\n "})),
+            ("a: |\n  x\n   ", json!({"a": "x\n "})),
+            ("a: |", json!({"a": ""})),
+            ("a: |+", json!({"a": ""})),
+            ("a: |-\n  x", json!({"a": "x"})),
+            ("a: |\n  x\nb: |2 # c\n  y", json!({"a": "x\n", "b": "y"})),
+            ("a: |\n  x\n# c", json!({"a": "x\n"})),
+            ("a: |\n  x\nb: z", json!({"a": "x\n", "b": "z"})),
+        ] {
+            assert_eq!(parse(text).unwrap(), expected, "{text:?}");
+        }
+    }
 }
