@@ -80,7 +80,7 @@ pub enum CallError {
     #[error("{0}")]
     Message(String),
     /// `required` or `fail`: the message is all that people are told.
-    #[error("{message}")]
+    #[error("{text}")]
     Refused {
         /// The whole chain, as Go would print it.
         text: String,

@@ -14,7 +14,7 @@ pub fn format_float(number: f64, verb: char, precision: Option<usize>) -> String
         'x' | 'X' => hexadecimal(number, precision),
         'e' | 'E' => exponent(number, precision),
         'f' | 'F' => match precision {
-            Some(digits) => format!("{number:.digits$}"),
+            Some(digits) => fixed(number, digits),
             None => format!("{number}"),
         },
         _ => general(number, precision),
@@ -24,27 +24,42 @@ pub fn format_float(number: f64, verb: char, precision: Option<usize>) -> String
 
 /// Gives the exponent a sign and at least two digits.
 fn exponent(number: f64, precision: Option<usize>) -> String {
+    let (mantissa, exponent) = scientific(number, precision);
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent.as_str()),
+    };
+    format!("{mantissa}e{sign}{digits:0>2}")
+}
+
+/// No float has more digits behind the point than this; what is asked for beyond are zeros.
+const MAX_DIGITS: usize = 1_100;
+
+fn fixed(number: f64, digits: usize) -> String {
+    let exact = digits.min(MAX_DIGITS);
+    let mut text = format!("{number:.exact$}");
+    text.extend(std::iter::repeat_n('0', digits - exact));
+    text
+}
+
+/// Returns the mantissa and the exponent of ten.
+fn scientific(number: f64, precision: Option<usize>) -> (String, String) {
     let text = match precision {
-        Some(digits) => format!("{number:.digits$e}"),
+        Some(digits) => format!("{number:.exact$e}", exact = digits.min(MAX_DIGITS)),
         None => format!("{number:e}"),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, digits) = match exponent.strip_prefix('-') {
-        Some(digits) => ('-', digits),
-        None => ('+', exponent),
-    };
-    format!("{mantissa}e{sign}{digits:0>2}")
+    let mut mantissa = mantissa.to_owned();
+    let missing = precision.unwrap_or(0).saturating_sub(MAX_DIGITS);
+    mantissa.extend(std::iter::repeat_n('0', missing));
+    (mantissa, exponent.to_owned())
 }
 
 /// Returns the form that `%g` chooses: with an exponent if that is below -4 or
 /// not below the precision, which counts as 6 if it is the shortest.
 fn general(number: f64, precision: Option<usize>) -> String {
     let shortest = precision.is_none();
-    let scientific = match precision {
-        Some(digits) => format!("{number:.digits$e}", digits = digits.max(1) - 1),
-        None => format!("{number:e}"),
-    };
-    let (mantissa, exp) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let (mantissa, exp) = scientific(number, precision.map(|digits| digits.max(1) - 1));
     let exp: i64 = exp.parse().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
     // Zeros at the end of a given precision do not count.
@@ -66,7 +81,7 @@ fn general(number: f64, precision: Option<usize>) -> String {
         return exponent(number, Some(significant - 1));
     }
     let decimals = usize::try_from(counted - point).unwrap_or(0);
-    format!("{number:.decimals$}")
+    fixed(number, decimals)
 }
 
 /// Returns the mantissa and the exponent of two: `mantissa * 2^exponent` is the magnitude.
@@ -109,7 +124,7 @@ fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let fraction = match precision {
         None => fraction.trim_end_matches('0').to_owned(),
         Some(digits) if digits < 15 => fraction.get(..digits).unwrap_or_default().to_owned(),
-        Some(digits) => format!("{fraction:0<digits$}"),
+        Some(digits) => fraction + &"0".repeat(digits - 15),
     };
     let point = if fraction.is_empty() { "" } else { "." };
     let sign = if negative { "-" } else { "" };

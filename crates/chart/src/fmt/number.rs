@@ -88,7 +88,7 @@ fn digits(flags: &Flags, out: &mut Vec<u8>, number: Integer, base: u32, verb: ch
     if verb == 'O' {
         text.push_str("0o");
     }
-    let body = format!("{body:0>least$}");
+    let body = with_zeros(&body, least);
     if flags.sharp {
         match base {
             2 => text.push_str("0b"),
@@ -101,9 +101,16 @@ fn digits(flags: &Flags, out: &mut Vec<u8>, number: Integer, base: u32, verb: ch
     flags.pad_spaces(out, text.as_bytes());
 }
 
+/// Puts zeros before `digits` until there are `least`; a width of Rust's formats ends at 65535.
+fn with_zeros(digits: &str, least: usize) -> String {
+    let mut text = "0".repeat(least.saturating_sub(digits.len()));
+    text.push_str(digits);
+    text
+}
+
 fn unicode(flags: &Flags, out: &mut Vec<u8>, number: Integer) {
     let least = flags.precision.unwrap_or(4).max(4);
-    let mut text = format!("U+{:0>least$}", format!("{:X}", number.bits()));
+    let mut text = format!("U+{}", with_zeros(&format!("{:X}", number.bits()), least));
     let rune = u32::try_from(number.bits()).ok().and_then(char::from_u32);
     if let Some(rune) = rune.filter(|rune| flags.sharp && is_print(*rune)) {
         text.push_str(" '");
@@ -147,8 +154,8 @@ pub(super) fn float(flags: &Flags, out: &mut Vec<u8>, number: f64, verb: char) -
     let text = format!("{shown}{body}");
     match flags.width {
         Some(width) if flags.zero && !flags.minus && width > text.len() => {
-            let zeros = width - text.len();
-            out.extend_from_slice(format!("{shown}{:0>zeros$}{body}", "").as_bytes());
+            let zeros = "0".repeat(width - text.len());
+            out.extend_from_slice(format!("{shown}{zeros}{body}").as_bytes());
         }
         Some(_) | None => flags.pad(out, text.as_bytes()),
     }

@@ -5,14 +5,24 @@ use super::pad::Flags;
 use super::rune::decode_rune;
 use crate::value::{Kind, List, MAX_NESTING, Map, Object, Value};
 
-/// Why a value can't be printed: it is nested too deeply, or holds itself.
+/// How many bytes one print makes at most: a value may hold another one a
+/// thousand times, and so on at each level.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Why a value can't be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("value is nested more than {MAX_NESTING} levels deep or holds itself")]
-pub struct PrintError;
+pub enum PrintError {
+    /// The value is nested too deeply, or holds itself.
+    #[error("value is nested more than {MAX_NESTING} levels deep or holds itself")]
+    Nesting,
+    /// The text grew too long.
+    #[error("printing makes more than {MAX_BYTES} bytes")]
+    Size,
+}
 
 /// Returns what `fmt.Sprint` prints: spaces only between operands that are no strings.
 pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
-    let mut printer = Printer::default();
+    let mut printer = Printer::new(Vec::new());
     let mut before_is_text = true;
     for (index, value) in values.iter().enumerate() {
         let is_text = value.kind() == Kind::String;
@@ -27,7 +37,7 @@ pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
 
 /// Returns what `fmt.Sprintln` prints.
 pub fn sprintln(values: &[Value]) -> Result<Vec<u8>, PrintError> {
-    let mut printer = Printer::default();
+    let mut printer = Printer::new(Vec::new());
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
             printer.out.push(b' ');
@@ -44,22 +54,29 @@ pub(crate) fn print_value(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintE
         out.extend_from_slice(text);
         return Ok(());
     }
-    let mut printer = Printer { out: std::mem::take(out), ..Printer::default() };
+    let mut printer = Printer::new(std::mem::take(out));
     let result = printer.argument(value, 'v');
     *out = printer.out;
     result
 }
 
 /// The state of printing: where to, and under which flags.
-#[derive(Default)]
 pub(super) struct Printer {
     pub(super) out: Vec<u8>,
+    /// How long the output may become.
+    limit: usize,
     pub(super) flags: Flags,
     /// Whether the value is shown because its verb was wrong; methods are not used then.
     erroring: bool,
 }
 
 impl Printer {
+    /// Returns a printer that appends to `out`.
+    pub(super) fn new(out: Vec<u8>) -> Self {
+        let limit = out.len().saturating_add(MAX_BYTES);
+        Self { out, limit, flags: Flags::default(), erroring: false }
+    }
+
     /// Prints an operand.
     pub(super) fn argument(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
         match (value, verb) {
@@ -90,6 +107,10 @@ impl Printer {
         Ok(())
     }
 
+    pub(super) fn check_size(&self) -> Result<(), PrintError> {
+        if self.out.len() > self.limit { Err(PrintError::Size) } else { Ok(()) }
+    }
+
     pub(super) fn push(&mut self, rune: char) {
         let mut buffer = [0; 4];
         self.out.extend_from_slice(rune.encode_utf8(&mut buffer).as_bytes());
@@ -97,8 +118,9 @@ impl Printer {
 
     fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), PrintError> {
         if depth > MAX_NESTING {
-            return Err(PrintError);
+            return Err(PrintError::Nesting);
         }
+        self.check_size()?;
         let printed = match value {
             Value::Nil => {
                 let nil: &[u8] = if self.flags.sharp_v { b"interface {}(nil)" } else { b"<nil>" };

@@ -16,7 +16,7 @@ pub fn sprintf(format: &[u8], values: &[Value]) -> Result<Vec<u8>, PrintError> {
         next: 0,
         reordered: false,
         good_index: true,
-        printer: Printer::default(),
+        printer: Printer::new(Vec::new()),
     };
     format.run()?;
     Ok(format.printer.out)
@@ -74,6 +74,7 @@ impl Format<'_> {
 
     /// Runs what follows a `%`; returns `false` if the format ends there.
     fn directive(&mut self) -> Result<bool, PrintError> {
+        self.printer.check_size()?;
         self.good_index = true;
         self.printer.flags = Flags::default();
         self.flags();
@@ -118,7 +119,8 @@ impl Format<'_> {
         }
         if let Some(value) = self.values.get(self.next) {
             self.next += 1;
-            if verb == 'w' {
+            // Bytes are printed one by one before the verb is found to be wrong.
+            if verb == 'w' && !matches!(value, Value::Bytes(_)) {
                 self.printer.bad_verb(value, verb)?;
             } else {
                 self.printer.argument(value, verb)?;

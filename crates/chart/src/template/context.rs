@@ -67,7 +67,7 @@ impl<'a> Context<'a> {
     pub fn render(&mut self, name: &str, data: &Value) -> Result<Vec<u8>, ExecError> {
         let template = self.templates.get(name).cloned().ok_or_else(|| ExecError::new(no_template(name)))?;
         let mut out = Vec::new();
-        execute(self, &template, data, &mut out)?;
+        execute(self, &template, data, &mut out).map_err(|error| error.in_file(name))?;
         Ok(without_no_value(out))
     }
 
@@ -96,6 +96,7 @@ impl<'a> Context<'a> {
     ///
     /// It sees all templates; those that it defines itself are gone afterwards.
     pub fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError> {
+        self.charge(text.len())?;
         let parsed = parse(ROOT, text)
             .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?;
         let Some(main) = parsed.first().cloned() else {
@@ -145,9 +146,7 @@ impl<'a> Context<'a> {
         self.depth += 1;
         if self.depth > self.limits.depth {
             let limit = self.limits.depth;
-            return Err(CallError::Limit(format!(
-                "more than {limit} templates are executed within each other"
-            )));
+            return Err(CallError::Limit(format!("exceeded maximum template depth ({limit})")));
         }
         self.check_stack()
     }

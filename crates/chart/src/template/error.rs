@@ -38,6 +38,10 @@ struct Details {
     kind: ErrorKind,
 }
 
+/// How long an error may become on its way out of templates within each other;
+/// beyond this it is no longer told where it passed.
+const MAX_TEXT: usize = 1 << 20;
+
 /// What kind of error stopped a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ErrorKind {
@@ -67,7 +71,10 @@ impl ExecError {
             CallError::Refused { text, message } => (text, ErrorKind::Refused(message)),
             CallError::Limit(text) => (text, ErrorKind::Limit),
         };
-        Self(Box::new(Details { text: tell(&text), kind }))
+        // A limit is told where it was reached, not also on the way out.
+        let told = kind == ErrorKind::Limit && text.starts_with("template: ");
+        let text = if told || text.len() > MAX_TEXT { text } else { tell(&text) };
+        Self(Box::new(Details { text, kind }))
     }
 
     /// Returns the error as the error of the function that executed the template.
@@ -78,6 +85,14 @@ impl ExecError {
             ErrorKind::Refused(message) => CallError::Refused { text, message },
             ErrorKind::Limit => CallError::Limit(text),
         }
+    }
+
+    /// Adds the file that was rendered when a limit was reached.
+    pub(super) fn in_file(mut self, name: &str) -> Self {
+        if self.is_limit() {
+            self.0.text = format!("rendering {name}: {}", self.0.text);
+        }
+        self
     }
 
     /// Reports whether a limit of the render was reached.

@@ -224,13 +224,9 @@ impl<'p, 'a> Parser<'p, 'a> {
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
         self.expect(TokenKind::RightDelim, CONTEXT)?;
-        self.named_body(name, CONTEXT)
-    }
-
-    fn named_body(&mut self, name: Arc<str>, context: &str) -> Result<(), ParseError> {
         let (body, end) = self.list()?;
         if end != Terminator::End {
-            return Err(self.error(format!("unexpected {} in {context}", end.shown())));
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", end.shown())));
         }
         self.add(name, body)
     }
@@ -293,7 +289,13 @@ impl<'p, 'a> Parser<'p, 'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe: Pipe = self.pipeline(CONTEXT, TokenKind::RightDelim)?;
         self.enter()?;
-        self.nested().named_body(Arc::clone(&name), CONTEXT)?;
+        let mut inner = self.nested();
+        let (body, end) = inner.list()?;
+        if end == Terminator::End {
+            inner.add(Arc::clone(&name), body)?;
+        } else {
+            return Err(self.error(format!("unexpected {} in {CONTEXT}", end.shown())));
+        }
         self.leave();
         Ok(Node::Template { pos: token.pos, name, pipe: Some(pipe) })
     }

@@ -8,14 +8,19 @@ impl Value {
     /// Reports whether both are of the same type and hold the same: `int` 1 and
     /// `float64` 1 differ, a nil list and an empty one too.
     ///
-    /// Values that are nested deeper than [`MAX_NESTING`] differ, unless they are the same.
+    /// Values that are nested deeper than [`MAX_NESTING`], or need more than
+    /// [`MAX_PAIRS`] comparisons, differ unless they are the same.
     pub fn deep_equal(&self, other: &Self) -> bool {
-        deep_equal(self, other, 0)
+        deep_equal(self, other, 0, &mut 0)
     }
 }
 
-fn deep_equal(a: &Value, b: &Value, depth: usize) -> bool {
-    if depth > MAX_NESTING {
+/// How many pairs of values one comparison looks at: a value may hold another one many times.
+const MAX_PAIRS: usize = 10_000_000;
+
+fn deep_equal(a: &Value, b: &Value, depth: usize, count: &mut usize) -> bool {
+    *count += 1;
+    if depth > MAX_NESTING || *count > MAX_PAIRS {
         return false;
     }
     match (a, b) {
@@ -33,23 +38,25 @@ fn deep_equal(a: &Value, b: &Value, depth: usize) -> bool {
                 && (a.same(b)
                     || (a.is_nil() == b.is_nil()
                         && a.len() == b.len()
-                        && a.items().iter().zip(b.items().iter()).all(|(a, b)| deep_equal(a, b, depth + 1))))
+                        && a.items()
+                            .iter()
+                            .zip(b.items().iter())
+                            .all(|(a, b)| deep_equal(a, b, depth + 1, count))))
         }
         (Value::Map(a), Value::Map(b)) => {
             a.class().name == b.class().name
                 && (a.same(b)
                     || (a.is_nil() == b.is_nil()
                         && a.len() == b.len()
-                        && a.entries()
-                            .iter()
-                            .zip(b.entries().iter())
-                            .all(|((key_a, a), (key_b, b))| key_a == key_b && deep_equal(a, b, depth + 1))))
+                        && a.entries().iter().zip(b.entries().iter()).all(|((key_a, a), (key_b, b))| {
+                            key_a == key_b && deep_equal(a, b, depth + 1, count)
+                        })))
         }
         (Value::Object(a), Value::Object(b)) => {
             Rc::ptr_eq(a, b)
                 || (a.type_name() == b.type_name()
                     && match (a.underlying(), b.underlying()) {
-                        (Some(a), Some(b)) => deep_equal(&a, &b, depth + 1),
+                        (Some(a), Some(b)) => deep_equal(&a, &b, depth + 1, count),
                         (None, None) => {
                             let (fields_a, fields_b) = (a.fields(), b.fields());
                             a.display() == b.display()
@@ -57,7 +64,7 @@ fn deep_equal(a: &Value, b: &Value, depth: usize) -> bool {
                                 && fields_a
                                     .iter()
                                     .zip(&fields_b)
-                                    .all(|((_, a), (_, b))| deep_equal(a, b, depth + 1))
+                                    .all(|((_, a), (_, b))| deep_equal(a, b, depth + 1, count))
                         }
                         (Some(_), None) | (None, Some(_)) => false,
                     })

@@ -13,6 +13,9 @@ pub enum ToJsonError {
     /// A type that JSON does not know.
     #[error("json: unsupported type: {0}")]
     Type(String),
+    /// There is too much in it: a value may hold another one many times.
+    #[error("value holds more than {MAX_VALUES} values")]
+    Size,
     /// The value is nested too deeply, or holds itself.
     #[error("value is nested more than {MAX_NESTING} levels deep or holds itself")]
     Nesting,
@@ -33,9 +36,12 @@ impl Value {
 
     /// Returns the JSON form: floats stay floats, integers integers.
     pub fn to_json(&self) -> Result<serde_json::Value, ToJsonError> {
-        to_json(self, 0)
+        to_json(self, 0, &mut 0)
     }
 }
+
+/// How many values one JSON value may be made of.
+const MAX_VALUES: usize = 10_000_000;
 
 fn from_json(json: &serde_json::Value, typed: bool, depth: usize) -> Value {
     if depth > MAX_NESTING {
@@ -61,9 +67,13 @@ fn from_json(json: &serde_json::Value, typed: bool, depth: usize) -> Value {
     }
 }
 
-fn to_json(value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError> {
+fn to_json(value: &Value, depth: usize, count: &mut usize) -> Result<serde_json::Value, ToJsonError> {
     if depth > MAX_NESTING {
         return Err(ToJsonError::Nesting);
+    }
+    *count += 1;
+    if *count > MAX_VALUES {
+        return Err(ToJsonError::Size);
     }
     Ok(match value {
         Value::Nil => serde_json::Value::Null,
@@ -84,22 +94,25 @@ fn to_json(value: &Value, depth: usize) -> Result<serde_json::Value, ToJsonError
         }
         Value::List(list) if list.is_nil() => serde_json::Value::Null,
         Value::Map(map) if map.is_nil() => serde_json::Value::Null,
-        Value::List(list) => {
-            list.items().iter().map(|item| to_json(item, depth + 1)).collect::<Result<Vec<_>, _>>()?.into()
-        }
+        Value::List(list) => list
+            .items()
+            .iter()
+            .map(|item| to_json(item, depth + 1, count))
+            .collect::<Result<Vec<_>, _>>()?
+            .into(),
         Value::Map(map) => map
             .entries()
             .iter()
-            .map(|(key, value)| Ok((key.to_string(), to_json(value, depth + 1)?)))
+            .map(|(key, value)| Ok((key.to_string(), to_json(value, depth + 1, count)?)))
             .collect::<Result<serde_json::Map<_, _>, _>>()?
             .into(),
         Value::Object(object) => match (object.json(), object.underlying()) {
             (Some(json), _) => json,
-            (None, Some(value)) => to_json(&value, depth + 1)?,
+            (None, Some(value)) => to_json(&value, depth + 1, count)?,
             (None, None) => object
                 .fields()
                 .into_iter()
-                .map(|(name, value)| Ok((name.to_owned(), to_json(&value, depth + 1)?)))
+                .map(|(name, value)| Ok((name.to_owned(), to_json(&value, depth + 1, count)?)))
                 .collect::<Result<serde_json::Map<_, _>, _>>()?
                 .into(),
         },

@@ -104,6 +104,12 @@ impl Map {
     }
 }
 
+impl Default for Map {
+    fn default() -> Self {
+        Self::new(Entries::new())
+    }
+}
+
 /// Deep maps are taken apart without recursion.
 impl Drop for Shared {
     fn drop(&mut self) {

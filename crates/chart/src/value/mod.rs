@@ -24,7 +24,7 @@ pub use types::{IntType, Kind, Type, UintType};
 
 /// How deeply values may be nested before printing, copying or comparing them
 /// is refused.
-pub const MAX_NESTING: usize = 1_000;
+pub const MAX_NESTING: usize = 512;
 
 /// A value of a template.
 #[derive(Clone, Default)]

@@ -45,9 +45,9 @@ fn incompatible(a: &Value, b: &Value) -> CallError {
     CallError::new(format!("incompatible types for comparison: {a} and {b}"))
 }
 
-/// Returns how `%s` prints a value in an error.
-fn shown(value: &Value) -> String {
-    let text = sprintf(b"%s", std::slice::from_ref(value)).unwrap_or_default();
+/// Returns how `format` prints a value in an error.
+fn shown(format: &str, value: &Value) -> String {
+    let text = sprintf(format.as_bytes(), std::slice::from_ref(value)).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -79,8 +79,13 @@ fn equal(a: &Value, b: &Value) -> Result<bool, CallError> {
 /// Compares values of other kinds, which can be done for few.
 fn equal_whole(a: &Value, b: &Value) -> Result<bool, CallError> {
     if a.kind() != b.kind() && !a.is_nil() && !b.is_nil() {
-        let message =
-            format!("non-comparable types {}: {}, {}: {}", shown(a), a.type_name(), b.type_name(), shown(b));
+        let message = format!(
+            "non-comparable types {}: {}, {}: {}",
+            shown("%s", a),
+            a.type_name(),
+            b.type_name(),
+            shown("%v", b)
+        );
         return Err(CallError::new(message));
     }
     let nil = |value: &Value| {
@@ -92,7 +97,7 @@ fn equal_whole(a: &Value, b: &Value) -> Result<bool, CallError> {
         return Ok(nil(a) == nil(b));
     }
     if matches!(b, Value::List(_) | Value::Map(_) | Value::Bytes(_)) {
-        return Err(CallError::new(format!("non-comparable type {}: {}", shown(b), b.type_name())));
+        return Err(CallError::new(format!("non-comparable type {}: {}", shown("%s", b), b.type_name())));
     }
     Ok(a.deep_equal(b))
 }
