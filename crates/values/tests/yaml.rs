@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
-use values::yaml;
+use values::number;
+use values::yaml::{self, YamlError};
 
 /// Returns the cases of a kind and Go's answer to each.
 fn vectors(cases: &str, truth: &str, kind: &str, prefix: char) -> Vec<(Value, String)> {
@@ -100,4 +103,197 @@ fn numbers_are_written_as_go_writes_them() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Values and what both of Go's writers make of them; made by random.
+fn trees() -> Vec<Value> {
+    serde_json::from_str(include_str!("data/go_emit.json")).unwrap()
+}
+
+#[test]
+fn trees_are_written_as_go_writes_them() {
+    let mut wrong = Vec::new();
+    for case in trees() {
+        for (written, answer) in
+            [(yaml::emit(&case["value"]), &case["v2"]), (yaml::emit_v3(&case["value"]), &case["v3"])]
+        {
+            // Where Go loses a line break of a text, we do not.
+            let answer_is_read_back = yaml::parse(answer.as_str().unwrap()).as_ref() == Ok(&case["value"]);
+            if answer_is_read_back && written != answer.as_str().unwrap() {
+                let mut lines = written.lines().zip(answer.as_str().unwrap().lines());
+                wrong.push(format!("{:?}", lines.find(|(ours, theirs)| ours != theirs)));
+            }
+            match yaml::parse(&written) {
+                Ok(again) if again == case["value"] => {}
+                Ok(again) => wrong.push(format!("{}\nis read back as\n{again}", case["value"])),
+                Err(error) => wrong.push(format!("{error}: {written}")),
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong\n{}",
+        wrong.len(),
+        wrong.iter().take(8).cloned().collect::<Vec<_>>().join("\n")
+    );
+}
+
+#[test]
+fn floats_are_formatted_as_go_formats_them() {
+    let cases: Vec<(String, String, i32, String)> =
+        serde_json::from_str(include_str!("data/go_float.json")).unwrap();
+    let mut wrong = Vec::new();
+    for (text, verb, precision, answer) in cases {
+        let number: f64 = text.parse().unwrap();
+        let precision = usize::try_from(precision).ok();
+        let written = match verb.as_str() {
+            "e" => number::format_e(number, precision),
+            "f" => number::format_f(number, precision),
+            "g" => number::format_g(number, precision),
+            _ => number::format_json(number).unwrap(),
+        };
+        if written != answer {
+            wrong.push(format!("{text} {verb} {precision:?}: {written} instead of {answer}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn integers_keep_their_size() {
+    for text in ["9007199254740993", "9223372036854775807", "18446744073709551615", "-9223372036854775808"] {
+        let document = format!("k: {text}\n");
+        let value = yaml::parse(&document).unwrap();
+        assert_eq!(value["k"].to_string(), text);
+        assert_eq!(yaml::emit(&value), document);
+    }
+    assert_eq!(yaml::parse("k: 1000000.0").unwrap().to_string(), r#"{"k":1000000}"#);
+    assert_eq!(yaml::emit(&serde_json::json!({"k": 1e6})), "k: 1000000\n");
+}
+
+#[test]
+fn streams_hold_several_documents() {
+    let documents = yaml::parse_all("a: 1\n---\n---\n- b\n...\n---\nc\n").unwrap();
+    assert_eq!(Value::from(documents).to_string(), r#"[{"a":1},null,["b"],"c"]"#);
+    assert_eq!(yaml::parse_all("").unwrap(), Vec::<Value>::new());
+    assert_eq!(yaml::parse_all("# nothing\n").unwrap(), Vec::<Value>::new());
+    // An anchor ends with its document.
+    assert!(yaml::parse_all("a: &x 1\n---\nb: *x\n").is_err());
+}
+
+#[test]
+fn errors_name_line_and_column() {
+    for (text, expected) in [
+        ("a: 1\n b: 2\n", "line 2, column 3: mapping values are not allowed in this context"),
+        (
+            "a:\n\tb: 1\n",
+            "line 2, column 1: found character that cannot start any token while scanning for the next token",
+        ),
+        ("a: 1\nb: \u{7}\n", "line 2, column 4: control characters are not allowed"),
+        ("a: *x\n", "line 1, column 4: unknown anchor 'x' referenced"),
+        ("a: &x [*x]\n", "line 1, column 8: anchor 'x' contains itself"),
+        ("a: 1\n~: 2\n", "line 2, column 1: null cannot be a key, write a string"),
+        ("? [a]\n: 2\n", "line 1, column 3: a list cannot be a key, write a string"),
+        (
+            "a: 1\nb: .inf\n",
+            "line 2, column 4: .inf is not a number that JSON can hold, quote it or write another",
+        ),
+        ("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int"),
+        ("a: {<<: 5}\n", "line 1, column 9: map merge requires a map or a list of maps as the value"),
+        (
+            "%YAML 1.2\n---\na: 1\n",
+            "line 1, column 1: found incompatible YAML document, only version 1.1 is read",
+        ),
+    ] {
+        assert_eq!(yaml::parse(text).unwrap_err().to_string(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn the_strict_reader_refuses_duplicate_keys_and_names_both_lines() {
+    let text = "a: 1\nb:\n  c: 1\n  'c': 2\n";
+    assert_eq!(
+        yaml::parse_strict(text).unwrap_err().to_string(),
+        "line 4, column 3: key \"c\" is already set at line 3, remove one of them"
+    );
+    assert!(yaml::parse(text).is_ok());
+    assert!(yaml::parse_strict("a: &x {k: 1}\nb: {<<: *x, k: 2}\n").is_ok());
+}
+
+#[test]
+fn nesting_and_aliases_without_end_are_errors() {
+    for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "? ".repeat(5_000)] {
+        let error = yaml::parse(&text).unwrap_err();
+        assert!(matches!(error, YamlError::TooDeep { .. } | YamlError::Key { .. }), "{error}");
+    }
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let alias = format!("*a{}", level - 1);
+        writeln!(bomb, "a{level}: &a{level} [{}]", vec![alias; 10].join(", ")).unwrap();
+    }
+    assert!(matches!(yaml::parse(&bomb), Err(YamlError::ExcessiveAliasing { .. })));
+    let large = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
+    assert!(matches!(yaml::parse(&large), Err(YamlError::ExcessiveAliasing { .. })));
+    let honest = format!("a: &a {{x: 1}}\nb: [{}]\n", vec!["*a"; 2_000].join(", "));
+    assert_eq!(yaml::parse(&honest).unwrap()["b"].as_array().unwrap().len(), 2_000);
+}
+
+#[test]
+fn a_value_is_located_by_its_json_pointer() {
+    let text = "# comment\na:\n  b:\n  - x\n  - {c: 1}\n  d/e: 2\non: 3\nx: &x {k: 1}\nz: *x\n";
+    for (pointer, line, column) in [
+        ("", 2, 1),
+        ("/a", 2, 1),
+        ("/a/b", 3, 3),
+        ("/a/b/0", 4, 5),
+        ("/a/b/1/c", 5, 6),
+        ("/a/d~1e", 6, 3),
+        ("/true", 7, 1),
+        ("/x/k", 8, 8),
+        // What is not written in the text lies in what is.
+        ("/z/k", 9, 1),
+        ("/a/missing/deeper", 2, 1),
+        ("/a/b/7", 3, 3),
+    ] {
+        let position = yaml::locate(text, pointer).unwrap();
+        assert_eq!((position.line, position.column), (line, column), "{pointer}");
+    }
+    assert_eq!(yaml::locate("", "/a"), None);
+    assert_eq!(yaml::locate("a: 1\nb: [", "/a").unwrap().line, 1);
+}
+
+#[test]
+fn a_block_scalar_may_end_with_the_text() {
+    for (text, expected) in [
+        ("a: |\n  x", "x"),
+        ("a: |\n  x\n  ", "x\n"),
+        ("a: |\n   ", ""),
+        ("a: |+\n  x", "x"),
+        ("a: |+\n  x\n  ", "x\n"),
+        ("a: |-\n  x", "x"),
+        ("a: >\n  x", "x"),
+        ("a: >\n  x\n  y", "x y"),
+        ("a: |", ""),
+        ("a: |+", ""),
+        ("a: |1", ""),
+        ("é: |\n  é", "é"),
+        ("a: |\n  x\n# c", "x\n"),
+    ] {
+        let value = yaml::parse(text).unwrap();
+        assert_eq!(value.as_object().unwrap().values().next().unwrap(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_text_may_begin_with_any_character() {
+    for text in ["\u{ff21}: 1\n", "\u{fffd}: 1\n", "é: 1\n", "\u{feff}é: 1\n"] {
+        assert!(yaml::parse(text).unwrap().is_object(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_merge_key_that_is_text_stays_text() {
+    let value = serde_json::json!({"<<": {"a": 1}, "b": 2});
+    assert_eq!(yaml::emit(&value), "\"<<\":\n  a: 1\nb: 2\n");
+    assert_eq!(yaml::parse(&yaml::emit(&value)).unwrap(), value);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::order;
+use super::order::{self, Letters};
 use super::scalar::is_plain_text;
 use super::write::{Writer, analyze};
 
@@ -132,7 +132,11 @@ impl Emitter {
     fn mapping(&mut self, map: &Map<String, Value>, indent: Option<usize>, place: Place) {
         let inner = indent.map_or(0, |indent| self.deeper(indent, place));
         let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-        entries.sort_by(|(left, _), (right, _)| order::compare(left, right));
+        let letters = match self.style {
+            Style::V2 => Letters::Last,
+            Style::V3 => Letters::FirstBehindDigits,
+        };
+        order::sort(&mut entries, letters, |(key, _)| key.as_str());
         for (key, value) in entries {
             self.writer.indent(inner);
             let is_simple = key.len() <= LONGEST_SIMPLE_KEY && !analyze(key).multiline;
@@ -152,20 +156,21 @@ impl Emitter {
     fn text(&mut self, text: &str, indent: Option<usize>, place: Place) {
         let is_key = place == Place::SimpleKey;
         let folds = !is_key;
+        let outer = indent.unwrap_or(0);
         let indent = match indent {
             Some(indent) => self.deeper(indent, place),
             None => self.writer.step(),
         };
-        match Self::quoting(text, is_key) {
+        match self.quoting(text, is_key) {
             Quoting::Plain => self.writer.plain(text, folds, indent),
             Quoting::Single => self.writer.single_quoted(text, folds, indent),
             Quoting::Double => self.writer.double_quoted(text, folds, indent),
-            Quoting::Literal => self.writer.literal(text, indent),
+            Quoting::Literal => self.writer.literal(text, indent, indent - outer),
         }
     }
 
     /// Returns how `text` is written so that it is read back as itself.
-    fn quoting(text: &str, is_key: bool) -> Quoting {
+    fn quoting(&self, text: &str, is_key: bool) -> Quoting {
         // As a key, and only there, this text would be read back as a merge.
         let is_merge_key = is_key && text == "<<";
         let wanted = if text.contains('\n') {
@@ -186,7 +191,13 @@ impl Emitter {
                     Quoting::Double
                 }
             }
-            Quoting::Literal if analysis.block_allowed && !is_key => Quoting::Literal,
+            Quoting::Literal
+                if analysis.block_allowed
+                    && !is_key
+                    && !(analysis.tabs && (self.style == Style::V2 || text.starts_with('\t'))) =>
+            {
+                Quoting::Literal
+            }
             Quoting::Literal | Quoting::Double => Quoting::Double,
         }
     }

@@ -18,3 +18,4 @@ pub use build::{MAX_DEPTH, parse, parse_all, parse_strict};
 pub use emit::{emit, emit_v3};
 pub use error::{Position, YamlError};
 pub use locate::locate;
+pub(crate) use timestamp::is_timestamp;

@@ -1,56 +1,79 @@
 //! The order in which the keys of a mapping are written.
 
-use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Compares two keys the way Go's YAML writer sorts them: runs of digits by
-/// their number, letters behind everything else.
-pub(super) fn compare(left: &str, right: &str) -> Ordering {
+/// How letters stand to other characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// Behind all others.
+    Last,
+    /// Behind all others, but right behind a digit they come first.
+    FirstBehindDigits,
+}
+
+/// Sorts `entries` by the keys that `key` returns, as Go's YAML writers do: runs
+/// of digits by their number.
+///
+/// That order is not a total one for some keys with leading zeros, so the sort
+/// is one that gives some order even then.
+pub(super) fn sort<T: Copy>(entries: &mut Vec<T>, letters: Letters, key: impl Fn(&T) -> &str) {
+    let is_less = |left: &T, right: &T| is_less(key(left), key(right), letters);
+    let mut width = 1;
+    while width < entries.len() {
+        let mut sorted = Vec::with_capacity(entries.len());
+        for pair in entries.chunks(width * 2) {
+            let (left, right) = pair.split_at_checked(width).unwrap_or((pair, &[]));
+            let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+            while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+                let next = if is_less(b, a) { right.next() } else { left.next() };
+                sorted.extend(next);
+            }
+            sorted.extend(left.chain(right));
+        }
+        *entries = sorted;
+        width *= 2;
+    }
+}
+
+/// Returns whether the key `left` is written before the key `right`.
+fn is_less(left: &str, right: &str, letters: Letters) -> bool {
     let mut left = left.chars().peekable();
     let mut right = right.chars().peekable();
     // What both keys share so far: whether it ends with a digit, and whether
-    // the digits it ends with begin a number (they are not only zeros).
+    // the digits it ends with are not only zeros.
     let mut digits = false;
     let mut counting = false;
     loop {
         let (a, b) = match (left.peek().copied(), right.peek().copied()) {
             (Some(a), Some(b)) => (a, b),
-            (a, b) => return a.is_some().cmp(&b.is_some()),
+            (a, _) => return a.is_none() && right.peek().is_some(),
         };
-        if a != b {
-            return differ(&mut left, &mut right, a, b, digits, counting);
+        if a == b {
+            digits = is_digit(a);
+            counting = digits && (counting || a != '0');
+            left.next();
+            right.next();
+            continue;
         }
-        digits = is_digit(a);
-        counting = digits && (counting || a != '0');
-        left.next();
-        right.next();
+        return match (a.is_alphabetic(), b.is_alphabetic()) {
+            (true, true) => a < b,
+            (false, false) => {
+                // A zero inside a number counts as a digit of it.
+                let start = i64::from((a == '0' || b == '0') && counting);
+                let left = number(&mut left, start);
+                let right = number(&mut right, start);
+                (left, a) < (right, b)
+            }
+            (a_is_letter, b_is_letter) => {
+                if digits && letters == Letters::FirstBehindDigits {
+                    a_is_letter
+                } else {
+                    b_is_letter
+                }
+            }
+        };
     }
-}
-
-/// Compares what is left of two keys whose next characters differ.
-fn differ(
-    left: &mut Peekable<Chars<'_>>,
-    right: &mut Peekable<Chars<'_>>,
-    a: char,
-    b: char,
-    digits: bool,
-    counting: bool,
-) -> Ordering {
-    match (a.is_alphabetic(), b.is_alphabetic()) {
-        (true, true) => return a.cmp(&b),
-        // Behind digits a letter comes first, so that `a1b` precedes `a10`.
-        (true, false) if digits => return Ordering::Less,
-        (true, false) => return Ordering::Greater,
-        (false, true) if digits => return Ordering::Greater,
-        (false, true) => return Ordering::Less,
-        (false, false) => {}
-    }
-    // A zero inside a number counts as a digit of it.
-    let start = i64::from((a == '0' || b == '0') && counting);
-    let (left_number, left_length) = number(left, start);
-    let (right_number, right_length) = number(right, start);
-    left_number.cmp(&right_number).then(left_length.cmp(&right_length)).then(a.cmp(&b))
 }
 
 /// Reads the digits at the front: their number, continued from `start`, and
@@ -66,7 +89,7 @@ fn number(rest: &mut Peekable<Chars<'_>>, start: i64) -> (i64, usize) {
     (number, length)
 }
 
-/// Returns whether `character` is a decimal digit.
+/// Returns whether `character` is a digit of any script.
 fn is_digit(character: char) -> bool {
-    character.is_ascii_digit()
+    character.is_ascii_digit() || (!character.is_ascii() && character.is_numeric())
 }

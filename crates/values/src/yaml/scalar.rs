@@ -64,7 +64,7 @@ pub(super) fn resolve(text: &str) -> Scalar {
     };
     match first {
         b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => word(text),
-        b'.' => match special_float(text).or_else(|| decimal(text)) {
+        b'.' => match special_float(text).or_else(|| fraction(text)) {
             Some(number) => Scalar::Float(number),
             None => Scalar::Text,
         },
@@ -216,6 +216,21 @@ fn is_float(text: &str) -> bool {
     };
     let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     !exponent.is_empty() && digits(exponent) == exponent.len()
+}
+
+/// Reads a number that begins with its point; underscores may separate digits.
+fn fraction(text: &str) -> Option<f64> {
+    if !text.contains('_') {
+        return decimal(text);
+    }
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let separates = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| bytes.get(before));
+        is_digit(before) && is_digit(bytes.get(index + 1))
+    };
+    let mut underscores = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_');
+    if underscores.all(|(index, _)| separates(index)) { decimal(&text.replace('_', "")) } else { None }
 }
 
 /// Reads a decimal number; one that is too large is none.

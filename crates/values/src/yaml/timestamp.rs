@@ -3,7 +3,7 @@
 /// Returns whether `text` is a date, or a date and a time of day.
 ///
 /// Years have four digits; the other fields one or two.
-pub(super) fn is_timestamp(text: &str) -> bool {
+pub(crate) fn is_timestamp(text: &str) -> bool {
     let bytes = text.as_bytes();
     let year = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if year != 4 || bytes.get(4) != Some(&b'-') {

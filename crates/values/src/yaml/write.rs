@@ -12,6 +12,8 @@ pub(super) struct Analysis {
     pub(super) single_allowed: bool,
     /// It can be written as a literal block.
     pub(super) block_allowed: bool,
+    /// It has tabs, which some writers escape even in blocks.
+    pub(super) tabs: bool,
 }
 
 /// Returns whether `character` breaks a line.
@@ -40,17 +42,20 @@ pub(super) fn analyze(text: &str) -> Analysis {
             plain_allowed: true,
             single_allowed: true,
             block_allowed: false,
+            tabs: false,
         };
     }
     let edge = |character: Option<char>| character.is_some_and(|edge| edge == ' ' || is_break(edge));
     let has_edge = edge(text.chars().next()) || edge(text.chars().next_back());
     let inner = scan(text);
-    let quotes_needed = inner.special || inner.space_break;
+    let escapes_needed = inner.special || inner.space_break;
+    let quotes_needed = escapes_needed || inner.tabs;
     Analysis {
         multiline: inner.breaks,
         plain_allowed: !(has_edge || inner.breaks || inner.break_space || inner.indicators || quotes_needed),
         single_allowed: !(inner.break_space || quotes_needed),
-        block_allowed: !(text.ends_with(' ') || quotes_needed),
+        block_allowed: !(text.ends_with(' ') || escapes_needed),
+        tabs: inner.tabs,
     }
 }
 
@@ -61,6 +66,7 @@ struct Findings {
     indicators: bool,
     breaks: bool,
     special: bool,
+    tabs: bool,
     /// A space directly behind a line break.
     break_space: bool,
     /// A line break directly behind a space.
@@ -87,7 +93,11 @@ fn scan(text: &str) -> Findings {
                 _ => false,
             },
         };
-        found.special |= !is_printable(character);
+        if character == '\t' {
+            found.tabs = true;
+        } else {
+            found.special |= !is_printable(character);
+        }
         if character == ' ' {
             found.break_space |= previous.is_some_and(is_break);
         } else if is_break(character) {
@@ -304,12 +314,13 @@ impl Writer {
         self.column += escape.len();
     }
 
-    /// Writes `text` as a literal block.
-    pub(super) fn literal(&mut self, text: &str, indent: usize) {
+    /// Writes `text` as a literal block, which is indented by `relative` columns
+    /// more than what is around it.
+    pub(super) fn literal(&mut self, text: &str, indent: usize, relative: usize) {
         self.indicator("|", true, false, false);
         if text.starts_with(' ') || text.starts_with(is_break) {
-            let step = self.step.to_string();
-            self.indicator(&step, false, false, false);
+            let hint = relative.to_string();
+            self.indicator(&hint, false, false, false);
         }
         let mut from_end = text.chars().rev();
         let last_breaks = from_end.next().is_some_and(is_break);

@@ -1,0 +1,360 @@
+//! Carrying out operations on a section.
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation, RemoveOperation};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{Operation, Root};
+
+/// Why an operation cannot be carried out.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyPatchError {
+    /// What should hold the value is not there.
+    #[error("{op} operation does not apply: doc is missing path: \"{path}\"")]
+    MissingPath {
+        /// The operation's name.
+        op: &'static str,
+        /// The operation's path.
+        path: String,
+    },
+    /// What should be removed is not there.
+    #[error("remove operation does not apply: unable to remove nonexistent key: \"{path}\"")]
+    MissingKey {
+        /// The operation's path.
+        path: String,
+    },
+    /// A list is shorter, or its index is not a number.
+    #[error("{op} operation does not apply: no such index in a list of {length}: \"{path}\"")]
+    Index {
+        /// The operation's name.
+        op: &'static str,
+        /// The operation's path.
+        path: String,
+        /// How many items the list has.
+        length: usize,
+    },
+    /// A tested value is another one, or not there.
+    #[error("testing path \"{path}\" failed: the value differs")]
+    Test {
+        /// The operation's path.
+        path: String,
+    },
+    /// The section is no longer a map.
+    #[error("unknown {section} values type: {found}, the section \"{key}\" must stay a map")]
+    NotAMap {
+        /// `global` or `module`.
+        section: &'static str,
+        /// The section's key.
+        key: String,
+        /// What the section would be.
+        found: &'static str,
+    },
+}
+
+/// An operation that was accepted once and does not apply any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dropped {
+    /// The operation.
+    pub operation: Operation,
+    /// Why it does not apply.
+    pub reason: ApplyPatchError,
+}
+
+/// Returns `section` after `operations`, or why one of them does not apply.
+///
+/// Every operation must apply: nothing can be removed that is not there.
+/// `section` is not changed.
+pub fn apply(section: &Value, operations: &[Operation], root: &Root) -> Result<Value, ApplyPatchError> {
+    let mut result = section.clone();
+    for operation in operations {
+        carry_out(&mut result, operation)?;
+    }
+    let found = match result {
+        Value::Object(_) => return Ok(result),
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+    };
+    Err(ApplyPatchError::NotAMap {
+        section: match root {
+            Root::Global => "global",
+            Root::Module(_) => "module",
+        },
+        key: root.key().to_owned(),
+        found,
+    })
+}
+
+/// Carries out stored `operations` on `section` once more.
+///
+/// What is to be removed may be gone already. Returns the operations that no
+/// longer apply because what held their value is gone.
+pub fn replay(section: &mut Value, operations: &[Operation]) -> Vec<Dropped> {
+    let mut dropped = Vec::new();
+    for operation in operations {
+        let Err(reason) = carry_out(section, operation) else {
+            continue;
+        };
+        if !matches!(operation, Operation::Remove { .. }) {
+            let operation = operation.clone();
+            dropped.push(Dropped { operation, reason });
+        }
+    }
+    dropped
+}
+
+fn carry_out(section: &mut Value, operation: &Operation) -> Result<(), ApplyPatchError> {
+    let place = Place::find(section, operation)?;
+    let patch = match operation {
+        Operation::Test { value, .. } => {
+            let found = place.exists.then(|| section.pointer(place.pointer.as_str())).flatten();
+            return if found.unwrap_or(&Value::Null) == value {
+                Ok(())
+            } else {
+                Err(ApplyPatchError::Test { path: operation.path().to_string() })
+            };
+        }
+        Operation::Remove { path } => {
+            if place.pointer.is_root() {
+                *section = Value::Null;
+                return Ok(());
+            }
+            if !place.exists {
+                return Err(ApplyPatchError::MissingKey { path: path.to_string() });
+            }
+            PatchOperation::Remove(RemoveOperation { path: place.pointer })
+        }
+        Operation::Add { value, .. } => {
+            PatchOperation::Add(AddOperation { path: place.pointer, value: value.clone() })
+        }
+    };
+    // The place was found above, with all that may be wrong about it.
+    json_patch::patch_unsafe(section, &[patch]).map_err(|_| ApplyPatchError::MissingPath {
+        op: operation.name(),
+        path: operation.path().to_string(),
+    })
+}
+
+/// Where in a section an operation works.
+struct Place {
+    /// The path below the section's key; indexes from the end are resolved.
+    pointer: PointerBuf,
+    /// A value is there.
+    exists: bool,
+}
+
+impl Place {
+    fn find(section: &Value, operation: &Operation) -> Result<Self, ApplyPatchError> {
+        let mut pointer = PointerBuf::new();
+        // The first element is the section's key.
+        let mut elements = operation.path().elements().skip(1).peekable();
+        let mut current = Some(section);
+        while let Some(element) = elements.next() {
+            let is_last = elements.peek().is_none();
+            let missing =
+                || ApplyPatchError::MissingPath { op: operation.name(), path: operation.path().to_string() };
+            let (element, next) = match current {
+                Some(Value::Object(map)) => {
+                    let next = map.get(&element);
+                    (element, next)
+                }
+                Some(Value::Array(items)) => {
+                    let inserts = is_last && matches!(operation, Operation::Add { .. });
+                    let Some(index) = resolve_index(&element, items.len(), inserts) else {
+                        return Err(match operation {
+                            Operation::Test { .. } => {
+                                ApplyPatchError::Test { path: operation.path().to_string() }
+                            }
+                            Operation::Add { .. } | Operation::Remove { .. } => ApplyPatchError::Index {
+                                op: operation.name(),
+                                path: operation.path().to_string(),
+                                length: items.len(),
+                            },
+                        });
+                    };
+                    (index.to_string(), items.get(index))
+                }
+                _ => return Err(missing()),
+            };
+            if next.is_none() && !is_last {
+                return Err(missing());
+            }
+            pointer.push_back(element);
+            current = next;
+        }
+        Ok(Self { pointer, exists: current.is_some() })
+    }
+}
+
+/// Returns the index that `element` means in a list of `length` items.
+///
+/// Negative numbers count from the end. Where something is inserted, `-` and
+/// `-1` stand for the place behind the last item.
+fn resolve_index(element: &str, length: usize, inserts: bool) -> Option<usize> {
+    let places = if inserts { length + 1 } else { length };
+    if element == "-" {
+        return inserts.then_some(length);
+    }
+    let index: i64 = element.parse().ok()?;
+    let index = if index < 0 {
+        let from_end = usize::try_from(index.unsigned_abs()).ok()?;
+        places.checked_sub(from_end)?
+    } else {
+        usize::try_from(index).ok()?
+    };
+    (index < places).then_some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{Patch, Target};
+    use super::*;
+
+    fn run(section: &Value, operations: &Value) -> Result<Value, String> {
+        let root = Root::Module("m".to_owned());
+        let patch = Patch::read(operations.to_string().as_bytes(), Target::Values, &root).unwrap();
+        apply(section, patch.operations(), &root).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn operations_change_maps_and_lists() {
+        for (section, operation, expected) in [
+            (json!({}), json!({"op": "add", "path": "/m/a", "value": 1}), json!({"a": 1})),
+            (json!({"a": 1}), json!({"op": "add", "path": "/m/a", "value": 2}), json!({"a": 2})),
+            (json!({"a": 1}), json!({"op": "add", "path": "/m", "value": {"b": 2}}), json!({"b": 2})),
+            (json!({"a": 1}), json!({"op": "remove", "path": "/m/a"}), json!({})),
+            (json!({"a": {"b/c": 1}}), json!({"op": "remove", "path": "/m/a/b~1c"}), json!({"a": {}})),
+            (json!({"~1": 1}), json!({"op": "remove", "path": "/m/~01"}), json!({})),
+            (json!({}), json!({"op": "add", "path": "/m/", "value": 1}), json!({"": 1})),
+            (
+                json!({"l": [1, 2]}),
+                json!({"op": "add", "path": "/m/l/-", "value": 3}),
+                json!({"l": [1, 2, 3]}),
+            ),
+            (
+                json!({"l": [1, 2]}),
+                json!({"op": "add", "path": "/m/l/0", "value": 3}),
+                json!({"l": [3, 1, 2]}),
+            ),
+            (
+                json!({"l": [1, 2]}),
+                json!({"op": "add", "path": "/m/l/2", "value": 3}),
+                json!({"l": [1, 2, 3]}),
+            ),
+            (
+                json!({"l": [1, 2]}),
+                json!({"op": "add", "path": "/m/l/-1", "value": 3}),
+                json!({"l": [1, 2, 3]}),
+            ),
+            (
+                json!({"l": [1, 2]}),
+                json!({"op": "add", "path": "/m/l/-2", "value": 3}),
+                json!({"l": [1, 3, 2]}),
+            ),
+            (json!({"l": [1, 2]}), json!({"op": "remove", "path": "/m/l/-1"}), json!({"l": [1]})),
+            (
+                json!({"l": [{"a": 1}]}),
+                json!({"op": "add", "path": "/m/l/-1/b", "value": 2}),
+                json!({"l": [{"a": 1, "b": 2}]}),
+            ),
+            (json!({"a": 1}), json!({"op": "test", "path": "/m/a", "value": 1.0}), json!({"a": 1})),
+            (json!({}), json!({"op": "test", "path": "/m/a", "value": null}), json!({})),
+        ] {
+            assert_eq!(run(&section, &operation), Ok(expected), "{section} {operation}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_an_error_with_the_path() {
+        let section = json!({"a": 1, "n": null, "l": [1], "o": {}});
+        for (operation, expected) in [
+            (
+                json!({"op": "add", "path": "/m/x/y", "value": 1}),
+                "add operation does not apply: doc is missing path: \"/m/x/y\"",
+            ),
+            (
+                json!({"op": "add", "path": "/m/a/y", "value": 1}),
+                "add operation does not apply: doc is missing path: \"/m/a/y\"",
+            ),
+            (
+                json!({"op": "add", "path": "/m/n/y", "value": 1}),
+                "add operation does not apply: doc is missing path: \"/m/n/y\"",
+            ),
+            (
+                json!({"op": "remove", "path": "/m/x/y"}),
+                "remove operation does not apply: doc is missing path: \"/m/x/y\"",
+            ),
+            (
+                json!({"op": "remove", "path": "/m/x"}),
+                "remove operation does not apply: unable to remove nonexistent key: \"/m/x\"",
+            ),
+            (
+                json!({"op": "remove", "path": "/m/l/1"}),
+                "remove operation does not apply: no such index in a list of 1: \"/m/l/1\"",
+            ),
+            (
+                json!({"op": "remove", "path": "/m/l/-"}),
+                "remove operation does not apply: no such index in a list of 1: \"/m/l/-\"",
+            ),
+            (
+                json!({"op": "remove", "path": "/m/l/-2"}),
+                "remove operation does not apply: no such index in a list of 1: \"/m/l/-2\"",
+            ),
+            (
+                json!({"op": "add", "path": "/m/l/x", "value": 1}),
+                "add operation does not apply: no such index in a list of 1: \"/m/l/x\"",
+            ),
+            (
+                json!({"op": "add", "path": "/m/l/3", "value": 1}),
+                "add operation does not apply: no such index in a list of 1: \"/m/l/3\"",
+            ),
+            (
+                json!({"op": "test", "path": "/m/a", "value": "secret"}),
+                "testing path \"/m/a\" failed: the value differs",
+            ),
+            (
+                json!({"op": "test", "path": "/m/zz", "value": 1}),
+                "testing path \"/m/zz\" failed: the value differs",
+            ),
+            (
+                json!({"op": "remove", "path": "/m"}),
+                "unknown module values type: null, the section \"m\" must stay a map",
+            ),
+            (
+                json!({"op": "add", "path": "/m", "value": []}),
+                "unknown module values type: a list, the section \"m\" must stay a map",
+            ),
+        ] {
+            assert_eq!(run(&section, &operation).unwrap_err(), expected, "{operation}");
+        }
+    }
+
+    #[test]
+    fn operations_see_what_earlier_ones_did() {
+        let operations = json!([
+            {"op": "add", "path": "/m/a", "value": {}},
+            {"op": "add", "path": "/m/a/b", "value": 1},
+            {"op": "test", "path": "/m/a", "value": {"b": 1}},
+        ]);
+        assert_eq!(run(&json!({}), &operations), Ok(json!({"a": {"b": 1}})));
+    }
+
+    #[test]
+    fn replay_forgives_missing_removals_and_drops_orphans() {
+        let root = Root::Module("m".to_owned());
+        let text = br#"[{"op":"remove","path":"/m/gone/deeper"},{"op":"add","path":"/m/gone/a","value":1},{"op":"add","path":"/m/b","value":2}]"#;
+        let patch = Patch::read(text, Target::Values, &root).unwrap();
+        let mut section = json!({});
+        let dropped = replay(&mut section, patch.operations());
+        assert_eq!(section, json!({"b": 2}));
+        assert_eq!(dropped.len(), 1);
+        assert_eq!(dropped[0].operation.path().as_str(), "/m/gone/a");
+        assert!(matches!(dropped[0].reason, ApplyPatchError::MissingPath { .. }));
+    }
+}

@@ -1,0 +1,478 @@
+//! The values of one module, or of `global`, with all their layers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::checksum::Checksum;
+use crate::merge::{MergeError, merge};
+use crate::patch::{ApplyPatchError, Dropped, Operation, Patch, Root, apply, compact, replay};
+use crate::schema::{Schemas, Violations};
+use crate::tree::Keys;
+
+/// Why a section cannot take in a change; it is as it was before.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SectionError {
+    /// The static values are not a map.
+    #[error(
+        "expect map[string]interface{{}} in module values: section \"{key}\" is {found}, write a map or leave it out"
+    )]
+    Static {
+        /// The section's key.
+        key: String,
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// The config values are neither a map nor a list.
+    #[error("{key} config should be array or map. Got: {found}")]
+    Config {
+        /// The section's key.
+        key: String,
+        /// What they are instead.
+        found: &'static str,
+    },
+    /// The layers cannot be merged.
+    #[error("section \"{key}\": {reason}")]
+    Merge {
+        /// The section's key.
+        key: String,
+        /// Why not.
+        reason: MergeError,
+    },
+    /// An operation of the patch does not apply.
+    #[error(transparent)]
+    Patch(#[from] ApplyPatchError),
+    /// The config values do not fit their schema.
+    #[error("config values are not valid: {0}")]
+    InvalidConfig(Violations),
+    /// The values do not fit their schema.
+    #[error("values are not valid: {0}")]
+    InvalidValues(Violations),
+    /// The values for templates do not fit their schema.
+    #[error("check helm values: {0}")]
+    InvalidHelm(Violations),
+}
+
+/// The values of one module, or of `global`.
+///
+/// ```text
+/// static values ◀ defaults of the config schema ◀ config values
+///               ◀ defaults of the values schema ◀ patches of hooks  =  result
+/// ```
+///
+/// A section never changes: every change returns another one or an error. Parts
+/// that are equal are shared.
+#[derive(Clone, PartialEq)]
+pub struct Section {
+    root: Root,
+    schemas: Arc<Schemas>,
+    statics: Arc<Value>,
+    config: Option<Arc<Value>>,
+    /// Sorted and compacted; tests are not among them.
+    patches: Arc<Vec<Operation>>,
+    result: Arc<Value>,
+    checksum: Checksum,
+    dropped: Arc<Vec<Dropped>>,
+}
+
+impl Section {
+    /// Returns the section of `root` with nothing but `statics`, its static
+    /// values; `null` there is an error, `{}` is not.
+    pub fn new(root: Root, statics: Value, schemas: Arc<Schemas>) -> Result<Self, SectionError> {
+        if !statics.is_object() {
+            return Err(SectionError::Static { key: root.key().to_owned(), found: kind(&statics) });
+        }
+        let empty = Arc::new(Value::Object(Map::new()));
+        let section = Self {
+            root,
+            schemas,
+            statics: Arc::new(statics),
+            config: None,
+            patches: Arc::default(),
+            checksum: Checksum::of(&*empty),
+            result: empty,
+            dropped: Arc::default(),
+        };
+        section.computed()
+    }
+
+    /// Returns whose section it is.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Returns the key of the section in documents.
+    pub fn key(&self) -> &str {
+        self.root.key()
+    }
+
+    /// Returns the schemas.
+    pub fn schemas(&self) -> &Arc<Schemas> {
+        &self.schemas
+    }
+
+    /// Returns the values from files.
+    pub fn statics(&self) -> &Arc<Value> {
+        &self.statics
+    }
+
+    /// Returns what the user wrote into the ConfigMap, and nothing else; `None`
+    /// before anything was applied from it.
+    pub fn config(&self) -> Option<&Arc<Value>> {
+        self.config.as_ref()
+    }
+
+    /// Returns the config values as hooks see them: `null` when there are none.
+    pub fn config_or_null(&self) -> Arc<Value> {
+        self.config.clone().unwrap_or_default()
+    }
+
+    /// Returns the stored operations of hooks, sorted by path.
+    pub fn patches(&self) -> &[Operation] {
+        &self.patches
+    }
+
+    /// Returns the values that hooks and templates see.
+    pub fn result(&self) -> &Arc<Value> {
+        &self.result
+    }
+
+    /// Returns the checksum of [`Section::result`].
+    pub fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+
+    /// Returns the stored operations that the last change made impossible; they
+    /// are forgotten and worth a warning.
+    pub fn dropped(&self) -> &[Dropped] {
+        &self.dropped
+    }
+
+    /// Returns the section with other static values and schemas, as after its
+    /// files were read again; config values and patches stay.
+    pub fn with_statics(&self, statics: Value, schemas: Arc<Schemas>) -> Result<Self, SectionError> {
+        let mut section = Self::new(self.root.clone(), statics, schemas)?;
+        section.config.clone_from(&self.config);
+        section.patches = Arc::clone(&self.patches);
+        section.computed()
+    }
+
+    /// Returns the section with `config` as its config values, not validated:
+    /// see [`Section::validate_config`].
+    pub fn with_config(&self, config: Option<Value>) -> Result<Self, SectionError> {
+        if let Some(config) = &config
+            && !matches!(config, Value::Object(_) | Value::Array(_))
+        {
+            return Err(SectionError::Config { key: self.key().to_owned(), found: kind(config) });
+        }
+        let mut section = self.clone();
+        section.config = config.map(Arc::new);
+        section.computed()
+    }
+
+    /// Returns the section without what hooks have put into it.
+    pub fn without_patches(&self) -> Result<Self, SectionError> {
+        let mut section = self.clone();
+        section.patches = Arc::default();
+        section.computed()
+    }
+
+    /// Returns the section after a hook's patch of its config values, which
+    /// must apply and leave config values that fit the schema.
+    ///
+    /// Missing config values count as `{}`. The config values of the result are
+    /// what has to be written into the ConfigMap, if they differ.
+    pub fn with_config_patch(&self, patch: &Patch) -> Result<Self, SectionError> {
+        if patch.operations().is_empty() {
+            return Ok(self.clone());
+        }
+        let before = match &self.config {
+            Some(config) if !config.is_null() => Arc::clone(config),
+            _ => Arc::new(Value::Object(Map::new())),
+        };
+        let after = apply(&before, patch.operations(), &self.root)?;
+        if after == *before {
+            return Ok(self.clone());
+        }
+        self.validate_config(&after)?;
+        self.with_config(Some(after))
+    }
+
+    /// Returns the section after a hook's patch of its values, which must apply
+    /// and leave values that fit the schema.
+    pub fn with_values_patch(&self, patch: &Patch) -> Result<Self, SectionError> {
+        if patch.operations().is_empty() {
+            return Ok(self.clone());
+        }
+        let after = apply(&self.result, patch.operations(), &self.root)?;
+        if after == *self.result {
+            return Ok(self.clone());
+        }
+        self.schemas.validate_values(self.key(), &after).map_err(SectionError::InvalidValues)?;
+        let mut section = self.clone();
+        section.patches = Arc::new(compact(&self.patches, patch.operations()));
+        section.computed()
+    }
+
+    /// Checks `config` with the defaults of its schema against that schema.
+    pub fn validate_config(&self, config: &Value) -> Result<(), SectionError> {
+        self.schemas.validate_config(self.key(), config).map_err(SectionError::InvalidConfig)
+    }
+
+    /// Checks the result against the schema of values.
+    pub fn validate(&self) -> Result<(), SectionError> {
+        self.schemas.validate_values(self.key(), &self.result).map_err(SectionError::InvalidValues)
+    }
+
+    /// Checks the result against the schema for templates.
+    pub fn validate_helm(&self) -> Result<(), SectionError> {
+        self.schemas.validate_helm(self.key(), &self.result).map_err(SectionError::InvalidHelm)
+    }
+
+    /// Returns the section with its result computed from its layers.
+    fn computed(mut self) -> Result<Self, SectionError> {
+        let mut result = Value::clone(&self.statics);
+        self.schemas.complete_config(&mut result);
+        if let Some(config) = &self.config {
+            merge(&mut result, config)
+                .map_err(|reason| SectionError::Merge { key: self.root.key().to_owned(), reason })?;
+        }
+        self.schemas.complete_values(&mut result);
+        let dropped = replay(&mut result, &self.patches);
+        if !dropped.is_empty() {
+            let patches = Arc::make_mut(&mut self.patches);
+            patches.retain(|operation| dropped.iter().all(|gone| gone.operation != *operation));
+        }
+        self.dropped = Arc::new(dropped);
+        if *self.result != result {
+            self.checksum = Checksum::of(&result);
+            self.result = Arc::new(result);
+        }
+        Ok(self)
+    }
+}
+
+/// Returns what kind of value `value` is, as messages call it.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// Values may be secrets: only keys and paths are printed.
+impl fmt::Debug for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Section")
+            .field("root", &self.root)
+            .field("statics", &Keys(&self.statics))
+            .field("config", &self.config.as_deref().map(Keys))
+            .field("patches", &self.patches)
+            .field("result", &Keys(&self.result))
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::patch::Target;
+
+    const CONFIG: &str = "
+type: object
+properties:
+  replicas: {type: integer, default: 1}
+  tls:
+    type: object
+    default: {mode: auto}
+    properties:
+      mode: {type: string, default: manual}
+";
+    const VALUES: &str = "
+x-extend: {schema: config-values.yaml}
+type: object
+properties:
+  internal:
+    type: object
+    default: {}
+    additionalProperties: true
+";
+
+    fn section(statics: Value) -> Section {
+        let schemas =
+            Schemas::compile(Some(("config-values.yaml", CONFIG)), Some(("values.yaml", VALUES))).unwrap();
+        Section::new(Root::Module("m".to_owned()), statics, Arc::new(schemas)).unwrap()
+    }
+
+    fn patch(operations: &Value) -> Patch {
+        let root = Root::Module("m".to_owned());
+        Patch::read(operations.to_string().as_bytes(), Target::Values, &root).unwrap()
+    }
+
+    #[test]
+    fn layers_are_laid_one_over_the_other() {
+        let section = section(json!({"static": 1, "replicas": 2}));
+        assert_eq!(
+            **section.result(),
+            json!({"static": 1, "replicas": 2, "tls": {"mode": "auto"}, "internal": {}})
+        );
+        assert_eq!(*section.config_or_null(), json!(null));
+        let section = section.with_config(Some(json!({"replicas": 3, "tls": {"x": 1}}))).unwrap();
+        assert_eq!(
+            **section.result(),
+            json!({"static": 1, "replicas": 3, "tls": {"mode": "auto", "x": 1}, "internal": {}})
+        );
+        assert_eq!(*section.config_or_null(), json!({"replicas": 3, "tls": {"x": 1}}));
+        let section = section.with_config(None).unwrap();
+        assert_eq!(section.result()["replicas"], json!(2));
+    }
+
+    #[test]
+    fn a_section_that_is_not_a_map_is_refused() {
+        let root = Root::Module("m".to_owned());
+        let error = Section::new(root, json!(null), Arc::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expect map[string]interface{} in module values: section \"m\" is null, write a map or leave it out"
+        );
+        let error = section(json!({})).with_config(Some(json!("x"))).unwrap_err();
+        assert_eq!(error.to_string(), "m config should be array or map. Got: a string");
+    }
+
+    #[test]
+    fn a_values_patch_returns_a_new_whole() {
+        let before = section(json!({"replicas": 2}));
+        let after = before
+            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/internal/a", "value": 1})))
+            .unwrap();
+        assert!(before.result().pointer("/internal/a").is_none());
+        assert_eq!(after.result()["internal"], json!({"a": 1}));
+        assert_ne!(before.checksum(), after.checksum());
+        assert_eq!(after.checksum(), Checksum::of(&**after.result()));
+        assert_eq!(after.patches().len(), 1);
+    }
+
+    #[test]
+    fn a_patch_that_changes_nothing_is_not_stored() {
+        let before = section(json!({"replicas": 2}));
+        let after = before
+            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": 2.0})))
+            .unwrap();
+        assert_eq!(before, after);
+        assert!(Arc::ptr_eq(before.result(), after.result()));
+    }
+
+    #[test]
+    fn an_invalid_values_patch_leaves_the_section_alone() {
+        let before = section(json!({}));
+        let error = before
+            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": "many"})))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "values are not valid: 1 error occurred:\n\t* m.replicas in body must be of type integer: \"string\"\n\n"
+        );
+        let error =
+            before.with_values_patch(&patch(&json!({"op": "remove", "path": "/m/nothing"}))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "remove operation does not apply: unable to remove nonexistent key: \"/m/nothing\""
+        );
+    }
+
+    #[test]
+    fn a_config_patch_makes_the_section_and_is_validated() {
+        let before = section(json!({"replicas": 2}));
+        let after = before
+            .with_config_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": 5})))
+            .unwrap();
+        assert_eq!(*after.config_or_null(), json!({"replicas": 5}));
+        assert_eq!(after.result()["replicas"], json!(5));
+        let error = after
+            .with_config_patch(&patch(&json!({"op": "add", "path": "/m/unknown", "value": 5})))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "config values are not valid: 1 error occurred:\n\t* m.unknown in body is a forbidden property\n\n"
+        );
+    }
+
+    #[test]
+    fn a_stored_operation_without_a_place_is_dropped_with_a_warning() {
+        let section = section(json!({})).with_config(Some(json!({"tls": {"deep": {}}}))).unwrap();
+        let schemas = Arc::new(Schemas::default());
+        let section = section.with_statics(json!({}), schemas).unwrap();
+        let section = section
+            .with_values_patch(&patch(&json!([
+                {"op": "add", "path": "/m/tls/deep/a", "value": 1},
+                {"op": "add", "path": "/m/b", "value": 2},
+                {"op": "remove", "path": "/m/tls/deep/a"},
+                {"op": "add", "path": "/m/tls/deep/c", "value": 3},
+            ])))
+            .unwrap();
+        assert_eq!(section.patches().len(), 3);
+        let section = section.with_config(None).unwrap();
+        assert_eq!(**section.result(), json!({"b": 2}));
+        assert_eq!(format!("{:?}", section.patches()), "[add /m/b, remove /m/tls/deep/a]");
+        assert_eq!(section.dropped().len(), 1);
+        assert_eq!(
+            section.dropped()[0].reason.to_string(),
+            "add operation does not apply: doc is missing path: \"/m/tls/deep/c\""
+        );
+        assert!(section.with_config(None).unwrap().dropped().is_empty());
+    }
+
+    #[test]
+    fn tests_are_judged_on_receipt_and_not_stored() {
+        let before = section(json!({"replicas": 2}));
+        let after = before
+            .with_values_patch(&patch(&json!([
+                {"op": "test", "path": "/m/replicas", "value": 2},
+                {"op": "add", "path": "/m/replicas", "value": 3},
+            ])))
+            .unwrap();
+        assert_eq!(format!("{:?}", after.patches()), "[add /m/replicas]");
+        assert!(after.with_config(Some(json!({"replicas": 9}))).is_ok());
+        assert!(
+            after
+                .with_values_patch(&patch(&json!({"op": "test", "path": "/m/replicas", "value": 2})))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn reloaded_files_keep_config_and_patches() {
+        let before = section(json!({}))
+            .with_config(Some(json!({"replicas": 4})))
+            .unwrap()
+            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/internal/x", "value": 1})))
+            .unwrap();
+        let after = before.with_statics(json!({"new": true}), Arc::clone(before.schemas())).unwrap();
+        assert_eq!(after.result()["replicas"], json!(4));
+        assert_eq!(after.result()["internal"], json!({"x": 1}));
+        assert_eq!(after.result()["new"], json!(true));
+        assert_eq!(*after.without_patches().unwrap().result()["internal"].as_object().unwrap(), Map::new());
+    }
+
+    #[test]
+    fn debug_prints_no_values() {
+        let section =
+            section(json!({"password": "hunter2"})).with_config(Some(json!({"token": "hunter3"}))).unwrap();
+        let section = section.with_statics(json!({"password": "hunter2"}), Arc::default()).unwrap();
+        let section = section
+            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/x", "value": "hunter4"})))
+            .unwrap();
+        let printed = format!("{section:?}");
+        assert!(printed.contains("password") && !printed.contains("hunter"), "{printed}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Replays the corpora of the fuzz targets.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::disallowed_methods, reason = "the corpora are files")]
+
+use std::fs;
+use std::path::Path;
+
+#[path = "fuzz/patch.rs"]
+mod patch;
+#[path = "fuzz/yaml.rs"]
+mod yaml;
+
+/// Runs the target on every file of its corpus; returns how many there are.
+fn replay(corpus: &str, target: fn(&[u8])) -> usize {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
+    let mut count = 0;
+    for entry in fs::read_dir(directory).unwrap() {
+        target(&fs::read(entry.unwrap().path()).unwrap());
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn every_input_of_the_yaml_corpus_is_survived() {
+    assert!(replay("yaml", yaml::run) >= 20);
+}
+
+#[test]
+fn every_input_of_the_patch_corpus_is_survived() {
+    assert!(replay("patch", patch::run) >= 10);
+}
+
+/// A small generator of numbers, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+}
+
+/// Runs the target on texts made of `pieces`.
+fn shuffle(pieces: &[&str], rounds: usize, target: fn(&[u8])) {
+    let mut dice = Dice(7);
+    for _ in 0..rounds {
+        let mut text = String::new();
+        for _ in 0..dice.roll(24) {
+            if let Some(piece) = pieces.get(dice.roll(pieces.len())) {
+                text.push_str(piece);
+            }
+        }
+        target(text.as_bytes());
+    }
+}
+
+#[test]
+fn random_yaml_is_survived_and_written_back() {
+    let pieces = [
+        "a",
+        "b:",
+        ": ",
+        "- ",
+        "\n",
+        "\n  ",
+        "\n    ",
+        " ",
+        "\t",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "&x ",
+        "*x",
+        "<<: ",
+        "!!int ",
+        "!!binary ",
+        "!t ",
+        "|",
+        ">",
+        "|2-\n",
+        "'",
+        "\"",
+        "\\",
+        "\\u00e9",
+        "#",
+        "? ",
+        "---\n",
+        "...\n",
+        "%YAML 1.1\n",
+        "%TAG ! tag:x,2000:\n",
+        "é",
+        "\u{85}",
+        "\u{2028}",
+        "😀",
+        "0x1F",
+        "1e3",
+        "-.inf",
+        "yes",
+        "~",
+        "0123",
+        "2001-12-14",
+        "1:30",
+        "\r\n",
+        "\u{feff}",
+        "!<tag:%41>",
+        "!%e9 ",
+        "\\xff",
+        "\\ud800",
+        "@",
+        "`",
+    ];
+    shuffle(&pieces, 30_000, yaml::run);
+}
+
+#[test]
+fn random_patches_are_survived() {
+    let pieces = [
+        "{\"op\":\"add\",\"path\":\"/m/a",
+        "{\"op\":\"remove\",\"path\":\"/m/a",
+        "{\"op\":\"test\",\"path\":\"/global/s",
+        "/b",
+        "/-",
+        "/0",
+        "/-1",
+        "/~1",
+        "/~0",
+        "\",\"value\":",
+        "1}",
+        "{\"x\":[]}}",
+        "null}",
+        "\"}",
+        "[",
+        "]",
+        ",",
+        "{\"op\":\"add\",\"path\":\"/xEnabled\",\"value\":true}",
+        " ",
+        "\n",
+        "{",
+        "}",
+        "1.0}",
+        "\"\\ud800\"}",
+    ];
+    shuffle(&pieces, 30_000, patch::run);
+}
