@@ -65,13 +65,7 @@ fn check() {
             wrong.push(format!("{text}\n  expected {expected:?}\n  got      {got:?}"));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {} wrong\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {} wrong\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
 #[test]

@@ -122,11 +122,14 @@ fn a_value_that_holds_itself_many_times_is_refused() {
 
 #[test]
 fn a_map_that_holds_itself_is_refused_and_freed_with_its_render() {
-    let map = Map::default();
+    let mut world = FixedWorld::default();
+    let (before, map) = (Map::default(), Map::default());
+    before.insert("kept", Value::list(vec![]));
+    let context = Context::new(&mut world, TemplateSet::new(), SMALL);
     map.insert("self", Value::Map(map.clone()));
     map.insert("text", Value::text("x"));
     assert_eq!(sprint(&[Value::Map(map.clone())]), Err(PrintError::Nesting));
-    let mut world = FixedWorld::default();
-    drop(Context::new(&mut world, TemplateSet::new(), SMALL));
+    drop(context);
     assert!(map.is_empty());
+    assert!(!before.is_empty());
 }

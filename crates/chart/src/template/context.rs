@@ -9,7 +9,7 @@ use super::parser::{parse, stack_address};
 use super::{Limits, TemplateSet};
 use crate::call::CallError;
 use crate::fmt::quote;
-use crate::value::{Text, Value, forget_cycles};
+use crate::value::{CycleScope, Text, Value};
 use crate::world::World;
 
 /// The name that Helm gives to the template that holds all others, and to what `tpl` is given.
@@ -19,6 +19,9 @@ const ROOT: &str = "gotpl";
 const MAX_INCLUDES: usize = 1_000;
 
 /// The state of one render, handed to every function.
+///
+/// Maps that a template changes are emptied when the render ends: they may hold
+/// themselves, and would never be freed otherwise.
 pub struct Context<'a> {
     /// What may be asked of the outside.
     pub world: &'a mut dyn World,
@@ -31,6 +34,7 @@ pub struct Context<'a> {
     stack_base: usize,
     /// How often each template is being included right now.
     included: BTreeMap<Arc<str>, usize>,
+    _cycles: CycleScope,
 }
 
 impl<'a> Context<'a> {
@@ -48,6 +52,7 @@ impl<'a> Context<'a> {
             bytes: 0,
             stack_base: stack_address(),
             included: BTreeMap::new(),
+            _cycles: CycleScope::begin(),
         }
     }
 
@@ -164,13 +169,6 @@ impl<'a> Context<'a> {
             )));
         }
         Ok(())
-    }
-}
-
-/// Values that hold themselves end with the render.
-impl Drop for Context<'_> {
-    fn drop(&mut self) {
-        forget_cycles();
     }
 }
 

@@ -1,14 +1,15 @@
 //! Templates by name, and the sets that `tpl` lays over them.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::ast::Template;
 
 /// The templates that can be executed by name.
+///
+/// A clone is cheap and may go to another thread: a set is built once for a chart.
 #[derive(Clone, Debug, Default)]
-pub struct TemplateSet(Rc<Layer>);
+pub struct TemplateSet(Arc<Layer>);
 
 #[derive(Clone, Debug, Default)]
 struct Layer {
@@ -29,7 +30,7 @@ impl TemplateSet {
     pub fn add(&mut self, templates: &[Arc<Template>]) {
         for template in templates {
             if !template.is_empty() || self.get(template.name()).is_none() {
-                let layer = Rc::make_mut(&mut self.0);
+                let layer = Arc::make_mut(&mut self.0);
                 layer.templates.insert(Arc::clone(&template.name), Arc::clone(template));
             }
         }
@@ -49,6 +50,6 @@ impl TemplateSet {
 
     /// Returns a set over this one: what is added to it is not seen here.
     pub(super) fn layered(&self) -> Self {
-        Self(Rc::new(Layer { templates: BTreeMap::new(), below: Some(self.clone()) }))
+        Self(Arc::new(Layer { templates: BTreeMap::new(), below: Some(self.clone()) }))
     }
 }

@@ -168,12 +168,26 @@ fn remember(map: &Rc<Shared>) {
     });
 }
 
-/// Empties all maps of this thread into which a collection was inserted, which
-/// frees values that hold themselves.
-///
-/// To be called when a render is over and none of its values is needed any more.
-pub fn forget_cycles() {
-    let changed = CHANGED.take();
+/// The part of a thread's life whose cycles are freed at its end.
+pub(crate) struct CycleScope(usize);
+
+impl CycleScope {
+    /// Begins a scope, within the one that this thread may be in.
+    pub(crate) fn begin() -> Self {
+        Self(CHANGED.with_borrow(Vec::len))
+    }
+}
+
+/// Empties the maps into which a collection was inserted since the scope began,
+/// which frees values that hold themselves.
+impl Drop for CycleScope {
+    fn drop(&mut self) {
+        let changed = CHANGED.with_borrow_mut(|changed| changed.split_off(self.0.min(changed.len())));
+        free(changed);
+    }
+}
+
+fn free(changed: Vec<Weak<Shared>>) {
     for map in changed {
         if let Some(map) = map.upgrade() {
             let entries = map.entries.take();

@@ -1,0 +1,9 @@
+//! Executes arbitrary templates within small limits.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/fuzz/execute.rs"]
+mod target;
+
+fuzz_target!(|bytes: &[u8]| target::run(bytes));
