@@ -271,6 +271,9 @@ impl Reader<'_> {
         let Some(module) = flag.strip_suffix(ENABLED) else {
             return refuse("nothing lies below a flag, end the path with 'Enabled'");
         };
+        if module.is_empty() {
+            return refuse("put the module's key before 'Enabled'");
+        }
         let enabled = match (op, value) {
             ("remove", _) => None,
             ("add", Value::Bool(enabled)) => Some(*enabled),
@@ -413,6 +416,7 @@ mod tests {
                 r#"{"op":"test","path":"/xEnabled","value":true}"#,
                 Err("write 'add' with true or false, or 'remove'"),
             ),
+            (r#"{"op":"add","path":"/Enabled","value":true}"#, Err("put the module's key before 'Enabled'")),
             (
                 r#"{"op":"add","path":"/xEnabled/y","value":true}"#,
                 Err("nothing lies below a flag, end the path with 'Enabled'"),

@@ -1,13 +1,13 @@
 //! From the parser's events to a JSON tree.
 
 use std::collections::BTreeMap;
-use std::io::{Chain, Read as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use libyaml_safer::{Encoding, Event, EventData, Parser, ScalarStyle};
+use libyaml_safer::{EventData, ScalarStyle};
 use serde_json::{Map, Value};
 
+use super::base64;
 use super::error::{Position, YamlError};
+use super::events::Events;
 use super::scalar::{Scalar, Tag, resolve, resolve_tagged, to_json};
 
 /// How deeply lists and mappings may be nested.
@@ -48,95 +48,6 @@ pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
         all.push(document);
     }
     Ok(all)
-}
-
-/// The events of a text.
-pub(super) struct Events<'t> {
-    parser: Parser<Chain<&'t [u8], &'static [u8]>>,
-    text: &'t str,
-    /// The text does not end with a line break, and the parser was given one.
-    completed: bool,
-    /// Where the last event ended.
-    reached: Position,
-}
-
-impl<'t> Events<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        // The parser panics at a block scalar that ends with the text.
-        let completed = !text.ends_with('\n');
-        let line_break: &'static [u8] = if completed { b"\n" } else { b"" };
-        // It takes any first character from U+F000 on for a bad byte order mark.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut parser = Parser::new();
-        parser.set_encoding(Encoding::Utf8);
-        parser.set_input(text.as_bytes().chain(line_break));
-        Self { parser, text, completed, reached: Position { line: 1, column: 1 } }
-    }
-
-    /// Returns the next event; behind the last one, the end of the stream.
-    pub(super) fn next(&mut self) -> Result<Event, YamlError> {
-        // The library panics on a few broken texts, as `[!a,]`. Nobody reads on
-        // behind an error, so the state that it leaves does not matter.
-        let Ok(parsed) = catch_unwind(AssertUnwindSafe(|| self.parser.parse())) else {
-            let problem = "could not find the end of a quoted text or of a tag";
-            let go = format!("line {}: {problem}", self.reached.line);
-            return Err(YamlError::Syntax { position: self.reached, problem: problem.to_owned(), go });
-        };
-        let mut event = parsed.map_err(|error| {
-            let position = error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
-            let problem = match error.context() {
-                Some(context) => format!("{} {context}", error.problem()),
-                None => error.problem().to_owned(),
-            };
-            YamlError::Syntax { position, problem, go: super::error::go_problem(&error) }
-        })?;
-        self.reached = event.end_mark.into();
-        if self.completed
-            && event.end_mark.index >= self.text.len() as u64
-            && let EventData::Scalar { value, style: ScalarStyle::Literal | ScalarStyle::Folded, .. } =
-                &mut event.data
-        {
-            self.take_back(event.start_mark.index, value);
-        }
-        Ok(event)
-    }
-
-    /// Takes the line break that was put behind the text out of the block scalar
-    /// which begins at byte `start` and reaches there.
-    fn take_back(&self, start: u64, value: &mut String) {
-        let header = usize::try_from(start).ok().and_then(|start| self.text.get(start..));
-        let is_header_only = header.is_some_and(|header| !header.contains('\n'));
-        let keeps = header.is_some_and(|header| {
-            let mut indicators = header.chars().skip(1).take(2);
-            indicators.any(|indicator| indicator == '+')
-        });
-        let last_line = self.text.rsplit('\n').next().unwrap_or_default();
-        let ends_with_content = if last_line.trim_matches(' ').is_empty() {
-            // Spaces are content where they reach further in than the block.
-            let written = value.strip_suffix('\n').and_then(|value| value.rsplit('\n').next());
-            written.is_some_and(|written| written.ends_with(' ') && written.trim_matches(' ').is_empty())
-        } else {
-            true
-        };
-        if (keeps || ends_with_content) && !is_header_only && value.ends_with('\n') {
-            value.pop();
-        }
-    }
-}
-
-/// Returns where the first character is that YAML does not allow.
-fn first_unreadable(text: &str) -> Position {
-    let mut position = Position { line: 1, column: 1 };
-    for character in text.chars() {
-        match character {
-            '\n' => position = Position { line: position.line + 1, column: 1 },
-            '\t' | '\r' | '\u{20}'..='\u{7e}' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'.. => {
-                position.column += 1;
-            }
-            _ => break,
-        }
-    }
-    position
 }
 
 /// A named node that aliases can repeat.
@@ -456,7 +367,7 @@ pub(super) fn interpret(
     };
     let unfit = |text: &str| YamlError::Tag { position, text: text.to_owned(), tag: tag.short().to_owned() };
     if tag == Tag::Binary {
-        let text = decode_base64(&text).ok_or_else(|| unfit(&text))?;
+        let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
         return Ok((Scalar::Text, text));
     }
     match resolve_tagged(tag, &text) {
@@ -541,69 +452,6 @@ fn merge(map: &mut Map<String, Value>, value: Value, position: Position) -> Resu
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             Err(YamlError::Merge { position })
-        }
-    }
-}
-
-/// Decodes standard base64; line breaks are skipped, bytes that are not UTF-8
-/// become replacement characters.
-fn decode_base64(text: &str) -> Option<String> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    if !digits.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
-    let groups = digits.len() / 4;
-    for (index, group) in digits.chunks_exact(4).enumerate() {
-        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
-        if padding > 2 || (padding > 0 && index + 1 != groups) {
-            return None;
-        }
-        let mut bits = 0_u32;
-        for byte in group.iter().take(4 - padding) {
-            bits = bits << 6 | sextet(*byte)?;
-        }
-        bits <<= 6 * padding;
-        let [_, first, second, third] = bits.to_be_bytes();
-        bytes.extend([first, second, third].iter().take(3 - padding));
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn sextet(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::parse;
-
-    #[test]
-    fn a_block_may_end_without_a_line_break() {
-        for (text, expected) in [
-            ("a: |\n  x", json!({"a": "x"})),
-            ("a: |+\n  é", json!({"a": "é"})),
-            ("a: >\n  x\n  y", json!({"a": "x y"})),
-            ("a: |\n  x\n\n   ", json!({"a": "x\n\n "})),
-            ("a: |\n  x\n   ", json!({"a": "x\n "})),
-            ("a: |", json!({"a": ""})),
-            ("a: |+", json!({"a": ""})),
-            ("a: |-\n  x", json!({"a": "x"})),
-            ("a: |\n  x\nb: |2 # c\n  y", json!({"a": "x\n", "b": "y"})),
-            ("a: |\n  x\n# c", json!({"a": "x\n"})),
-            ("a: |\n  x\nb: z", json!({"a": "x\n", "b": "z"})),
-        ] {
-            assert_eq!(parse(text).unwrap(), expected, "{text:?}");
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use libyaml_safer::{EventData, ScalarStyle};
 
-use super::build::{Events, MAX_DEPTH, interpret, scalar_key};
+use super::build::{MAX_DEPTH, interpret, scalar_key};
 use super::error::Position;
+use super::events::Events;
 
 /// Returns where the value at the JSON pointer `pointer` is written in the
 /// first document of `text`: the place of its key, or of the list's item.

@@ -5,9 +5,11 @@
 //! the last of two equal keys wins, keys become strings. The writer quotes and
 //! folds so that every string is read back as itself.
 
+mod base64;
 mod build;
 mod emit;
 mod error;
+mod events;
 mod locate;
 mod order;
 mod scalar;
