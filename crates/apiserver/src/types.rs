@@ -190,10 +190,15 @@ pub fn name_of_kind(group: &str, version: &str, kind: &str) -> Option<TypeName> 
 
 /// Returns a type by its full name, for example `io.k8s.api.core.v1.PodSpec`.
 pub fn named(full: &str) -> Option<&'static Object> {
+    name_of(full).and_then(TypeName::object)
+}
+
+/// Returns the name of a type by its full name.
+pub fn name_of(full: &str) -> Option<TypeName> {
     let (package, name) = full.rsplit_once('.')?;
     let number = TYPES.packages.iter().find(|(_, p)| **p == package)?.0;
     let (key, _) = TYPES.entries.get_key_value(format!("{number}.{name}").as_str())?;
-    TypeName(key).object()
+    Some(TypeName(key))
 }
 
 /// All types, unparsed until somebody asks.

@@ -1,0 +1,300 @@
+//! Defaults that depend on other fields.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::{Fields, is_absent};
+
+/// Fills in what must be there before the parts of the object are looked at.
+pub(super) fn before(key: &str, fields: &mut Fields) {
+    match key {
+        "core.v1.Container" | "core.v1.EphemeralContainer" => container(fields),
+        "core.v1.Volume" => volume(fields),
+        "core.v1.Pod" => pod(fields),
+        "core.v1.Namespace" => namespace(fields),
+        "core.v1.Node" => node(fields),
+        "core.v1.LimitRangeItem" => limit(fields),
+        "core.v1.Secret" => secret(fields),
+        "core.v1.ReplicationController" => replication_controller(fields),
+        "apps.v1.DeploymentStrategy" | "apps.v1.DaemonSetUpdateStrategy" => rolling_update(fields),
+        "apps.v1.StatefulSetUpdateStrategy" => stateful_update(fields),
+        "batch.v1.Job" => job(fields),
+        "networking.v1.NetworkPolicySpec" => network_policy(fields),
+        "autoscaling.v2.HorizontalPodAutoscalerBehavior" => behavior(fields),
+        "rbac.v1.Subject" => subject(fields),
+        "apiextensions.v1.CustomResourceDefinitionSpec" => definition(fields),
+        _ => {}
+    }
+}
+
+/// Fills in what depends on defaults of the fields.
+pub(super) fn after(key: &str, fields: &mut Fields) {
+    match key {
+        "core.v1.ServiceSpec" => service(fields),
+        "resource.v1.ExactDeviceRequest" | "resource.v1.DeviceSubRequest"
+            if text(fields, "allocationMode") == "ExactCount" =>
+        {
+            put(fields, "count", json!(1));
+        }
+        "apiextensions.v1.CustomResourceDefinition" => stored_versions(fields),
+        _ => {}
+    }
+}
+
+fn text<'a>(fields: &'a Fields, key: &str) -> &'a str {
+    fields.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn put(fields: &mut Fields, key: &str, value: Value) {
+    if is_absent(fields.get(key)) {
+        fields.insert(key.to_owned(), value);
+    }
+}
+
+fn object<'a>(fields: &'a mut Fields, key: &str) -> Option<&'a mut Fields> {
+    fields.get_mut(key).and_then(Value::as_object_mut)
+}
+
+fn object_or_new<'a>(fields: &'a mut Fields, key: &str) -> Option<&'a mut Fields> {
+    put(fields, key, Value::Object(Map::new()));
+    object(fields, key)
+}
+
+fn list<'a>(fields: &'a mut Fields, key: &str) -> impl Iterator<Item = &'a mut Fields> {
+    let items = fields.get_mut(key).and_then(Value::as_array_mut);
+    items.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+fn container(fields: &mut Fields) {
+    let policy = if has_latest_tag(text(fields, "image")) { "Always" } else { "IfNotPresent" };
+    put(fields, "imagePullPolicy", json!(policy));
+}
+
+/// Tells whether an image is the newest of its name; images without tag and digest are.
+fn has_latest_tag(image: &str) -> bool {
+    let name = image.rsplit('/').next().unwrap_or_default();
+    if image.is_empty() || name.contains('@') {
+        return false;
+    }
+    name.rsplit_once(':').is_none_or(|(_, tag)| tag == "latest")
+}
+
+fn volume(fields: &mut Fields) {
+    if fields.keys().all(|key| key == "name") {
+        put(fields, "emptyDir", json!({}));
+    }
+    if let Some(image) = object(fields, "image") {
+        let policy = if has_latest_tag(text(image, "reference")) { "Always" } else { "IfNotPresent" };
+        put(image, "pullPolicy", json!(policy));
+    }
+}
+
+fn pod(fields: &mut Fields) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    put(spec, "enableServiceLinks", json!(true));
+    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
+    for key in ["containers", "initContainers"] {
+        for container in list(spec, key) {
+            if let Some(resources) = object(container, "resources") {
+                let limits = resources.get("limits").and_then(Value::as_object).cloned();
+                add_missing(resources, "requests", limits);
+            }
+            for port in list(container, "ports").filter(|_| host_network) {
+                let number = port.get("containerPort").cloned().unwrap_or_default();
+                put(port, "hostPort", number);
+            }
+        }
+    }
+}
+
+/// Adds to the map `key` what it lacks of `more`.
+fn add_missing(fields: &mut Fields, key: &str, more: Option<Fields>) {
+    let Some(more) = more.filter(|more| !more.is_empty()) else {
+        return;
+    };
+    if let Some(map) = object_or_new(fields, key) {
+        for (key, value) in more {
+            map.entry(key).or_insert(value);
+        }
+    }
+}
+
+fn namespace(fields: &mut Fields) {
+    let Some(metadata) = object(fields, "metadata") else {
+        return;
+    };
+    let name = text(metadata, "name").to_owned();
+    if name.is_empty() {
+        return;
+    }
+    if let Some(labels) = object_or_new(metadata, "labels") {
+        labels.insert("kubernetes.io/metadata.name".to_owned(), Value::String(name));
+    }
+}
+
+fn node(fields: &mut Fields) {
+    if let Some(status) = object(fields, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        put(status, "allocatable", capacity);
+    }
+}
+
+fn limit(fields: &mut Fields) {
+    if text(fields, "type") != "Container" {
+        return;
+    }
+    let map = |fields: &Fields, key: &str| fields.get(key).and_then(Value::as_object).cloned();
+    let (most, least) = (map(fields, "max"), map(fields, "min"));
+    add_missing(fields, "default", most);
+    let default = map(fields, "default");
+    add_missing(fields, "defaultRequest", default);
+    add_missing(fields, "defaultRequest", least);
+}
+
+fn secret(fields: &mut Fields) {
+    let Some(Value::Object(texts)) = fields.remove("stringData") else {
+        return;
+    };
+    if let Some(data) = object_or_new(fields, "data") {
+        for (key, value) in texts {
+            let bytes = STANDARD.encode(value.as_str().unwrap_or_default());
+            data.insert(key, Value::String(bytes));
+        }
+    }
+}
+
+fn template_labels(spec: &Fields) -> Option<Value> {
+    let labels = spec.get("template")?.get("metadata")?.get("labels")?;
+    labels.as_object().filter(|labels| !labels.is_empty())?;
+    Some(labels.clone())
+}
+
+fn put_labels(fields: &mut Fields, labels: Value) {
+    if let Some(metadata) = object_or_new(fields, "metadata") {
+        put(metadata, "labels", labels);
+    }
+}
+
+fn replication_controller(fields: &mut Fields) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    if let Some(labels) = template_labels(spec) {
+        put(spec, "selector", labels.clone());
+        put_labels(fields, labels);
+    }
+}
+
+fn rolling_update(fields: &mut Fields) {
+    put(fields, "type", json!("RollingUpdate"));
+    if text(fields, "type") == "RollingUpdate" {
+        put(fields, "rollingUpdate", json!({}));
+    }
+}
+
+fn stateful_update(fields: &mut Fields) {
+    if text(fields, "type").is_empty() {
+        put(fields, "type", json!("RollingUpdate"));
+        put(fields, "rollingUpdate", json!({}));
+    }
+}
+
+fn job(fields: &mut Fields) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    if !spec.contains_key("parallelism") {
+        put(spec, "completions", json!(1));
+    }
+    put(spec, "parallelism", json!(1));
+    let unlimited = spec.contains_key("backoffLimitPerIndex");
+    put(spec, "backoffLimit", json!(if unlimited { i32::MAX } else { 6 }));
+    put(spec, "completionMode", json!("NonIndexed"));
+    put(spec, "suspend", json!(false));
+    let policy = if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
+    put(spec, "podReplacementPolicy", json!(policy));
+    put(spec, "manualSelector", json!(false));
+    if let Some(labels) = template_labels(spec) {
+        put_labels(fields, labels);
+    }
+}
+
+fn network_policy(fields: &mut Fields) {
+    let egress = !is_absent(fields.get("egress"));
+    let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    put(fields, "policyTypes", types);
+}
+
+fn behavior(fields: &mut Fields) {
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    if let Some(up) = object_or_new(fields, "scaleUp") {
+        put(up, "stabilizationWindowSeconds", json!(0));
+        put(up, "policies", json!([pods, percent]));
+    }
+    if let Some(down) = object_or_new(fields, "scaleDown") {
+        put(down, "policies", json!([percent]));
+    }
+}
+
+fn subject(fields: &mut Fields) {
+    if matches!(text(fields, "kind"), "User" | "Group") {
+        put(fields, "apiGroup", json!("rbac.authorization.k8s.io"));
+    }
+}
+
+fn service(fields: &mut Fields) {
+    let kind = text(fields, "type").to_owned();
+    if text(fields, "sessionAffinity") == "ClientIP" {
+        let timeout = fields.get("sessionAffinityConfig").and_then(|c| c.pointer("/clientIP/timeoutSeconds"));
+        if timeout.is_none() {
+            let config = json!({"clientIP": {"timeoutSeconds": 10_800}});
+            fields.insert("sessionAffinityConfig".to_owned(), config);
+        }
+    } else {
+        fields.remove("sessionAffinityConfig");
+    }
+    for port in list(fields, "ports") {
+        if is_absent(port.get("targetPort")) || port.get("targetPort") == Some(&json!(0)) {
+            let number = port.get("port").cloned().unwrap_or_default();
+            port.insert("targetPort".to_owned(), number);
+        }
+    }
+    let external = matches!(kind.as_str(), "LoadBalancer" | "NodePort")
+        || (kind == "ClusterIP" && !is_absent(fields.get("externalIPs")));
+    if external {
+        put(fields, "externalTrafficPolicy", json!("Cluster"));
+    }
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
+        put(fields, "internalTrafficPolicy", json!("Cluster"));
+    }
+    if kind == "LoadBalancer" {
+        put(fields, "allocateLoadBalancerNodePorts", json!(true));
+    }
+}
+
+fn definition(fields: &mut Fields) {
+    let Some(names) = object(fields, "names") else {
+        return;
+    };
+    let kind = text(names, "kind").to_owned();
+    if !kind.is_empty() {
+        put(names, "singular", Value::String(kind.to_lowercase()));
+        put(names, "listKind", Value::String(format!("{kind}List")));
+    }
+}
+
+fn stored_versions(fields: &mut Fields) {
+    let versions = fields.get("spec").and_then(|spec| spec.get("versions")).and_then(Value::as_array);
+    let stored = versions.into_iter().flatten().find(|v| v.get("storage") == Some(&Value::Bool(true)));
+    let Some(name) = stored.and_then(|version| version.get("name")).cloned() else {
+        return;
+    };
+    if let Some(status) = object_or_new(fields, "status") {
+        put(status, "storedVersions", json!([name]));
+    }
+}

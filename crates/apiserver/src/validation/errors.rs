@@ -1,0 +1,93 @@
+//! What is wrong with the fields of an object, in the words that clients know.
+
+use serde_json::Value;
+
+/// One thing that is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The machine-readable reason, for example `FieldValueRequired`.
+    pub reason: &'static str,
+    /// The path of the field, for example `spec.containers[0].name`.
+    pub field: String,
+    /// The text for people, for example `Required value`.
+    pub message: String,
+}
+
+/// What was found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is wrong.
+    pub errors: Vec<FieldError>,
+    /// What is unwise.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    fn add(&mut self, reason: &'static str, field: &str, head: String, detail: &str) {
+        let message = if detail.is_empty() { head } else { format!("{head}: {detail}") };
+        self.errors.push(FieldError { reason, field: field.to_owned(), message });
+    }
+
+    pub(super) fn required(&mut self, field: &str, detail: &str) {
+        self.add("FieldValueRequired", field, "Required value".to_owned(), detail);
+    }
+
+    pub(super) fn forbidden(&mut self, field: &str, detail: &str) {
+        self.add("FieldValueForbidden", field, "Forbidden".to_owned(), detail);
+    }
+
+    pub(super) fn invalid(&mut self, field: &str, value: impl Into<Value>, detail: &str) {
+        let head = format!("Invalid value: {}", shown(&value.into()));
+        self.add("FieldValueInvalid", field, head, detail);
+    }
+
+    pub(super) fn duplicate(&mut self, field: &str, value: impl Into<Value>) {
+        let head = format!("Duplicate value: {}", shown(&value.into()));
+        self.add("FieldValueDuplicate", field, head, "");
+    }
+
+    pub(super) fn not_found(&mut self, field: &str, value: &str) {
+        self.add("FieldValueNotFound", field, format!("Not found: {value:?}"), "");
+    }
+
+    pub(super) fn unsupported(&mut self, field: &str, value: impl Into<Value>, supported: &[&str]) {
+        let head = format!("Unsupported value: {}", shown(&value.into()));
+        let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let detail = format!("supported values: {}", supported.join(", "));
+        self.add("FieldValueNotSupported", field, head, &detail);
+    }
+
+    pub(super) fn too_long(&mut self, field: &str, most: usize) {
+        let detail = format!("may not be more than {most} bytes");
+        self.add("FieldValueTooLong", field, "Too long".to_owned(), &detail);
+    }
+
+    /// Adds an error for each text of a check of names.
+    pub(super) fn invalid_all(&mut self, field: &str, value: &str, details: Vec<String>) {
+        for detail in details {
+            self.invalid(field, value, &detail);
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        value => value.to_string(),
+    }
+}
+
+/// Returns the path of a field below `path`.
+pub(super) fn at(path: &str, field: &str) -> String {
+    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+}
+
+/// Returns the path of an item of the list at `path`.
+pub(super) fn item(path: &str, index: usize) -> String {
+    format!("{path}[{index}]")
+}
+
+/// Returns the path of an entry of the map at `path`.
+pub(super) fn key(path: &str, key: &str) -> String {
+    format!("{path}[{key}]")
+}

@@ -1,0 +1,193 @@
+//! Validation of what all objects have.
+
+use serde_json::Value;
+
+use super::errors::{Report, at, item};
+use super::names::{self, NameRule};
+use super::read::{flag, get, has, int, list, map, text};
+use crate::kind::Kind;
+
+/// All annotations together may have this many bytes.
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+/// Returns how the objects of a built-in kind may be called.
+pub(super) fn name_rule(kind: &Kind) -> NameRule {
+    match (&*kind.group, &*kind.plural) {
+        ("", "namespaces") => NameRule::Label,
+        ("", "services") => NameRule::Dns1035,
+        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "events") => NameRule::PathSegment,
+        _ => NameRule::Subdomain,
+    }
+}
+
+pub(super) fn validate(object: &Value, rule: NameRule, report: &mut Report) {
+    let (name, prefix) = (text(object, "metadata.name"), text(object, "metadata.generateName"));
+    if !prefix.is_empty() {
+        // The name to come ends with letters, so the prefix may end with a dash.
+        let shown = prefix.trim_end_matches('-');
+        report.invalid_all("metadata.generateName", prefix, rule.check(&format!("{shown}-x")));
+    }
+    if name.is_empty() {
+        if prefix.is_empty() {
+            report.required("metadata.name", "name or generateName is required");
+        }
+    } else {
+        report.invalid_all("metadata.name", name, rule.check(name));
+    }
+    if let Some(generation) = int(object, "metadata.generation").filter(|g| *g < 0) {
+        report.invalid("metadata.generation", generation, "must be greater than or equal to 0");
+    }
+    labels(get(object, "metadata.labels"), "metadata.labels", report);
+    annotations(object, report);
+    owners(object, report);
+    finalizers(object, report);
+}
+
+pub(super) fn labels(labels: &Value, path: &str, report: &mut Report) {
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        report.invalid_all(path, key, names::qualified(key));
+        let value = value.as_str().unwrap_or_default();
+        report.invalid_all(path, value, names::label_value(value));
+    }
+}
+
+fn annotations(object: &Value, report: &mut Report) {
+    let annotations = map(object, "metadata.annotations");
+    let mut size = 0;
+    for (key, value) in annotations {
+        report.invalid_all("metadata.annotations", key, names::qualified(&key.to_lowercase()));
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > MAX_ANNOTATIONS {
+        report.too_long("metadata.annotations", MAX_ANNOTATIONS);
+    }
+}
+
+fn owners(object: &Value, report: &mut Report) {
+    const PATH: &str = "metadata.ownerReferences";
+    let mut controller: Option<String> = None;
+    for owner in list(object, PATH) {
+        let (version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
+        if version.is_empty() || version.ends_with('/') {
+            report.invalid(&at(PATH, "apiVersion"), version, "version must not be empty");
+        }
+        for field in ["kind", "name", "uid"] {
+            if text(owner, field).is_empty() {
+                report.invalid(&at(PATH, field), "", "must not be empty");
+            }
+        }
+        if (version, kind) == ("v1", "Event") {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            report.invalid(PATH, owner.clone(), detail);
+        }
+        if flag(owner, "controller") {
+            let named = format!("{kind}/{}", text(owner, "name"));
+            if let Some(first) = &controller {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {named}"
+                );
+                report.invalid(PATH, get(object, PATH).clone(), &detail);
+            } else {
+                controller = Some(named);
+            }
+        }
+    }
+}
+
+fn finalizers(object: &Value, report: &mut Report) {
+    const PATH: &str = "metadata.finalizers";
+    let (mut orphan, mut foreground) = (false, false);
+    for (index, finalizer) in list(object, PATH).iter().enumerate() {
+        let name = finalizer.as_str().unwrap_or_default();
+        report.invalid_all(PATH, name, names::qualified(name));
+        orphan |= name == "orphan";
+        foreground |= name == "foregroundDeletion";
+        if !name.contains('/') && !matches!(name, "orphan" | "foregroundDeletion" | "kubernetes") {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            report.invalid(&item(PATH, index), name, detail);
+        }
+    }
+    if orphan && foreground {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        report.invalid(PATH, get(object, PATH).clone(), detail);
+    }
+}
+
+/// Checks what may not change.
+pub(super) fn validate_update(new: &Value, old: &Value, report: &mut Report) {
+    for field in
+        ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+    {
+        let path = at("metadata", field);
+        let (is, was) = (get(new, &path), get(old, &path));
+        if is != was && has(old, &path) {
+            report.invalid(&path, is.clone(), "field is immutable");
+        }
+    }
+    if let (Some(is), Some(was)) = (int(new, "metadata.generation"), int(old, "metadata.generation"))
+        && is < was
+    {
+        report.invalid("metadata.generation", is, "must not be decremented");
+    }
+    if has(old, "metadata.deletionTimestamp") {
+        let known = list(old, "metadata.finalizers");
+        let added: Vec<&Value> =
+            list(new, "metadata.finalizers").iter().filter(|f| !known.contains(f)).collect();
+        if !added.is_empty() {
+            let added: Vec<String> =
+                added.iter().filter_map(|f| f.as_str()).map(|f| format!("{f:?}")).collect();
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            report.forbidden("metadata.finalizers", &detail);
+        }
+    }
+}
+
+/// Checks a label selector.
+pub(super) fn selector(selector: &Value, path: &str, report: &mut Report) {
+    labels(get(selector, "matchLabels"), &at(path, "matchLabels"), report);
+    for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
+        let path = item(&at(path, "matchExpressions"), index);
+        let (operator, values) = (text(expression, "operator"), list(expression, "values"));
+        match operator {
+            "In" | "NotIn" if values.is_empty() => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                report.required(&at(&path, "values"), detail);
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                report.forbidden(&at(&path, "values"), detail);
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            _ => report.invalid(&at(&path, "operator"), operator, "not a valid selector operator"),
+        }
+        let key = text(expression, "key");
+        report.invalid_all(&at(&path, "key"), key, names::qualified(key));
+        for (index, value) in values.iter().enumerate() {
+            let value = value.as_str().unwrap_or_default();
+            report.invalid_all(&item(&at(&path, "values"), index), value, names::label_value(value));
+        }
+    }
+}
+
+/// Tells whether labels match a selector; an empty selector matches everything, none matches nothing.
+pub(super) fn matches(selector: &Value, labels: &Value) -> bool {
+    if selector.is_null() {
+        return false;
+    }
+    let label = |key: &str| labels.get(key);
+    let equal = map(selector, "matchLabels").iter().all(|(key, value)| label(key) == Some(value));
+    equal
+        && list(selector, "matchExpressions").iter().all(|expression| {
+            let found = label(text(expression, "key"));
+            let inside = found.is_some_and(|value| list(expression, "values").contains(value));
+            match text(expression, "operator") {
+                "In" => inside,
+                "NotIn" => !inside,
+                "Exists" => found.is_some(),
+                _ => found.is_none(),
+            }
+        })
+}

@@ -1,0 +1,281 @@
+//! Validation of built-in objects: the mistakes that people make, in the words of the real server.
+//!
+//! Objects are validated as they are after a round trip through their type and with their defaults.
+
+mod access;
+mod config;
+mod container;
+mod definition;
+mod errors;
+mod metadata;
+mod names;
+mod network;
+mod pod;
+mod read;
+mod scale;
+mod storage;
+mod structural;
+mod workload;
+
+use serde_json::Value;
+
+pub use errors::{FieldError, Report};
+
+use crate::kind::Kind;
+use names::NameRule;
+
+/// Returns what is wrong with a new object.
+pub fn create(kind: &Kind, object: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate(object, metadata::name_rule(kind), &mut report);
+    content(kind, object, &mut report);
+    report
+}
+
+/// Returns what is wrong with the metadata of a new custom object.
+pub fn create_custom(object: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate(object, NameRule::Subdomain, &mut report);
+    report
+}
+
+/// Returns what is wrong with an object that takes the place of another.
+pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate(new, metadata::name_rule(kind), &mut report);
+    metadata::validate_update(new, old, &mut report);
+    match (&*kind.group, &*kind.plural) {
+        ("", "pods") => pod::update(new, old, &mut report),
+        ("", "services") => {
+            network::service_update(new, old, &mut report);
+            content(kind, new, &mut report);
+        }
+        ("", "configmaps") => {
+            config::update(new, old, &["data", "binaryData"], &mut report);
+            content(kind, new, &mut report);
+        }
+        ("", "secrets") => {
+            config::update(new, old, &["data"], &mut report);
+            content(kind, new, &mut report);
+        }
+        ("", "persistentvolumeclaims") => {
+            content(kind, new, &mut report);
+            storage::claim_update(new, old, &mut report);
+        }
+        ("apps" | "batch", plural) => {
+            content(kind, new, &mut report);
+            workload::update(plural, new, old, &mut report);
+        }
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+            content(kind, new, &mut report);
+            access::binding_update(new, old, &mut report);
+        }
+        ("apiextensions.k8s.io", _) => {
+            content(kind, new, &mut report);
+            definition::update(new, old, &mut report);
+        }
+        _ => content(kind, new, &mut report),
+    }
+    report
+}
+
+/// Returns what is wrong with the metadata of a custom object that takes the place of another.
+pub fn update_custom(new: &Value, old: &Value) -> Report {
+    let mut report = create_custom(new);
+    metadata::validate_update(new, old, &mut report);
+    report
+}
+
+fn content(kind: &Kind, object: &Value, report: &mut Report) {
+    match (&*kind.group, &*kind.plural) {
+        ("", "configmaps") => config::config_map(object, report),
+        ("", "secrets") => config::secret(object, report),
+        ("", "namespaces") => config::namespace(object, report),
+        ("", "events") => config::event(object, "", report),
+        ("events.k8s.io", "events") => config::event(object, "events.k8s.io", report),
+        ("coordination.k8s.io", "leases") => config::lease(object, report),
+        ("", "pods") => {
+            pod::warn_of_name(object, "the Pod's hostname", report);
+            pod::spec(read::get(object, "spec"), "spec", report);
+        }
+        ("", "services") => network::service(object, report),
+        ("networking.k8s.io", "ingresses") => network::ingress(object, report),
+        ("networking.k8s.io", "networkpolicies") => network::network_policy(object, report),
+        ("", "persistentvolumeclaims") => storage::claim(object, report),
+        ("apps", "deployments") => {
+            workload::deployment(object, report);
+            pod::warn_of_name(object, "Pod names and hostnames", report);
+        }
+        ("apps", "replicasets") => {
+            workload::workload(object, &workload::DEPLOYMENT, report);
+            pod::warn_of_name(object, "Pod names and hostnames", report);
+        }
+        ("apps", "daemonsets") => workload::daemon_set(object, report),
+        ("apps", "statefulsets") => workload::stateful_set(object, report),
+        ("batch", "jobs") => {
+            workload::job(object, report);
+            pod::warn_of_name(object, "Pod names and hostnames", report);
+        }
+        ("batch", "cronjobs") => {
+            workload::cron_job(object, report);
+            pod::warn_of_name(object, "Pod names and hostnames", report);
+        }
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => {
+            access::role(object, kind.namespaced, report);
+        }
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+            access::binding(object, kind.namespaced, report);
+        }
+        ("autoscaling", _) => scale::autoscaler(object, report),
+        ("policy", "poddisruptionbudgets") => scale::budget(object, report),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => definition::definition(object, report),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{self, Shape};
+    use crate::{decode, defaults, kind};
+    use serde_json::json;
+
+    fn texts(group: &str, plural: &str, object: Value) -> Vec<String> {
+        let kind = kind::builtin().iter().find(|k| k.group == group && k.plural == plural).unwrap();
+        let shape = Shape::Named(types::name_of_kind(group, &kind.version, &kind.kind).unwrap());
+        let mut object = decode::typed(decode::Node::from(object), &shape).unwrap().value;
+        defaults::apply(&mut object, &shape);
+        let report = create(kind, &object);
+        report.errors.into_iter().map(|error| format!("{}: {}", error.field, error.message)).collect()
+    }
+
+    #[test]
+    fn names_and_labels_are_checked() {
+        let long = "a".repeat(254);
+        assert_eq!(texts("", "configmaps", json!({"metadata": {"name": long}})).len(), 1);
+        assert_eq!(
+            texts("", "configmaps", json!({"metadata": {}})),
+            ["metadata.name: Required value: name or generateName is required"]
+        );
+        let finalizer = texts("", "configmaps", json!({"metadata": {"name": "a", "finalizers": ["x"]}}));
+        assert_eq!(
+            finalizer,
+            [
+                "metadata.finalizers[0]: Invalid value: \"x\": name is neither a standard finalizer name nor is it fully qualified"
+            ]
+        );
+        assert_eq!(
+            texts("", "services", json!({"metadata": {"name": "1a"}, "spec": {"ports": [{"port": 1}]}}))
+                .len(),
+            1
+        );
+        assert_eq!(
+            texts("", "namespaces", json!({"metadata": {"name": "a.b"}})),
+            ["metadata.name: Invalid value: \"a.b\": must not contain dots"]
+        );
+    }
+
+    #[test]
+    fn pods_are_checked() {
+        let pod = |spec: Value| texts("", "pods", json!({"metadata": {"name": "a"}, "spec": spec}));
+        assert_eq!(pod(json!({})), ["spec.containers: Required value"]);
+        let container = |more: Value| {
+            let mut container = json!({"name": "c", "image": "i"});
+            container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            pod(json!({"containers": [container]}))
+        };
+        assert_eq!(container(json!({})), Vec::<String>::new());
+        assert_eq!(
+            container(json!({"ports": [{"containerPort": 70000}]})),
+            [
+                "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"
+            ]
+        );
+        assert_eq!(
+            container(json!({"volumeMounts": [{"name": "x", "mountPath": "/"}]})),
+            ["spec.containers[0].volumeMounts[0].name: Not found: \"x\""]
+        );
+        assert_eq!(
+            container(json!({"livenessProbe": {}})),
+            ["spec.containers[0].livenessProbe: Required value: must specify a handler type"]
+        );
+        assert_eq!(
+            container(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}})),
+            [
+                "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn workloads_are_checked() {
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let deployment = |selector: Value| {
+            texts(
+                "apps",
+                "deployments",
+                json!({"metadata": {"name": "a"}, "spec": {"selector": selector, "template": template}}),
+            )
+        };
+        assert_eq!(deployment(json!({"matchLabels": {"a": "b"}})), Vec::<String>::new());
+        assert_eq!(
+            deployment(json!({"matchLabels": {"a": "c"}})),
+            [
+                "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"
+            ]
+        );
+        assert_eq!(
+            deployment(json!({})),
+            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"]
+        );
+        assert_eq!(
+            deployment(Value::Null),
+            [
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"
+            ]
+        );
+        let cron = |schedule: &str| {
+            texts(
+                "batch",
+                "cronjobs",
+                json!({"metadata": {"name": "a"}, "spec": {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}}}),
+            )
+        };
+        assert_eq!(
+            cron("61 * * * *"),
+            ["spec.schedule: Invalid value: \"61 * * * *\": end of range (61) above maximum (59): 61"]
+        );
+        assert_eq!(cron("*/5 1-3 * jan mon"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn definitions_are_checked() {
+        let definition = |schema: Value| {
+            texts(
+                "apiextensions.k8s.io",
+                "customresourcedefinitions",
+                json!({
+                    "metadata": {"name": "foos.x.io"},
+                    "spec": {"group": "x.io", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]},
+                }),
+            )
+        };
+        assert_eq!(definition(json!({"type": "object"})), Vec::<String>::new());
+        assert_eq!(
+            definition(json!({})),
+            ["spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root"]
+        );
+        let spec = |spec: Value| definition(json!({"type": "object", "properties": {"spec": spec}}));
+        assert_eq!(
+            spec(json!({"type": "array"})),
+            ["spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified"]
+        );
+        assert_eq!(
+            spec(json!({"type": "string", "default": 1})),
+            [
+                "spec.validation.openAPIV3Schema.properties[spec].default: Invalid value: \"integer\":  in body must be of type string: \"integer\""
+            ]
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! Rules for names, labels, ports and addresses, with the texts that tell why something breaks them.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const SUBDOMAIN: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const WILDCARD: &str = r"a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
+/// How a kind's objects may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameRule {
+    /// A DNS label.
+    Label,
+    /// A DNS label that starts with a letter.
+    Dns1035,
+    /// Anything that can be a part of a path.
+    PathSegment,
+    /// A DNS name.
+    Subdomain,
+}
+
+impl NameRule {
+    /// Returns what is wrong with `name`.
+    pub(super) fn check(self, name: &str) -> Vec<String> {
+        match self {
+            NameRule::Label => label(name),
+            NameRule::Dns1035 => dns_1035(name),
+            NameRule::PathSegment => path_segment(name),
+            NameRule::Subdomain => subdomain(name),
+        }
+    }
+}
+
+fn too_long(most: usize) -> String {
+    format!("must be no more than {most} characters")
+}
+
+fn is_label(name: &str) -> bool {
+    let inner = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    inner && !name.is_empty() && !name.starts_with('-') && !name.ends_with('-')
+}
+
+pub(super) fn label(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if name.len() > 63 {
+        wrong.push(too_long(63));
+    }
+    if !is_label(name) {
+        if subdomain(name).is_empty() {
+            wrong.push("must not contain dots".to_owned());
+        } else {
+            wrong.push(LABEL.to_owned());
+        }
+    }
+    wrong
+}
+
+pub(super) fn subdomain(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if name.len() > 253 {
+        wrong.push(too_long(253));
+    }
+    if !name.split('.').all(is_label) {
+        wrong.push(SUBDOMAIN.to_owned());
+    }
+    wrong
+}
+
+pub(super) fn wildcard_subdomain(name: &str) -> Vec<String> {
+    let valid = name.strip_prefix("*.").is_some_and(|rest| rest.split('.').all(is_label));
+    let mut wrong = Vec::new();
+    if name.len() > 253 {
+        wrong.push(too_long(253));
+    }
+    if !valid {
+        wrong.push(WILDCARD.to_owned());
+    }
+    wrong
+}
+
+pub(super) fn dns_1035(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if name.len() > 63 {
+        wrong.push(too_long(63));
+    }
+    if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        wrong.push(DNS_1035.to_owned());
+    }
+    wrong
+}
+
+pub(super) fn path_segment(name: &str) -> Vec<String> {
+    if matches!(name, "." | "..") {
+        return vec![format!("may not be '{name}'")];
+    }
+    ["/", "%"]
+        .iter()
+        .filter(|illegal| name.contains(**illegal))
+        .map(|illegal| format!("may not contain '{illegal}'"))
+        .collect()
+}
+
+fn is_qualified(name: &str) -> bool {
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let inner = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    inner && ends(name.chars().next()) && ends(name.chars().last())
+}
+
+/// Returns what is wrong with a name like `example.com/name`.
+pub(super) fn qualified(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let parts: Vec<&str> = name.split('/').collect();
+    let local = match parts.as_slice() {
+        [local] => *local,
+        [prefix, local] => {
+            if prefix.is_empty() {
+                wrong.push("prefix part must be non-empty".to_owned());
+            } else {
+                wrong.extend(subdomain(prefix).into_iter().map(|text| format!("prefix part {text}")));
+            }
+            *local
+        }
+        _ => {
+            let text = format!(
+                "a qualified name {QUALIFIED} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            );
+            return vec![text];
+        }
+    };
+    if local.is_empty() {
+        wrong.push("name part must be non-empty".to_owned());
+    } else if local.len() > 63 {
+        wrong.push(format!("name part {}", too_long(63)));
+    }
+    if !is_qualified(local) {
+        wrong.push(format!("name part {QUALIFIED}"));
+    }
+    wrong
+}
+
+pub(super) fn label_value(value: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if value.len() > 63 {
+        wrong.push(too_long(63));
+    }
+    if !value.is_empty() && !is_qualified(value) {
+        wrong.push(LABEL_VALUE.to_owned());
+    }
+    wrong
+}
+
+pub(super) fn config_key(key: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if key.len() > 253 {
+        wrong.push(too_long(253));
+    }
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.is_empty() || !key.chars().all(known) {
+        wrong.push(CONFIG_KEY.to_owned());
+    }
+    if matches!(key, "." | "..") {
+        wrong.push(format!("must not be '{key}'"));
+    } else if key.starts_with("..") {
+        wrong.push("must not start with '..'".to_owned());
+    }
+    wrong
+}
+
+/// Returns what is wrong with the name of a port.
+pub(super) fn port_name(name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if name.len() > 15 {
+        wrong.push(too_long(15));
+    }
+    if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+        wrong.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !name.bytes().any(|b| b.is_ascii_lowercase()) {
+        wrong.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if name.contains("--") {
+        wrong.push("must not contain consecutive hyphens".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        wrong.push("must not begin or end with a hyphen".to_owned());
+    }
+    wrong
+}
+
+/// Returns what is wrong with the number of a port.
+pub(super) fn port_number(port: i64) -> Vec<String> {
+    if (1..=65535).contains(&port) {
+        Vec::new()
+    } else {
+        vec!["must be between 1 and 65535, inclusive".to_owned()]
+    }
+}
+
+/// Returns what is wrong with the name of an environment variable.
+pub(super) fn environment(name: &str) -> Vec<String> {
+    if !name.is_empty() && name.bytes().all(|b| (0x20..=0x7e).contains(&b) && b != b'=') {
+        return Vec::new();
+    }
+    vec![
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            .to_owned(),
+    ]
+}
+
+pub(super) fn ip(address: &str) -> Vec<String> {
+    if address.parse::<IpAddr>().is_ok() {
+        Vec::new()
+    } else {
+        vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()]
+    }
+}
+
+/// Returns the address and the length of the prefix of a network.
+pub(super) fn network(cidr: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = cidr.split_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    let length: u8 = length.parse().ok()?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    (length <= most).then_some((address, length))
+}
+
+pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/// Returns what is wrong with a number or a percentage.
+pub(super) fn amount_or_percent(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => match percent(text) {
+            None => vec![PERCENT.to_owned()],
+            Some(_) => Vec::new(),
+        },
+        Value::Number(number) if number.as_i64().is_some_and(|n| n < 0) => {
+            vec!["must be greater than or equal to 0".to_owned()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the number before the percent sign.
+pub(super) fn percent(text: &str) -> Option<u64> {
+    let digits = text.strip_suffix('%')?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.parse().unwrap_or(u64::MAX))
+}

@@ -1,0 +1,282 @@
+//! Validation of pods.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::container::{Surroundings, containers, resources, user};
+use super::errors::{Report, at, item};
+use super::metadata;
+use super::names;
+use super::read::{get, has, int, list, text, texts};
+
+/// Checks the specification of a pod; the defaults are in.
+pub(super) fn spec(spec: &Value, path: &str, report: &mut Report) {
+    let mut around = Surroundings::default();
+    volumes(spec, path, &mut around.volumes, report);
+    let place = at(path, "containers");
+    if list(spec, "containers").is_empty() {
+        report.required(&place, "");
+    }
+    containers(list(spec, "containers"), &place, false, &mut around, report);
+    containers(list(spec, "initContainers"), &at(path, "initContainers"), true, &mut around, report);
+    if !list(spec, "ephemeralContainers").is_empty() {
+        report.forbidden(&at(path, "ephemeralContainers"), "cannot be set on create");
+    }
+    one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, report);
+    dns(spec, path, report);
+    metadata::labels(get(spec, "nodeSelector"), &at(path, "nodeSelector"), report);
+    context(spec, path, report);
+    for (index, secret) in list(spec, "imagePullSecrets").iter().enumerate() {
+        if text(secret, "name").is_empty() {
+            let place = at(&item(&at(path, "imagePullSecrets"), index), "name");
+            report.warnings.push(format!("{place}: invalid empty name \"\""));
+        }
+    }
+    affinity(get(spec, "affinity"), &at(path, "affinity"), report);
+    names_in(spec, path, report);
+    tolerations(spec, path, report);
+    for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
+        let place = item(&at(path, "hostAliases"), index);
+        report.invalid_all(&at(&place, "ip"), text(alias, "ip"), names::ip(text(alias, "ip")));
+    }
+    topology(spec, path, report);
+    resources(get(spec, "resources"), &at(path, "resources"), report);
+    if let Some(seconds) = int(spec, "activeDeadlineSeconds")
+        && !(1..=i64::from(i32::MAX)).contains(&seconds)
+    {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        report.invalid(&at(path, "activeDeadlineSeconds"), seconds, detail);
+    }
+}
+
+fn one_of(object: &Value, field: &str, values: &[&str], path: &str, report: &mut Report) {
+    let value = text(object, field);
+    if value.is_empty() {
+        report.required(&at(path, field), "");
+    } else if !values.contains(&value) {
+        report.unsupported(&at(path, field), value, values);
+    }
+}
+
+fn names_in(spec: &Value, path: &str, report: &mut Report) {
+    let mut check = |field: &str, rule: fn(&str) -> Vec<String>| {
+        let name = text(spec, field);
+        if !name.is_empty() {
+            report.invalid_all(&at(path, field), name, rule(name));
+        }
+    };
+    check("serviceAccountName", names::subdomain);
+    check("nodeName", names::subdomain);
+    check("hostname", names::label);
+    check("subdomain", names::label);
+    check("priorityClassName", names::subdomain);
+    check("runtimeClassName", names::subdomain);
+}
+
+fn dns(spec: &Value, path: &str, report: &mut Report) {
+    const POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+    one_of(spec, "dnsPolicy", &POLICIES, path, report);
+    let config = at(path, "dnsConfig");
+    if text(spec, "dnsPolicy") == "None" {
+        if !has(spec, "dnsConfig") {
+            report.required(&config, "must provide `dnsConfig` when `dnsPolicy` is None");
+        } else if list(spec, "dnsConfig.nameservers").is_empty() {
+            let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+            report.required(&at(&config, "nameservers"), detail);
+        }
+    }
+    for (index, server) in texts(spec, "dnsConfig.nameservers").enumerate() {
+        report.invalid_all(&item(&at(&config, "nameservers"), index), server, names::ip(server));
+    }
+}
+
+fn context(spec: &Value, path: &str, report: &mut Report) {
+    let context = get(spec, "securityContext");
+    let path = at(path, "securityContext");
+    for field in ["fsGroup", "runAsUser", "runAsGroup"] {
+        user(context, field, &path, report);
+    }
+}
+
+const SOURCES: [(&str, &str); 6] = [
+    ("secret", "secretName"),
+    ("configMap", "name"),
+    ("hostPath", "path"),
+    ("persistentVolumeClaim", "claimName"),
+    ("nfs", "server"),
+    ("csi", "driver"),
+];
+
+fn volumes<'a>(spec: &'a Value, path: &str, known: &mut BTreeSet<&'a str>, report: &mut Report) {
+    for (index, volume) in list(spec, "volumes").iter().enumerate() {
+        let path = item(&at(path, "volumes"), index);
+        let name = text(volume, "name");
+        let before = report.errors.len();
+        let mut sources = 0;
+        let kinds = volume.as_object().into_iter().flatten().filter(|(key, _)| *key != "name");
+        for (kind, source) in kinds {
+            sources += 1;
+            if sources > 1 {
+                let detail = "may not specify more than 1 volume type";
+                report.forbidden(&at(&path, kind), detail);
+                continue;
+            }
+            let needed = SOURCES.iter().find(|(known, _)| known == kind);
+            if let Some((_, field)) = needed.filter(|(_, field)| text(source, field).is_empty()) {
+                report.required(&at(&at(&path, kind), field), "");
+            }
+        }
+        if sources == 0 {
+            report.required(&path, "must specify a volume type");
+        }
+        if name.is_empty() {
+            report.required(&at(&path, "name"), "");
+        } else {
+            let wrong = names::label(name);
+            let valid = wrong.is_empty();
+            report.invalid_all(&at(&path, "name"), name, wrong);
+            if valid && known.contains(name) {
+                report.duplicate(&at(&path, "name"), name);
+            }
+        }
+        if report.errors.len() == before {
+            known.insert(name);
+        }
+    }
+}
+
+fn tolerations(spec: &Value, path: &str, report: &mut Report) {
+    for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
+        let path = item(&at(path, "tolerations"), index);
+        let field = |name: &str| text(toleration, name);
+        if !field("key").is_empty() {
+            report.invalid_all(&at(&path, "key"), field("key"), names::qualified(field("key")));
+        }
+        if field("key").is_empty() && field("operator") != "Exists" {
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            report.invalid(&at(&path, "operator"), field("operator"), detail);
+        }
+        if has(toleration, "tolerationSeconds") && field("effect") != "NoExecute" {
+            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            report.invalid(&at(&path, "effect"), field("effect"), detail);
+        }
+        match field("operator") {
+            "" | "Equal" => {
+                report.invalid_all(
+                    &at(&path, "operator"),
+                    field("value"),
+                    names::label_value(field("value")),
+                );
+            }
+            "Exists" if !field("value").is_empty() => {
+                let detail = "value must be empty when `operator` is 'Exists'";
+                report.invalid(&at(&path, "operator"), field("value"), detail);
+            }
+            "Exists" => {}
+            other => report.unsupported(&at(&path, "operator"), other, &["Equal", "Exists"]),
+        }
+        if !matches!(field("effect"), "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
+            let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            report.unsupported(&at(&path, "effect"), field("effect"), &effects);
+        }
+    }
+}
+
+fn affinity(affinity: &Value, path: &str, report: &mut Report) {
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    let node = get(affinity, "nodeAffinity");
+    if has(node, REQUIRED) && list(get(node, REQUIRED), "nodeSelectorTerms").is_empty() {
+        let place = format!("{path}.nodeAffinity.{REQUIRED}.nodeSelectorTerms");
+        report.required(&place, "must have at least one node selector term");
+    }
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        for (index, term) in list(get(affinity, kind), REQUIRED).iter().enumerate() {
+            let place = item(&format!("{path}.{kind}.{REQUIRED}"), index);
+            metadata::selector(get(term, "labelSelector"), &at(&place, "labelSelector"), report);
+            let key = text(term, "topologyKey");
+            if key.is_empty() {
+                report.required(&at(&place, "topologyKey"), "can not be empty");
+            }
+            report.invalid_all(&at(&place, "topologyKey"), key, names::qualified(key));
+        }
+    }
+}
+
+fn topology(spec: &Value, path: &str, report: &mut Report) {
+    for (index, constraint) in list(spec, "topologySpreadConstraints").iter().enumerate() {
+        let path = item(&at(path, "topologySpreadConstraints"), index);
+        let skew = int(constraint, "maxSkew").unwrap_or_default();
+        if skew <= 0 {
+            report.invalid(&at(&path, "maxSkew"), skew, "must be greater than zero");
+        }
+        if text(constraint, "topologyKey").is_empty() {
+            report.required(&at(&path, "topologyKey"), "can not be empty");
+        }
+        let action = text(constraint, "whenUnsatisfiable");
+        if !matches!(action, "DoNotSchedule" | "ScheduleAnyway") {
+            let actions = ["DoNotSchedule", "ScheduleAnyway"];
+            report.unsupported(&at(&path, "whenUnsatisfiable"), action, &actions);
+        }
+        metadata::selector(get(constraint, "labelSelector"), &at(&path, "labelSelector"), report);
+    }
+}
+
+/// Checks what a pod may change: images, deadlines and tolerations that are added.
+pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
+    let (is, was) = (get(new, "spec"), get(old, "spec"));
+    for field in ["containers", "initContainers"] {
+        if list(is, field).len() != list(was, field).len() {
+            let place = format!("spec.{field}");
+            report.forbidden(&place, "pod updates may not add or remove containers");
+            return;
+        }
+    }
+    let mut allowed = was.clone();
+    for field in ["containers", "initContainers"] {
+        let images: Vec<Value> = list(is, field).iter().map(|c| get(c, "image").clone()).collect();
+        let slots = allowed.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten();
+        for (slot, image) in slots.zip(images) {
+            if let Some(container) = slot.as_object_mut() {
+                container.insert("image".to_owned(), image);
+            }
+        }
+    }
+    if let Some(allowed) = allowed.as_object_mut() {
+        for field in
+            ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"]
+        {
+            let negative = int(was, "terminationGracePeriodSeconds").is_some_and(|s| s < 0);
+            if field == "terminationGracePeriodSeconds" && !negative {
+                continue;
+            }
+            match get(is, field) {
+                Value::Null => allowed.remove(field),
+                value => allowed.insert(field.to_owned(), value.clone()),
+            };
+        }
+    }
+    if *is != allowed {
+        let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+        report.forbidden("spec", detail);
+    }
+    if let (Some(is), Some(was)) = (int(is, "activeDeadlineSeconds"), int(was, "activeDeadlineSeconds"))
+        && is > was
+    {
+        let detail = "must be less than or equal to previous value";
+        report.invalid("spec.activeDeadlineSeconds", is, detail);
+    }
+}
+
+/// Warns of names that make bad host names.
+pub(super) fn warn_of_name(object: &Value, what: &str, report: &mut Report) {
+    let name = text(object, "metadata.name");
+    let wrong = names::label(name);
+    if !name.is_empty() && !wrong.is_empty() {
+        let wrong = wrong.join(", ");
+        report.warnings.push(format!(
+            "metadata.name: this is used in {what}, which can result in surprising behavior; a DNS label is recommended: [{wrong}]"
+        ));
+    }
+}

@@ -1,0 +1,78 @@
+//! Validation of claims for volumes.
+
+use serde_json::Value;
+
+use super::errors::{Report, at, key};
+use super::metadata;
+use super::names;
+use super::read::{get, has, list, text, texts};
+use crate::quantity::Quantity;
+
+pub(super) fn claim(object: &Value, report: &mut Report) {
+    claim_spec(get(object, "spec"), "spec", report);
+}
+
+pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
+    let modes_path = at(path, "accessModes");
+    if list(spec, "accessModes").is_empty() {
+        report.required(&modes_path, "at least 1 access mode is required");
+    }
+    metadata::selector(get(spec, "selector"), &at(path, "selector"), report);
+    let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+    for mode in texts(spec, "accessModes").filter(|mode| !known.contains(mode)) {
+        report.unsupported(&modes_path, mode, &known);
+    }
+    let exclusive = texts(spec, "accessModes").any(|mode| mode == "ReadWriteOncePod");
+    if exclusive && list(spec, "accessModes").len() > 1 {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        report.forbidden(&modes_path, detail);
+    }
+    let storage = text(spec, "resources.requests.storage");
+    let place = key(&at(path, "resources"), "storage");
+    match storage.parse::<Quantity>() {
+        Ok(amount) if amount.nanos() <= 0 => report.invalid(&place, storage, "must be greater than zero"),
+        Ok(_) => {}
+        Err(_) => report.required(&place, ""),
+    }
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        report.invalid_all(&at(path, "storageClassName"), class, names::subdomain(class));
+    }
+    let mode = text(spec, "volumeMode");
+    if !mode.is_empty() && !matches!(mode, "Block" | "Filesystem") {
+        report.unsupported(&at(path, "volumeMode"), mode, &["Block", "Filesystem"]);
+    }
+}
+
+/// Checks what may not change in a claim.
+pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
+    let keep = |object: &Value| {
+        let mut spec = get(object, "spec").clone();
+        if let Some(fields) = spec.as_object_mut() {
+            fields.remove("volumeAttributesClassName");
+            if !has(old, "spec.volumeName") {
+                fields.remove("volumeName");
+            }
+            if let Some(requests) =
+                fields.get_mut("resources").and_then(|r| r.get_mut("requests")).and_then(Value::as_object_mut)
+            {
+                requests.remove("storage");
+            }
+        }
+        spec
+    };
+    if keep(new) != keep(old) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        report.forbidden("spec", detail);
+    }
+    let size = |object: &Value| text(object, "spec.resources.requests.storage").parse::<Quantity>();
+    if let (Ok(is), Ok(was)) = (size(new), size(old)) {
+        if is.compare(was).is_lt() {
+            let detail = "field can not be less than status.capacity";
+            report.forbidden("spec.resources.requests.storage", detail);
+        } else if is.compare(was).is_gt() && text(old, "status.phase") != "Bound" {
+            let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+            report.forbidden("spec", detail);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Validation of what runs pods.
+
+use serde_json::{Map, Value, json};
+
+use super::container::not_negative;
+use super::errors::{Report, at};
+use super::names::{self, amount_or_percent, percent};
+use super::read::{flag, get, has, int, list, map, text};
+use super::{metadata, pod, storage};
+
+/// What is particular about a kind of workload.
+pub(super) struct Rules {
+    /// How the text about an empty selector calls the kind.
+    empty_selector: &'static str,
+    /// How the text about deadlines calls the kind.
+    deadline: &'static str,
+    /// What is added to a selector that is broken.
+    broken_selector: Option<&'static str>,
+    needs_selector: bool,
+}
+
+pub(super) const DEPLOYMENT: Rules = Rules {
+    empty_selector: "deployment",
+    deadline: "ReplicaSet",
+    broken_selector: Some("invalid label selector"),
+    needs_selector: true,
+};
+pub(super) const DAEMON_SET: Rules = Rules {
+    empty_selector: "daemonset",
+    deadline: "DaemonSet",
+    broken_selector: None,
+    needs_selector: false,
+};
+pub(super) const STATEFUL_SET: Rules = Rules {
+    empty_selector: "statefulset",
+    deadline: "StatefulSet",
+    broken_selector: Some(""),
+    needs_selector: true,
+};
+
+/// Checks selector, template and the numbers that all workloads have.
+pub(super) fn workload(object: &Value, rules: &Rules, report: &mut Report) {
+    let spec = get(object, "spec");
+    let selector = get(spec, "selector");
+    if rules.broken_selector != Some("") {
+        numbers(spec, report);
+    }
+    let before = report.errors.len();
+    if selector.is_null() {
+        if rules.needs_selector {
+            report.required("spec.selector", "");
+        }
+    } else {
+        metadata::selector(selector, "spec.selector", report);
+        if selector.as_object().is_some_and(Map::is_empty) {
+            let detail = format!("empty selector is invalid for {}", rules.empty_selector);
+            report.invalid("spec.selector", selector.clone(), &detail);
+        }
+    }
+    let broken = report.errors.len() > before && !is_empty(selector);
+    if broken && !selector.is_null() {
+        if let Some(detail) = rules.broken_selector {
+            report.invalid("spec.selector", selector.clone(), detail);
+        }
+    } else if !is_empty(selector) {
+        matching_labels(object, selector, report);
+    }
+    template(spec, rules, report);
+    if rules.broken_selector == Some("") {
+        numbers(spec, report);
+    }
+}
+
+fn is_empty(selector: &Value) -> bool {
+    selector.as_object().is_some_and(Map::is_empty)
+}
+
+fn numbers(spec: &Value, report: &mut Report) {
+    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+        not_negative(spec, field, "spec", report);
+    }
+}
+
+fn matching_labels(object: &Value, selector: &Value, report: &mut Report) {
+    let labels = get(object, "spec.template.metadata.labels");
+    if !metadata::matches(selector, labels) {
+        let detail = "`selector` does not match template `labels`";
+        report.invalid("spec.template.metadata.labels", labels.clone(), detail);
+    }
+}
+
+fn template(spec: &Value, rules: &Rules, report: &mut Report) {
+    const PATH: &str = "spec.template";
+    pod_template(get(spec, "template"), PATH, report);
+    let policy = text(spec, "template.spec.restartPolicy");
+    if policy != "Always" {
+        report.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
+    }
+    if has(spec, "template.spec.activeDeadlineSeconds") {
+        let detail = format!("activeDeadlineSeconds in {} is not Supported", rules.deadline);
+        report.forbidden("spec.template.spec.activeDeadlineSeconds", &detail);
+    }
+}
+
+pub(super) fn pod_template(template: &Value, path: &str, report: &mut Report) {
+    let labels = at(path, "metadata.labels");
+    metadata::labels(get(template, "metadata.labels"), &labels, report);
+    pod::spec(get(template, "spec"), &at(path, "spec"), report);
+}
+
+pub(super) fn deployment(object: &Value, report: &mut Report) {
+    const UPDATE: &str = "spec.strategy.rollingUpdate";
+    workload(object, &DEPLOYMENT, report);
+    let strategy = get(object, "spec.strategy");
+    match text(strategy, "type") {
+        "Recreate" if has(strategy, "rollingUpdate") => {
+            report.forbidden(UPDATE, "may not be specified when strategy `type` is 'Recreate'");
+        }
+        "Recreate" => {}
+        "RollingUpdate" => {
+            let update = get(strategy, "rollingUpdate");
+            let (unavailable, surge) = (get(update, "maxUnavailable"), get(update, "maxSurge"));
+            let wrong = |value: &Value| amount_or_percent(value);
+            for (field, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
+                for detail in wrong(value) {
+                    report.invalid(&at(UPDATE, field), value.clone(), &detail);
+                }
+            }
+            if is_zero(unavailable) && is_zero(surge) {
+                let detail = "may not be 0 when `maxSurge` is 0";
+                report.invalid(&at(UPDATE, "maxUnavailable"), unavailable.clone(), detail);
+            }
+            over_all(unavailable, &at(UPDATE, "maxUnavailable"), report);
+        }
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": get(strategy, "rollingUpdate")});
+            report.unsupported("spec.strategy", shown, &["Recreate", "RollingUpdate"]);
+        }
+    }
+    let deadline = int(object, "spec.progressDeadlineSeconds");
+    if let Some(deadline) = deadline {
+        if deadline < 0 {
+            report.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than or equal to 0");
+        }
+        if deadline <= int(object, "spec.minReadySeconds").unwrap_or_default() {
+            let detail = "must be greater than minReadySeconds";
+            report.invalid("spec.progressDeadlineSeconds", deadline, detail);
+        }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    value.as_i64() == Some(0) || value.as_str().and_then(percent) == Some(0)
+}
+
+/// Reports a percentage above 100.
+pub(super) fn over_all(value: &Value, path: &str, report: &mut Report) {
+    if value.as_str().and_then(percent).is_some_and(|percent| percent > 100) {
+        report.invalid(path, value.clone(), "must not be greater than 100%");
+    }
+}
+
+pub(super) fn daemon_set(object: &Value, report: &mut Report) {
+    const UPDATE: &str = "spec.updateStrategy.rollingUpdate";
+    workload(object, &DAEMON_SET, report);
+    let strategy = get(object, "spec.updateStrategy");
+    match text(strategy, "type") {
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            let update = get(strategy, "rollingUpdate");
+            let (unavailable, surge) = (get(update, "maxUnavailable"), get(update, "maxSurge"));
+            for (field, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
+                for detail in amount_or_percent(value) {
+                    report.invalid(&at(UPDATE, field), value.clone(), &detail);
+                }
+            }
+            match (is_zero(unavailable), is_zero(surge)) {
+                (true, true) => {
+                    report.required(&at(UPDATE, "maxUnavailable"), "cannot be 0 when maxSurge is 0");
+                }
+                (false, false) => {
+                    let detail = "may not be set when maxUnavailable is non-zero";
+                    report.invalid(&at(UPDATE, "maxSurge"), surge.clone(), detail);
+                }
+                (_, _) => {}
+            }
+        }
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": get(strategy, "rollingUpdate")});
+            report.unsupported("spec.updateStrategy", shown, &["RollingUpdate", "OnDelete"]);
+        }
+    }
+}
+
+pub(super) fn stateful_set(object: &Value, report: &mut Report) {
+    const UPDATE: &str = "spec.updateStrategy.rollingUpdate";
+    let spec = get(object, "spec");
+    let policy = text(spec, "podManagementPolicy");
+    if !matches!(policy, "OrderedReady" | "Parallel") {
+        let detail = "must be 'OrderedReady' or 'Parallel'";
+        report.invalid("spec.podManagementPolicy", policy, detail);
+    }
+    let strategy = get(spec, "updateStrategy");
+    let update = get(strategy, "rollingUpdate");
+    match text(strategy, "type") {
+        "RollingUpdate" => not_negative(update, "partition", UPDATE, report),
+        "OnDelete" if !update.is_null() => {
+            let shown = json!({"Partition": get(update, "partition"), "MaxUnavailable": get(update, "maxUnavailable")});
+            report.invalid(UPDATE, shown, "only allowed for updateStrategy 'RollingUpdate'");
+        }
+        "OnDelete" => {}
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": update});
+            report.invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'");
+        }
+    }
+    for field in ["whenDeleted", "whenScaled"] {
+        let place = format!("persistentVolumeClaimRetentionPolicy.{field}");
+        let policy = text(spec, &place);
+        if !matches!(policy, "Retain" | "Delete") {
+            report.unsupported(&at("spec", &place), policy, &["Retain", "Delete"]);
+        }
+    }
+    not_negative(get(spec, "ordinals"), "start", "spec.ordinals", report);
+    let service = text(spec, "serviceName");
+    if !service.is_empty() {
+        report.invalid_all("spec.serviceName", service, names::label(service));
+    }
+    for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+        storage::claim_spec(get(claim, "spec"), &format!("spec.volumeClaimTemplates[{index}].spec"), report);
+    }
+    workload(object, &STATEFUL_SET, report);
+    let name = text(object, "metadata.name");
+    if report.errors.iter().all(|error| error.field != "metadata.name") {
+        report.invalid_all("metadata.name", name, names::label(name));
+    }
+}
+
+pub(super) fn job(object: &Value, report: &mut Report) {
+    let spec = get(object, "spec");
+    let manual = flag(spec, "manualSelector");
+    if manual && !has(spec, "selector") {
+        report.required("spec.selector", "");
+    }
+    metadata::selector(get(spec, "selector"), "spec.selector", report);
+    if !manual {
+        generated_labels(object, report);
+    }
+    let selector = get(spec, "selector");
+    if manual || !selector.is_null() {
+        matching_labels(object, selector, report);
+    }
+    job_spec(spec, "spec", report);
+}
+
+/// The labels that servers put on the pods of a job carry its name.
+fn generated_labels(object: &Value, report: &mut Report) {
+    let name = text(object, "metadata.name");
+    for label in ["job-name", "batch.kubernetes.io/job-name"] {
+        if has(object, "spec.template.metadata.labels")
+            && map(object, "spec.template.metadata.labels").contains_key(label)
+        {
+            report.invalid_all("spec.template.labels", name, names::label_value(name));
+        }
+    }
+}
+
+pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
+    for field in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "maxFailedIndexes",
+        "backoffLimitPerIndex",
+    ] {
+        not_negative(spec, field, path, report);
+    }
+    let mode = text(spec, "completionMode");
+    if !mode.is_empty() && !matches!(mode, "NonIndexed" | "Indexed") {
+        report.unsupported(&at(path, "completionMode"), mode, &["NonIndexed", "Indexed"]);
+    }
+    if mode == "Indexed" && !has(spec, "completions") {
+        report.required(&at(path, "completions"), "when completion mode is Indexed");
+    }
+    if mode != "Indexed" {
+        if has(spec, "maxFailedIndexes") && !has(spec, "backoffLimitPerIndex") {
+            report.required(&at(path, "backoffLimitPerIndex"), "when maxFailedIndexes is specified");
+        }
+        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if let Some(limit) = int(spec, field) {
+                report.invalid(&at(path, field), limit, "requires indexed completion mode");
+            }
+        }
+    }
+    let replacement = text(spec, "podReplacementPolicy");
+    if !replacement.is_empty() && !matches!(replacement, "Failed" | "TerminatingOrFailed") {
+        report.unsupported(
+            &at(path, "podReplacementPolicy"),
+            replacement,
+            &["Failed", "TerminatingOrFailed"],
+        );
+    }
+    let place = at(path, "template");
+    pod_template(get(spec, "template"), &place, report);
+    if !matches!(text(spec, "template.spec.restartPolicy"), "OnFailure" | "Never") {
+        let detail = "valid values: \"OnFailure\", \"Never\"";
+        report.required(&at(&place, "spec.restartPolicy"), detail);
+    }
+}
+
+pub(super) fn cron_job(object: &Value, report: &mut Report) {
+    const TEMPLATE: &str = "spec.jobTemplate.spec";
+    let spec = get(object, "spec");
+    schedule(text(spec, "schedule"), report);
+    not_negative(spec, "startingDeadlineSeconds", "spec", report);
+    if let Some(zone) = get(spec, "timeZone").as_str() {
+        if zone.is_empty() {
+            report.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string");
+        } else if jiff::tz::TimeZone::get(zone).is_err() {
+            report.invalid("spec.timeZone", zone, &format!("unknown time zone {zone}"));
+        }
+    }
+    let policy = text(spec, "concurrencyPolicy");
+    if !matches!(policy, "Allow" | "Forbid" | "Replace") {
+        report.unsupported("spec.concurrencyPolicy", policy, &["Allow", "Forbid", "Replace"]);
+    }
+    if flag(spec, "jobTemplate.spec.manualSelector") {
+        report.unsupported(&at(TEMPLATE, "manualSelector"), true, &["nil", "false"]);
+    }
+    job_spec(get(spec, "jobTemplate.spec"), TEMPLATE, report);
+    for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        not_negative(spec, field, "spec", report);
+    }
+    let name = text(object, "metadata.name");
+    if name.len() > 52 {
+        report.invalid("metadata.name", name, "must be no more than 52 characters");
+    }
+}
+
+fn schedule(line: &str, report: &mut Report) {
+    const PATH: &str = "spec.schedule";
+    if line.is_empty() {
+        return report.required(PATH, "");
+    }
+    if line.contains("TZ") {
+        let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+        return report.invalid(PATH, line, detail);
+    }
+    if line.starts_with('@') {
+        let known = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+        if !known.contains(&line) && !line.starts_with("@every ") {
+            report.invalid(PATH, line, &format!("unrecognized descriptor: {line}"));
+        }
+        return;
+    }
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    if fields.len() != 5 {
+        let listed = fields.join(" ");
+        let detail = format!("expected exactly 5 fields, found {}: [{listed}]", fields.len());
+        return report.invalid(PATH, line, &detail);
+    }
+    let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
+    for (field, (least, most)) in fields.iter().zip(bounds) {
+        for part in field.split(',') {
+            if let Some(detail) = range_error(part, least, most) {
+                return report.invalid(PATH, line, &detail);
+            }
+        }
+    }
+}
+
+/// Returns what is wrong with a part of a schedule.
+fn range_error(part: &str, least: u32, most: u32) -> Option<String> {
+    let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+    if step.is_some_and(|step| step.parse::<u32>().ok().is_none_or(|step| step == 0)) {
+        return Some(format!(
+            "failed to parse int from {}: strconv.Atoi: parsing {:?}: invalid syntax",
+            step.unwrap_or_default(),
+            step.unwrap_or_default()
+        ));
+    }
+    if matches!(range, "*" | "?") {
+        return None;
+    }
+    let names = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "sun", "mon",
+        "tue", "wed", "thu", "fri", "sat",
+    ];
+    let (start, end) = range.split_once('-').unwrap_or((range, range));
+    for value in [start, end] {
+        if names.contains(&value.to_lowercase().as_str()) {
+            return None;
+        }
+        if value.parse::<u32>().is_err() {
+            return Some(format!(
+                "failed to parse int from {value}: strconv.Atoi: parsing {value:?}: invalid syntax"
+            ));
+        }
+    }
+    let (first, until) = (start.parse::<u32>().ok()?, end.parse::<u32>().ok()?);
+    if first < least {
+        return Some(format!("beginning of range ({first}) below minimum ({least}): {part}"));
+    }
+    if until > most {
+        return Some(format!("end of range ({until}) above maximum ({most}): {part}"));
+    }
+    (first > until).then(|| format!("beginning of range ({first}) beyond end of range ({until}): {part}"))
+}
+
+/// Checks what may not change in a workload.
+pub(super) fn update(plural: &str, new: &Value, old: &Value, report: &mut Report) {
+    let mut fixed = |path: &str| {
+        if get(new, path) != get(old, path) {
+            report.invalid(path, get(new, path).clone(), "field is immutable");
+        }
+    };
+    match plural {
+        "deployments" | "replicasets" | "daemonsets" => fixed("spec.selector"),
+        "jobs" => {
+            fixed("spec.selector");
+            if !flag(old, "spec.suspend") || has(old, "status.startTime") {
+                fixed("spec.template");
+            }
+            fixed("spec.completionMode");
+            if text(old, "spec.completionMode") != "Indexed" {
+                fixed("spec.completions");
+            }
+        }
+        "statefulsets" => {
+            let keep = |object: &Value| {
+                let mut spec = get(object, "spec").clone();
+                if let Some(spec) = spec.as_object_mut() {
+                    for field in [
+                        "replicas",
+                        "ordinals",
+                        "template",
+                        "updateStrategy",
+                        "revisionHistoryLimit",
+                        "persistentVolumeClaimRetentionPolicy",
+                        "minReadySeconds",
+                    ] {
+                        spec.remove(field);
+                    }
+                }
+                spec
+            };
+            if keep(new) != keep(old) {
+                let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+                report.forbidden("spec", detail);
+            }
+        }
+        _ => {}
+    }
+}
