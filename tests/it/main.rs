@@ -1,1 +1,3 @@
 //! Integration tests of the operator, in one binary.
+
+mod shell;

@@ -1,0 +1,478 @@
+#!/usr/bin/env bash
+# Tests of the shell framework: bash src/hook/shell/test.sh [bash to test with]
+# Each test is a function that runs in a directory of its own.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bash=${1:-bash}
+
+# equal WHAT EXPECTED SEEN
+equal() {
+  [[ $2 == "$3" ]] && return
+  printf '%s\n  expected: %s\n  seen:     %s\n' "$1" "$2" "$3" >&2
+  exit 1
+}
+
+# Writes a hook that sources the framework; its text comes from stdin.
+hook() {
+  { printf '#!/usr/bin/env bash\nsource %q\n' "${here}/shell_lib.sh"; cat; } > hook.sh
+}
+
+# Runs the hook; sets `out`, `err` and `status`.
+run() {
+  status=0
+  "${bash}" hook.sh "$@" > out 2> err < /dev/null || status=$?
+  out=$(< out) err=$(< err)
+}
+
+# ok EXPECTED: the last hook succeeded and printed this.
+ok() {
+  equal "status (${err})" 0 "${status}"
+  equal "output" "$1" "${out}"
+}
+
+contexts() {
+  printf '%s\n' "$1" > contexts.json
+  export BINDING_CONTEXT_PATH=${PWD}/contexts.json
+}
+
+values() {
+  printf '%s\n' "$1" > values.json
+  printf '%s\n' '{"global":{},"app":{"set":true}}' > config.json
+  : > patch.json
+  : > config-patch.json
+  chmod 600 values.json
+  export VALUES_PATH=${PWD}/values.json VALUES_JSON_PATCH_PATH=${PWD}/patch.json
+  export CONFIG_VALUES_PATH=${PWD}/config.json CONFIG_VALUES_JSON_PATCH_PATH=${PWD}/config-patch.json
+}
+
+test_config_is_printed_and_nothing_runs() {
+  hook <<'HOOK'
+__config__() { echo 'configVersion: v1'; }
+__main__() { echo ran; }
+hook::run "$@"
+echo not reached
+HOOK
+  run --config
+  ok 'configVersion: v1'
+}
+
+test_each_context_gets_the_first_function_that_exists() {
+  contexts '[
+    {"binding":"onStartup"}, {"binding":"beforeHelm","snapshots":{}}, {"binding":"afterHelm","snapshots":{}},
+    {"binding":"pods","type":"Synchronization","objects":[]},
+    {"binding":"pods","type":"Event","watchEvent":"Added"}, {"binding":"pods","type":"Event","watchEvent":"Modified"},
+    {"binding":"pods","type":"Event","watchEvent":"Deleted"}, {"binding":"nodes","type":"Synchronization","objects":[]},
+    {"binding":"nodes","type":"Event","watchEvent":"Added"}, {"binding":"nodes","type":"Event","watchEvent":"Deleted"},
+    {"binding":"pods","type":"Group","groupName":"pair","snapshots":{}}, {"binding":"each-5","type":"Schedule"},
+    {"binding":"a.b.c","type":"Validating","review":{}}, {"binding":"a.b.c","type":"Mutating","review":{}},
+    {"binding":"up","type":"Conversion","fromVersion":"example.com/v1","toVersion":"v2"},
+    {"binding":"up","type":"Conversion","fromVersion":"v2","toVersion":"v3"}, {"type":"Other"}]'
+  hook <<'HOOK'
+say() { echo "${BINDING_CONTEXT_CURRENT_INDEX} ${BINDING_CONTEXT_CURRENT_BINDING} ${FUNCNAME[1]}"; }
+for name in __on_startup __on_before_helm __on_kubernetes::pods::synchronization __on_kubernetes::pods::added \
+  __on_kubernetes::pods::added_or_modified __on_kubernetes::pods __on_kubernetes::nodes __on_group::pair \
+  __on_schedule::each-5 __on_validating::a.b.c __on_mutating::a.b.c __on_conversion::up::example.com.v1::v2 \
+  __on_conversion::up __main__; do
+  eval "${name}() { say; }"
+done
+hook::run "$@"
+HOOK
+  run
+  ok '0 onStartup __on_startup
+1 beforeHelm __on_before_helm
+2 afterHelm __main__
+3 pods __on_kubernetes::pods::synchronization
+4 pods __on_kubernetes::pods::added
+5 pods __on_kubernetes::pods::added_or_modified
+6 pods __on_kubernetes::pods
+7 nodes __on_kubernetes::nodes
+8 nodes __on_kubernetes::nodes
+9 nodes __on_kubernetes::nodes
+10 pods __on_group::pair
+11 each-5 __on_schedule::each-5
+12 a.b.c __on_validating::a.b.c
+13 a.b.c __on_mutating::a.b.c
+14 up __on_conversion::up::example.com.v1::v2
+15 up __on_conversion::up
+16 unknown __main__'
+}
+
+test_no_function_for_a_context_is_an_error_with_the_list() {
+  contexts '[{"binding":"pods","type":"Event","watchEvent":"Modified"}]'
+  hook <<< 'hook::run "$@"'
+  run
+  equal status 1 "${status}"
+  equal 'first line' "ERROR: Can't find any handler from the list: __on_kubernetes::pods::modified, __on_kubernetes::pods::added_or_modified, __on_kubernetes::pods, __main__" "${err%%$'\n'*}"
+}
+
+test_without_contexts_nothing_runs() {
+  contexts '[]'
+  hook <<< '__main__() { echo ran; }; hook::run "$@"; echo end'
+  run
+  ok end
+}
+
+test_variables_do_not_leak_from_one_context_to_the_next() {
+  contexts '[{"binding":"a"},{"binding":"b"}]'
+  hook <<< '__main__() { echo "${seen:-new}"; seen=old; }; hook::run "$@"'
+  run
+  ok $'new\nnew'
+}
+
+test_a_failure_ends_the_hook_with_one_traceback() {
+  contexts '[{"binding":"a"},{"binding":"b"}]'
+  hook <<'HOOK'
+inner() {
+  (exit 7)
+}
+__main__() {
+  echo "${BINDING_CONTEXT_CURRENT_BINDING}"
+  inner
+}
+hook::run "$@"
+HOOK
+  run
+  equal status 7 "${status}"
+  equal output a "${out}"
+  equal 'number of tracebacks' 1 "$(grep -c '^Traceback (most recent call last):$' err)"
+  equal 'last line' 'Exiting with status 7' "${err##*$'\n'}"
+  equal 'the innermost call' '  File "hook.sh", line 4, in inner
+    (exit 7)' "$(tail -n 3 err | head -n 2)"
+  equal 'the outermost call' '  File "hook.sh", line 10, in main
+    hook::run "$@"' "$(head -n 3 err | tail -n 2)"
+}
+
+test_strict_mode_is_on() {
+  for text in 'echo "${unknown}"' 'false | true' 'x=$(false; echo y)' 'echo /nowhere/*' 'false'; do
+    hook <<< "${text}; echo reached"
+    run
+    [[ ${status} != 0 && ${out} != *reached* ]] || equal "${text}" failure "${status} ${out}"
+  done
+}
+
+test_paths_are_converted() {
+  hook <<'HOOK'
+for path in '' a.b-c.d items.0.name "a.'b.c'" 'a."b.c.d".e' .a 0 'x.0' "a.'0'" a.b/c; do
+  context::_convert_user_path_to_jq_path "${path}"
+done
+context::_dirname a.b.c; context::_basename a.b.c
+context::_dirname "a.'b.c.d'"; context::_basename "a.'b.c.d'"
+context::_dirname a; context::_basename "'a.b'.0"
+HOOK
+  run
+  ok '.
+.a."b-c".d
+.items[0].name
+.a."b.c"
+.a."b.c.d".e
+.a
+.[0]
+.x[0]
+.a."0"
+.a."b/c"
+a.b
+c
+a
+b.c.d
+
+0'
+}
+
+test_contexts_are_read() {
+  contexts '[{"binding":"skip"},{"binding":"x","n":null,"t":true,"f":false,"s":"text","a.b":{"c-d":[1,{"k":"v w"}]},"o":{"0":"zero"}}]'
+  hook <<'HOOK'
+__main__() {
+  [[ ${BINDING_CONTEXT_CURRENT_INDEX} == 1 ]] || return 0
+  context::global::jq -r 'length'
+  context::jq -r '.s'
+  context::jq -c '."a.b"' # a program with a comment behind
+  context::jq -c '[.t, .f] # a comment inside'
+  context::jq --arg x 1 -cr '[$x, .n]'
+  context::jq -n 'inputs | .s'
+  context::jq -c 'def f: .t; f'
+  context::jq -s 'length'
+  context::get s
+  context::get nothing.at.all
+  context::get "'a.b'.c-d.1.k"
+  context::get o.0
+  context::get s.deeper
+  context::get --required n
+  for test in has:s has:n has:nothing has:a.b.c "has:'a.b'.c-d.0" "has:'a.b'.c-d.2" has: has:s.x is_true:t is_true:s is_true:x \
+    is_false:f is_false:n is_null:n is_null:nothing is_null:f; do
+    if "context::${test%%:*}" "${test#*:}"; then echo "${test} yes"; else echo "${test} no"; fi
+  done
+  context::get --required nothing.here
+}
+hook::run "$@"
+HOOK
+  run
+  equal status 1 "${status}"
+  equal error "Error: Value nothing.here required, but doesn't exist" "${err%%$'\n'*}"
+  equal output "2
+text
+{\"c-d\":[1,{\"k\":\"v w\"}]}
+[true,false]
+[\"1\",null]
+\"text\"
+true
+1
+text
+null
+v w
+zero
+null
+null
+has:s yes
+has:n yes
+has:nothing no
+has:a.b.c no
+has:'a.b'.c-d.0 yes
+has:'a.b'.c-d.2 no
+has: yes
+has:s.x no
+is_true:t yes
+is_true:s no
+is_true:x no
+is_false:f yes
+is_false:n no
+is_null:n yes
+is_null:nothing yes
+is_null:f no" "${out}"
+}
+
+test_internal_names_that_hooks_call_are_there() {
+  contexts '[{"binding":"a"},{"binding":"pods","type":"Event","watchEvent":"Deleted"}]'
+  hook <<'HOOK'
+BINDING_CONTEXT_CURRENT_INDEX=1
+hook::_get_possible_handler_names
+hook::_determine_kubernetes_and_scheduler_handlers
+__on_kubernetes::pods() { echo "ran ${HANDLERS:-}"; }
+hook::_run_first_available_handler "$(hook::_get_possible_handler_names) __main__"
+HOOK
+  run
+  ok '__on_kubernetes::pods::deleted __on_kubernetes::pods
+__on_kubernetes::pods::deleted __on_kubernetes::pods
+ran '
+}
+
+test_values_are_read() {
+  values '{"global":{"a":1},"app":{"list":["x",5],"t":true,"n":null,"name":"web app","d.e":{"f-g":2}}}'
+  hook <<'HOOK'
+values::get global.a; values::get app.name; values::get app.list; values::get app.nothing; values::get "app.'d.e'.f-g"
+values::get --required app.name; values::get --config app.set; values::get --config --required app.set
+values::jq -c '.app.list'; values::jq --config -c '.app'
+values::get_first_defined app.x app.n app.name
+for test in has:app.n has:app.x is_true:app.t is_true:app.n is_false:app.t is_null:app.x; do
+  if "values::${test%%:*}" "${test#*:}"; then echo "${test} yes"; else echo "${test} no"; fi
+done
+for value in x 5 6; do if values::array_has app.list "${value}"; then echo "${value} in"; else echo "${value} out"; fi; done
+if values::has --config app.set; then echo config yes; fi
+values::get --required app.n
+HOOK
+  run
+  equal error "Error: Value app.n required, but doesn't exist" "${err%%$'\n'*}"
+  equal output '1
+web app
+[
+  "x",
+  5
+]
+null
+2
+web app
+true
+true
+["x",5]
+{"set":true}
+null
+has:app.n yes
+has:app.x no
+is_true:app.t yes
+is_true:app.n no
+is_false:app.t no
+is_null:app.x yes
+x in
+5 in
+6 out
+config yes' "${out}"
+}
+
+test_a_change_of_values_is_seen_at_once_and_written_as_operations() {
+  values '{"global":{},"app":{"size":1,"old":{"x":1},"list":["a","b"],"n":null}}'
+  hook <<'HOOK'
+values::set app.size 3
+values::set app.name 'web "app"'
+values::set app.flag true
+values::set app.deep.er.value '{"a": [1, 2]}'
+values::set "app.'with.dot'.a/b~c" 007
+values::set app.list.1 c
+values::set app.n.key x
+values::set app.text '{not json'
+values::set app.empty ''
+values::unset app.old
+values::unset app.nothing
+values::unset app.list.0
+values::json_patch add /app/list/- '"tail"'
+values::json_patch remove /app/text
+values::get app.size
+HOOK
+  run
+  ok 3
+  equal 'values' '{"global":{},"app":{"size":3,"list":["c","tail"],"n":{"key":"x"},"name":"web \"app\"","flag":true,"deep":{"er":{"value":{"a":[1,2]}}},"with.dot":{"a/b~c":"007"},"empty":""}}' "$(< values.json)"
+  equal 'operations' '{"op":"add","path":"/app/size","value":3}
+{"op":"add","path":"/app/name","value":"web \"app\""}
+{"op":"add","path":"/app/flag","value":true}
+{"op":"add","path":"/app/deep","value":{}}
+{"op":"add","path":"/app/deep/er","value":{}}
+{"op":"add","path":"/app/deep/er/value","value":{"a":[1,2]}}
+{"op":"add","path":"/app/with.dot","value":{}}
+{"op":"add","path":"/app/with.dot/a~1b~0c","value":"007"}
+{"op":"add","path":"/app/list","value":["a","c"]}
+{"op":"add","path":"/app/n","value":{}}
+{"op":"add","path":"/app/n/key","value":"x"}
+{"op":"add","path":"/app/text","value":"{not json"}
+{"op":"add","path":"/app/empty","value":""}
+{"op":"remove","path":"/app/old"}
+{"op":"add","path":"/app/list","value":["c"]}
+{"op":"add","path":"/app/list/-","value":"tail"}
+{"op":"remove","path":"/app/text"}' "$(< patch.json)"
+  equal 'rights of the file' 600 "$(stat -c %a values.json)"
+  equal 'files left' 'config-patch.json config.json err hook.sh out patch.json values.json' "$(echo *)"
+}
+
+test_values_that_users_configure_are_changed_apart() {
+  values '{"global":{},"app":{"size":1}}'
+  hook <<'HOOK'
+values::set --config app.size 5
+values::unset --config app.set
+values::json_patch --config add /app/x 1
+values::get --config app.size
+values::get app.size
+HOOK
+  run
+  ok $'5\n1'
+  equal 'config' '{"global":{},"app":{"size":5,"x":1}}' "$(< config.json)"
+  equal 'operations' '{"op":"add","path":"/app/size","value":5}
+{"op":"remove","path":"/app/set"}
+{"op":"add","path":"/app/x","value":1}' "$(< config-patch.json)"
+  equal 'operations on values' '' "$(< patch.json)"
+}
+
+test_a_change_that_is_not_possible_changes_nothing() {
+  values '{"global":{},"app":{"name":"x"}}'
+  hook <<< 'values::set app.name.deeper 1'
+  run
+  [[ ${status} != 0 ]] || equal status failure 0
+  equal 'values' '{"global":{},"app":{"name":"x"}}' "$(< values.json)"
+  equal 'operations' '' "$(< patch.json)"
+}
+
+test_without_jq_the_operator_takes_its_place() {
+  values '{"global":{},"app":{"size":1}}'
+  mkdir bin
+  local tool
+  for tool in bash cp mv; do ln -s "$(type -P "${tool}")" bin/; done
+  printf '#!%s\n[[ $1 == hook && $2 == jq ]] || exit 9\nshift 2\nexec %s "$@"\n' "$(type -P bash)" "$(type -P jq)" > operator
+  chmod +x operator
+  hook <<< 'values::set app.size 2; values::get app.size'
+  PATH=${PWD}/bin ADDON_OPERATOR_BINARY=${PWD}/operator run
+  ok 2
+}
+
+test_other_files_of_the_framework_are_sourced_in_order() {
+  mkdir -p framework/sub
+  echo 'echo b' > framework/b.sh
+  echo 'echo A' > framework/a.SH
+  echo 'echo c' > framework/sub/c.sh
+  echo 'echo no' > framework/no.txt
+  hook <<< 'shopt -q failglob && echo strict; shopt -q nullglob || echo as before'
+  export SHELL_FRAMEWORK_DIR=${PWD}/framework
+  run
+  ok $'A\nb\nc\nstrict\nas before'
+  export SHELL_FRAMEWORK_DIR=${PWD}/nowhere
+  run
+  ok $'strict\nas before'
+}
+
+# What an unmodified hook does where there is no /shell_lib.sh.
+prelude() {
+  [[ ! -e /shell_lib.sh && ! -e /frameworks ]] || exit 0
+  cat > hook.sh
+  export BASH_ENV=${here}/prelude.sh
+}
+
+test_the_prelude_finds_what_is_not_at_its_place() {
+  contexts '[{"binding":"onStartup"}]'
+  prelude <<'HOOK'
+#!/usr/bin/env bash
+source /shell_lib.sh
+__config__() { echo config; }
+__main__() { echo "main $(context::get binding)"; }
+hook::run "$@"
+HOOK
+  run
+  ok 'main onStartup'
+  run --config
+  ok config
+}
+
+test_the_prelude_leaves_everything_else_as_it_is() {
+  mkdir -p lib
+  echo 'declare -A table=([k]=v); declare plain=1; echo "$# ${1:-none}"; set -- inner' > lib/a.sh
+  echo 'echo "$# $1"; return 3' > lib/b.sh
+  prelude <<'HOOK'
+#!/usr/bin/env bash
+. /frameworks/shell/path.sh
+. /framework/shell/path.sh
+path::_to_json a.0; echo
+source lib/a.sh
+echo "${table[k]} ${plain} $#"
+source lib/a.sh "own argument" two
+f() { local x=1; . lib/a.sh; echo "in f $# $1"; }
+f 'of f'
+echo "after ${plain}"
+[[ 1 == 2 ]] && source lib/b.sh x
+true || . lib/b.sh x
+source lib/b.sh 'of b' || echo "status $?"
+if ! source lib/b.sh 'of b'; then echo failed; fi
+builtin source lib/b.sh direct || true
+source /nowhere/x.sh || echo "missing"
+HOOK
+  run arg1 'arg 2'
+  equal output '["a",0]
+2 arg1
+v 1 2
+2 own argument
+1 of f
+in f 1 of f
+after 1
+1 of b
+status 3
+1 of b
+failed
+1 direct
+missing' "${out}"
+}
+
+test_the_prelude_goes_on_with_the_one_before() {
+  echo 'BEFORE=yes' > mine.sh
+  export ADDON_OPERATOR_NEXT_BASH_ENV=${PWD}/mine.sh
+  prelude <<< 'echo "${BEFORE:-no}"'
+  run
+  ok yes
+}
+
+failed=0 count=0
+for name in $(declare -F | sed -n 's/^declare -f \(test_.*\)/\1/p'); do
+  directory=$(mktemp -d)
+  count=$(( count + 1 ))
+  if ! message=$( (cd "${directory}" && "${name}") 2>&1 ); then
+    failed=$(( failed + 1 ))
+    printf 'FAILED %s\n%s\n' "${name}" "${message}"
+  fi
+  rm -rf "${directory}"
+done
+echo "${count} tests, ${failed} failed ($("${bash}" -c 'echo "bash ${BASH_VERSION}"'), $(jq --version))"
+(( failed == 0 && count > 0 ))
