@@ -116,3 +116,69 @@ fn parse_hex_float(text: &str) -> Option<f64> {
     float *= 2.0_f64.powi(exponent - exponent / 2);
     float.is_finite().then_some(float)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{parse_float, parse_int, parse_uint};
+    use crate::fmt::format_float;
+
+    #[test]
+    fn integers_are_read_with_prefixes_and_underscores() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("9223372036854775808", None),
+            ("0x1F", Some(31)),
+            ("-0b11", Some(-3)),
+            ("0o17", Some(15)),
+            ("017", Some(15)),
+            ("08", None),
+            ("0x_1F", Some(31)),
+            ("1_000", Some(1_000)),
+            ("1__0", None),
+            ("_1", None),
+            ("1_", None),
+            ("0_7", Some(7)),
+            ("", None),
+            ("+", None),
+            ("+-1", None),
+        ] {
+            assert_eq!(parse_int(text), expected, "{text}");
+        }
+        assert_eq!(parse_uint("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_uint("-1"), None);
+    }
+
+    #[test]
+    fn floats_are_read_as_go_reads_them() {
+        for (text, expected) in [
+            ("1e3", Some(1000.0)),
+            (".5", Some(0.5)),
+            ("5.", Some(5.0)),
+            ("0x1p-2", Some(0.25)),
+            ("-0x1.8p1", Some(-3.0)),
+            ("0x1", None),
+            ("0x.p1", None),
+            ("1e999", None),
+            ("1_0.5", Some(10.5)),
+            ("inf", None),
+            ("", None),
+            ("e5", None),
+        ] {
+            assert_eq!(parse_float(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn printed_floats_are_read_back(bits: u64) {
+            let number = f64::from_bits(bits);
+            prop_assume!(number.is_finite());
+            for verb in ['g', 'e', 'x'] {
+                prop_assert_eq!(parse_float(&format_float(number, verb, None)), Some(number));
+            }
+        }
+    }
+}

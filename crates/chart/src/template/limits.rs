@@ -15,6 +15,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps: 50_000_000, depth: 20_000, bytes: 512 << 20, stack: 48 << 20 }
+        Self { steps: 50_000_000, depth: 20_000, bytes: 256 << 20, stack: 48 << 20 }
     }
 }

@@ -85,7 +85,20 @@ pub(super) fn unquote_char(text: &str, delimiter: char) -> Option<(u32, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::{unquote, unquote_char};
+    use crate::fmt::{quote, quote_to_ascii};
+
+    proptest! {
+        #[test]
+        fn quoted_bytes_are_read_back(bytes: Vec<u8>, text: String) {
+            for bytes in [bytes.as_slice(), text.as_bytes()] {
+                prop_assert_eq!(unquote(&quote(bytes)), Some(bytes.to_vec()));
+                prop_assert_eq!(unquote(&quote_to_ascii(bytes)), Some(bytes.to_vec()));
+            }
+        }
+    }
 
     #[test]
     fn escapes_are_read_as_go_reads_them() {
