@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use values::Schemas;
+use values::schema::Schemas;
 
 use crate::failure::Failure;
 use crate::hook::HookSpec;
@@ -20,6 +20,10 @@ pub struct Catalog {
     pub global: Arc<Global>,
     /// Modules by order, then name.
     pub modules: Vec<Arc<Module>>,
+    /// Whether every modules directory could be read and holds at least one module.
+    ///
+    /// Nothing is purged otherwise: a module may only seem to be gone.
+    pub complete: bool,
     /// What was skipped, and why: duplicates, hooks without execute bit, unknown files.
     pub warnings: Vec<String>,
 }
@@ -32,7 +36,7 @@ pub struct Global {
     /// The `global` sections of all `values.yaml`, merged; an object.
     pub static_values: Arc<Value>,
     /// The schemas of the `global` section.
-    pub schemas: Option<Arc<Schemas>>,
+    pub schemas: Arc<Schemas>,
 }
 
 /// A chart, its hooks and its values.
@@ -55,7 +59,7 @@ pub struct Module {
     /// The static values of its section; an object.
     pub static_values: Arc<Value>,
     /// The schemas of its section.
-    pub schemas: Option<Arc<Schemas>>,
+    pub schemas: Arc<Schemas>,
     /// Its hooks in order of their path.
     pub hooks: Vec<Arc<Hook>>,
     /// Whether it is a chart: `Chart.yaml` or `templates/` exists.

@@ -51,9 +51,8 @@ impl Contexts {
 
     /// Appends the contexts of a later task and merges the whole.
     pub fn take_in(&mut self, later: Self) {
-        self.shown.extend(later.shown);
+        append(&mut self.shown, later.shown);
         self.synchronizes.extend(later.synchronizes);
-        self.shown = merged(std::mem::take(&mut self.shown));
     }
 }
 
@@ -62,16 +61,19 @@ impl Contexts {
 /// The hook sees the snapshots of a group as they are when it runs, so the
 /// contexts before the last one would tell it nothing more.
 pub fn merged(contexts: Vec<BindingContext>) -> Vec<BindingContext> {
-    let mut kept: Vec<BindingContext> = Vec::with_capacity(contexts.len());
-    for context in contexts {
-        if let Some(last) = kept.last_mut().filter(|last| last.group.is_some() && last.group == context.group)
-        {
-            *last = context;
-        } else {
-            kept.push(context);
+    let mut kept = Vec::with_capacity(contexts.len());
+    append(&mut kept, contexts);
+    kept
+}
+
+/// Appends `later` to contexts that are merged already, and merges the whole.
+pub fn append(contexts: &mut Vec<BindingContext>, later: impl IntoIterator<Item = BindingContext>) {
+    for context in later {
+        match contexts.last_mut().filter(|last| last.group.is_some() && last.group == context.group) {
+            Some(last) => *last = context,
+            None => contexts.push(context),
         }
     }
-    kept
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::hook::{BindingContext, MonitorSpec};
+use crate::hook::{MonitorSpec, RunContexts};
 use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
@@ -97,8 +97,8 @@ pub enum Effect {
         run: RunId,
         /// The hook.
         hook: Arc<Hook>,
-        /// Why it runs.
-        contexts: Arc<[BindingContext]>,
+        /// Why it runs, with the snapshots it is shown.
+        contexts: RunContexts,
         /// What it reads.
         values: ValuesInput,
         /// How long it may take; `None` for ever.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use values::PatchOperation;
+use values::patch::Patch;
 
 use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
@@ -195,9 +195,9 @@ pub enum Command {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutput {
     /// Operations on the values that the user configured.
-    pub config_patch: Vec<PatchOperation>,
+    pub config_patch: Patch,
     /// Operations on the values in memory.
-    pub values_patch: Vec<PatchOperation>,
+    pub values_patch: Patch,
     /// Metrics to export.
     pub metrics: Vec<MetricOperation>,
     /// Changes of objects in the cluster.

@@ -8,22 +8,60 @@
 //!                  queues, modules, bindings
 //! ```
 
+mod binding;
+mod bootstrap;
+mod catalog;
 mod cause;
 pub mod combine;
+mod commands;
+mod config;
+mod converge;
 pub mod cron;
+mod discovery;
 pub mod duration;
+mod effect;
+mod engine;
+mod event;
 mod failure;
 pub mod hook;
+mod hook_output;
+mod hook_run;
+mod inspect;
+mod journal;
 pub mod metric;
+mod module;
 mod name;
+mod next;
+mod notice;
 pub mod object_patch;
+mod outside_events;
+mod queue;
+mod queues;
+mod reload;
+mod sections;
 pub mod snapshot;
+mod step;
+mod task;
 mod time;
+mod user_config;
+pub mod view;
+mod work;
 
+pub use catalog::{Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
+pub use config::{Config, OnModuleFailure};
+pub use effect::{ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
+pub use engine::Engine;
+pub use event::{
+    Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, Usage, Verdict,
+};
 pub use failure::{Failure, FailureKind};
+pub use inspect::{Inspection, ScopeInspection};
+pub use journal::TaskEnd;
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,
 };
+pub use notice::{FedBinding, HookEnd, Notice, TaskInfo};
 pub use time::Time;
+pub use view::View;

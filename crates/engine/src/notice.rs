@@ -113,7 +113,7 @@ pub enum Notice {
         /// The monitor.
         monitor: MonitorId,
         /// The hooks and bindings that it feeds.
-        bindings: Arc<[(HookId, Arc<str>, QueueName, Arc<str>)]>,
+        bindings: Arc<[FedBinding]>,
         /// How many objects it holds.
         objects: usize,
     },
@@ -163,6 +163,19 @@ pub enum Notice {
         /// Why.
         failure: Failure,
     },
+}
+
+/// A binding that a watch feeds.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FedBinding {
+    /// The hook.
+    pub hook: HookId,
+    /// The name of the binding.
+    pub binding: Arc<str>,
+    /// Its queue.
+    pub queue: QueueName,
+    /// The kind it watches, as it is written there.
+    pub kind: Arc<str>,
 }
 
 /// What tells one task from another.

@@ -1,0 +1,265 @@
+//! Watches and the bindings that they feed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::BindingKey;
+use crate::failure::Failure;
+use crate::hook::MonitorSpec;
+use crate::name::{HookId, MonitorId, Scope};
+use crate::snapshot::{Change, Item, Key, Snapshot};
+use crate::time::Time;
+
+/// All watches, and all bindings that are switched on.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    monitors: BTreeMap<MonitorId, Monitor>,
+    by_spec: BTreeMap<MonitorSpec, MonitorId>,
+    bindings: BTreeMap<HookId, BTreeMap<usize, Binding>>,
+    last_id: u64,
+}
+
+/// One watch with one filter.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    /// What it selects.
+    pub(crate) spec: Arc<MonitorSpec>,
+    /// Whom it feeds.
+    pub(crate) users: BTreeSet<BindingKey>,
+    /// What it knows.
+    pub(crate) snapshot: Snapshot,
+    /// Whether the snapshot is complete.
+    pub(crate) listed: bool,
+    /// The pages of a list that is not complete yet.
+    pages: Option<BTreeMap<Key, Arc<Item>>>,
+    /// The kind that it waits for.
+    pub(crate) missing_kind: Option<String>,
+    /// Why it broke, until it works again.
+    pub(crate) failure: Option<Arc<Failure>>,
+    /// Since when it is as it is.
+    pub(crate) since: Time,
+}
+
+/// A kubernetes binding that is switched on.
+#[derive(Debug)]
+pub(crate) struct Binding {
+    /// Its watch.
+    pub(crate) monitor: MonitorId,
+    /// What it is doing.
+    pub(crate) state: BindingState,
+}
+
+/// What a kubernetes binding is doing. One that is off is not there.
+///
+/// ```text
+/// Off ─▶ Listing ─▶ Synchronizing { held_back } ─▶ Live
+///  ▲                                                │
+///  └──────────────── its hook goes ─────────────────┘
+/// ```
+#[derive(Debug)]
+pub(crate) enum BindingState {
+    /// Its watch did not list everything yet.
+    Listing,
+    /// Its Synchronization is not through.
+    Synchronizing {
+        /// What happened since its snapshot was complete.
+        held_back: Vec<Change>,
+        /// Whether a task for it is in a queue.
+        queued: bool,
+    },
+    /// Its events run the hook.
+    Live,
+}
+
+/// What taking in a list led to.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Differences to what was known, oldest first.
+    pub(crate) changes: Vec<Change>,
+    /// Whether the watch was not listed before.
+    pub(crate) first: bool,
+}
+
+impl Watches {
+    /// Switches a binding on. Returns the watch if it has to be started.
+    pub(crate) fn enable(
+        &mut self,
+        key: &BindingKey,
+        spec: MonitorSpec,
+        now: Time,
+    ) -> Option<(MonitorId, Arc<MonitorSpec>)> {
+        if self.binding(&key.hook, key.index).is_some() {
+            return None;
+        }
+        let known = self.by_spec.get(&spec).copied();
+        let id = known.unwrap_or_else(|| {
+            self.last_id += 1;
+            MonitorId::new(self.last_id)
+        });
+        let monitor = self.monitors.entry(id).or_insert_with(|| {
+            self.by_spec.insert(spec.clone(), id);
+            Monitor {
+                spec: Arc::new(spec),
+                users: BTreeSet::new(),
+                snapshot: Snapshot::default(),
+                listed: false,
+                pages: None,
+                missing_kind: None,
+                failure: None,
+                since: now,
+            }
+        });
+        monitor.users.insert(key.clone());
+        let state = if monitor.listed {
+            BindingState::Synchronizing { held_back: Vec::new(), queued: false }
+        } else {
+            BindingState::Listing
+        };
+        let spec = Arc::clone(&monitor.spec);
+        let bindings = self.bindings.entry(key.hook.clone()).or_default();
+        bindings.insert(key.index, Binding { monitor: id, state });
+        known.is_none().then_some((id, spec))
+    }
+
+    /// Switches the bindings of a hook off. Returns the watches that nobody needs any more.
+    pub(crate) fn disable(&mut self, hook: &HookId) -> Vec<MonitorId> {
+        let mut idle = Vec::new();
+        for (index, binding) in self.bindings.remove(hook).unwrap_or_default() {
+            let Some(monitor) = self.monitors.get_mut(&binding.monitor) else { continue };
+            monitor.users.retain(|key| key.hook != *hook || key.index != index);
+            if monitor.users.is_empty() {
+                self.by_spec.remove(&*monitor.spec);
+                self.monitors.remove(&binding.monitor);
+                idle.push(binding.monitor);
+            }
+        }
+        idle
+    }
+
+    /// Returns the binding, if it is on.
+    pub(crate) fn binding(&self, hook: &HookId, index: usize) -> Option<&Binding> {
+        self.bindings.get(hook)?.get(&index)
+    }
+
+    /// Returns the binding for changes, if it is on.
+    pub(crate) fn binding_mut(&mut self, hook: &HookId, index: usize) -> Option<&mut Binding> {
+        self.bindings.get_mut(hook)?.get_mut(&index)
+    }
+
+    /// Returns the watch of a binding, if it is on.
+    pub(crate) fn monitor_of(&self, hook: &HookId, index: usize) -> Option<&Monitor> {
+        self.monitors.get(&self.binding(hook, index)?.monitor)
+    }
+
+    /// Returns the watch.
+    pub(crate) fn monitor(&self, id: MonitorId) -> Option<&Monitor> {
+        self.monitors.get(&id)
+    }
+
+    /// Returns the watch for changes.
+    pub(crate) fn monitor_mut(&mut self, id: MonitorId) -> Option<&mut Monitor> {
+        self.monitors.get_mut(&id)
+    }
+
+    /// Iterates over all watches.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MonitorId, &Monitor)> {
+        self.monitors.iter().map(|(id, monitor)| (*id, monitor))
+    }
+
+    /// Iterates over the bindings of a hook that are on.
+    pub(crate) fn bindings_of(&self, hook: &HookId) -> impl Iterator<Item = (usize, &Binding)> {
+        self.bindings.get(hook).into_iter().flatten().map(|(index, binding)| (*index, binding))
+    }
+
+    /// Iterates over the hooks of a scope that have bindings that are on.
+    pub(crate) fn hooks_of(&self, scope: &Scope) -> Vec<HookId> {
+        self.bindings.keys().filter(|hook| hook.scope == *scope).cloned().collect()
+    }
+
+    /// Moves the bindings of a watch on whose first list is complete. Returns them in order.
+    pub(crate) fn synchronize(&mut self, id: MonitorId) -> Vec<BindingKey> {
+        let users: Vec<BindingKey> =
+            self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
+        for key in &users {
+            if let Some(binding) = self.binding_mut(&key.hook, key.index)
+                && let BindingState::Listing = binding.state
+            {
+                binding.state = BindingState::Synchronizing { held_back: Vec::new(), queued: false };
+            }
+        }
+        users
+    }
+
+    /// Lets the events of a binding through and returns those that were held back.
+    pub(crate) fn go_live(&mut self, hook: &HookId, index: usize) -> Vec<Change> {
+        let Some(binding) = self.binding_mut(hook, index) else { return Vec::new() };
+        match std::mem::replace(&mut binding.state, BindingState::Live) {
+            BindingState::Synchronizing { held_back, .. } => held_back,
+            BindingState::Listing | BindingState::Live => Vec::new(),
+        }
+    }
+
+    /// Takes in that a Synchronization of the binding was queued or dropped.
+    pub(crate) fn mark_queued(&mut self, hook: &HookId, index: usize, now_queued: bool) {
+        if let Some(binding) = self.binding_mut(hook, index)
+            && let BindingState::Synchronizing { queued, .. } = &mut binding.state
+        {
+            *queued = now_queued;
+        }
+    }
+
+    /// Forgets what was held back for a binding: the run that begins sees it in its snapshot.
+    pub(crate) fn forget_held_back(&mut self, hook: &HookId, index: usize) {
+        if let Some(binding) = self.binding_mut(hook, index)
+            && let BindingState::Synchronizing { held_back, .. } = &mut binding.state
+        {
+            held_back.clear();
+        }
+    }
+}
+
+impl Monitor {
+    /// Takes in a page of a list.
+    ///
+    /// Returns `None` until the list is complete.
+    pub(crate) fn list(&mut self, page: Vec<(Key, Arc<Item>)>, last: bool) -> Option<Listing> {
+        let pages = self.pages.get_or_insert_default();
+        pages.extend(page);
+        if !last {
+            return None;
+        }
+        let listed = self.pages.take().unwrap_or_default();
+        let changes = self.snapshot.replace(listed);
+        let first = !std::mem::replace(&mut self.listed, true);
+        self.missing_kind = None;
+        self.failure = None;
+        // What the first list shows is what the Synchronization shows.
+        Some(if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } })
+    }
+
+    /// Takes in that an object is there.
+    pub(crate) fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
+        if let Some(pages) = &mut self.pages {
+            pages.insert(key.clone(), Arc::clone(&item));
+        }
+        let change = self.snapshot.put(key, item);
+        change.filter(|_| self.listed)
+    }
+
+    /// Takes in that an object is gone.
+    pub(crate) fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
+        if let Some(pages) = &mut self.pages {
+            pages.remove(key);
+        }
+        let change = self.snapshot.remove(key, last);
+        change.filter(|_| self.listed)
+    }
+
+    /// Takes in that the kind does not exist any more: its objects are gone with it.
+    pub(crate) fn vanish(&mut self, kind: String) -> Vec<Change> {
+        self.missing_kind = Some(kind);
+        self.pages = None;
+        let changes = self.snapshot.replace(BTreeMap::new());
+        if self.listed { changes } else { Vec::new() }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the person who starts the operator decides, as plain data.
+
+use std::time::Duration;
+
+use crate::name::ReleaseName;
+
+/// Settings of the [`Engine`](crate::Engine).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Config {
+    /// The namespace of the ConfigMap and of all releases.
+    pub namespace: String,
+    /// The name of the ConfigMap.
+    pub config_map: String,
+    /// How long a failed task waits before its next attempt.
+    pub retry_delay: Duration,
+    /// The longest such wait. Waits grow only if it is more than `retry_delay`.
+    pub retry_max_delay: Duration,
+    /// Where the jitter of growing waits starts.
+    pub seed: u64,
+    /// What a module does to the others when it fails.
+    pub on_module_failure: OnModuleFailure,
+    /// How many modules of one order number run at a time; at least 1.
+    pub module_concurrency: usize,
+    /// How many hooks and scripts run at a time; at least 1.
+    pub max_hooks: usize,
+    /// How long a hook may run that does not say so itself; `None` for ever.
+    pub hook_timeout: Option<Duration>,
+    /// How long an enabled script may run; `None` for ever.
+    pub script_timeout: Option<Duration>,
+    /// A release that is never removed: the operator's own.
+    pub ignore_release: Option<ReleaseName>,
+}
+
+/// What a failing module does to the others.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnModuleFailure {
+    /// The modules behind it wait until it succeeds.
+    #[default]
+    Block,
+    /// It goes behind the other modules of its converge.
+    Pass,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: "default".to_owned(),
+            config_map: "addon-operator".to_owned(),
+            retry_delay: Duration::from_secs(5),
+            retry_max_delay: Duration::ZERO,
+            seed: 0,
+            on_module_failure: OnModuleFailure::default(),
+            module_concurrency: 1,
+            max_hooks: 8,
+            hook_timeout: None,
+            script_timeout: None,
+            ignore_release: None,
+        }
+    }
+}
+
+impl Config {
+    /// Returns how long a task that failed `failures` times waits before its next attempt.
+    ///
+    /// `salt` tells apart tasks that fail at the same moment.
+    pub(crate) fn retry_after(&self, failures: u32, salt: u64) -> Duration {
+        if self.retry_max_delay <= self.retry_delay {
+            return self.retry_delay;
+        }
+        let doublings = failures.saturating_sub(1).min(16);
+        let grown = self.retry_delay.saturating_mul(1 << doublings);
+        let jitter = mixed(self.seed ^ salt.wrapping_mul(31) ^ u64::from(failures)) % 251;
+        let jitter = u32::try_from(jitter).unwrap_or_default();
+        // Up to a quarter more, so that tasks that failed together don't come back together.
+        (grown + grown / 1000 * jitter).min(self.retry_max_delay)
+    }
+}
+
+/// Returns a number that depends on all bits of `seed` (the finalizer of `SplitMix64`).
+fn mixed(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_stays_five_seconds_unless_it_may_grow() {
+        let config = Config::default();
+        for failures in [1, 2, 100, u32::MAX] {
+            assert_eq!(config.retry_after(failures, 7), Duration::from_secs(5));
+        }
+    }
+
+    #[test]
+    fn f_d5_a_growing_delay_never_overflows_and_never_passes_its_limit() {
+        let config = Config { retry_max_delay: Duration::from_secs(60), ..Config::default() };
+        let mut last = Duration::ZERO;
+        for failures in [1, 2, 3, 4, 5, 6, 1_000, 1_000_000, u32::MAX] {
+            let delay = config.retry_after(failures, 7);
+            assert!(
+                delay >= Duration::from_secs(5) && delay <= Duration::from_secs(60),
+                "{failures}: {delay:?}"
+            );
+            assert!(delay >= last, "{failures}: {delay:?} after {last:?}");
+            last = delay;
+        }
+        assert_eq!(last, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn tasks_that_failed_together_come_back_at_different_times() {
+        let config = Config { retry_max_delay: Duration::from_secs(60), ..Config::default() };
+        assert_ne!(config.retry_after(2, 1), config.retry_after(2, 2));
+        assert_eq!(config.retry_after(2, 1), config.retry_after(2, 1));
+    }
+}

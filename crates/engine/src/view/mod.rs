@@ -1,0 +1,149 @@
+//! A picture for people and programs. It holds no values but what failures quote.
+
+mod mask;
+mod queue;
+mod take;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::failure::Failure;
+use crate::journal::TaskEnd;
+use crate::name::{HookId, ModuleName, MonitorId, QueueName, TaskId};
+use crate::time::Time;
+
+pub use mask::masked;
+
+/// What the operator is doing, at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// When the picture was taken.
+    pub now: Time,
+    /// All queues: `main` first, then by name.
+    pub queues: Vec<QueueView>,
+    /// All modules as they run, orphans last.
+    pub modules: Vec<ModuleView>,
+    /// All watches.
+    pub watches: Vec<WatchView>,
+    /// How far converges are.
+    pub converge: ConvergeView,
+    /// What is wrong with the ConfigMap, key by key.
+    pub config_problems: Vec<Failure>,
+    /// What was skipped in the files.
+    pub warnings: Vec<String>,
+    /// The last ends of tasks, the newest first.
+    pub journal: Vec<TaskEnd>,
+    /// How many processes of hooks and scripts run.
+    pub processes: usize,
+    /// How many answers came that nobody waited for any more.
+    pub stale_answers: u64,
+    /// Whether the operator is about to end.
+    pub is_ending: bool,
+}
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueView {
+    /// Its name.
+    pub name: QueueName,
+    /// Its status, in the words of the reference operator; empty when it is idle.
+    pub status: String,
+    /// Its tasks, the head first.
+    pub tasks: Vec<TaskView>,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskView {
+    /// Which task.
+    pub id: TaskId,
+    /// Its line without the last failure.
+    pub description: String,
+    /// Its module, if it is about one.
+    pub module: Option<ModuleName>,
+    /// How long it has been in the queue, or since its last failure.
+    pub age: Duration,
+    /// How long its effect has been in flight, if one is.
+    pub running: Option<Duration>,
+    /// How many attempts failed.
+    pub failures: u32,
+    /// Why the last one failed. Can hold secrets.
+    pub last_failure: Option<Arc<Failure>>,
+    /// How long until it is tried again.
+    pub retry_in: Option<Duration>,
+    /// What it waits for.
+    pub waits_for: Option<String>,
+    /// Why it exists.
+    pub cause: String,
+}
+
+/// A module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModuleView {
+    /// Its name.
+    pub name: ModuleName,
+    /// The key of its section.
+    pub key: Arc<str>,
+    /// Its order number.
+    pub order: u32,
+    /// Where its files are.
+    pub path: Arc<str>,
+    /// `disabled`, `starting`, `running`, `failed`, `deleting`, `parked` or `orphaned`.
+    pub phase: &'static str,
+    /// How long it has been so.
+    pub since: Duration,
+    /// Whether it is on; `None` before the first discovery.
+    pub enabled: Option<bool>,
+    /// Who said so, the last one wins.
+    pub why: String,
+    /// Why its last run failed. Can hold secrets.
+    pub last_error: Option<Arc<Failure>>,
+    /// The revision of its release, if one is deployed.
+    pub revision: Option<u32>,
+    /// What is known about its release.
+    pub release: &'static str,
+    /// Whether it is in maintenance.
+    pub maintenance: bool,
+    /// Why its release is left alone, if it is.
+    pub parked: Option<String>,
+    /// Why its files are not in force, if they are not.
+    pub broken_version: Option<Failure>,
+    /// Its hooks.
+    pub hooks: Vec<HookId>,
+}
+
+/// A watch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchView {
+    /// Which watch.
+    pub id: MonitorId,
+    /// The kind it watches.
+    pub kind: String,
+    /// The bindings that it feeds: hook and name.
+    pub bindings: Vec<(HookId, String)>,
+    /// How many objects it knows.
+    pub objects: usize,
+    /// Whether it listed all of them.
+    pub listed: bool,
+    /// The kind it waits for.
+    pub missing_kind: Option<String>,
+    /// Why it broke, until it works again.
+    pub failure: Option<Arc<Failure>>,
+}
+
+/// How far converges are.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ConvergeView {
+    /// The number of the last one.
+    pub generation: u64,
+    /// Whether the first one began.
+    pub first_started: bool,
+    /// Whether the first one is through: the operator is ready.
+    pub first_done: bool,
+    /// How many tasks of converges there are.
+    pub tasks: usize,
+    /// How long ago the last one ended.
+    pub finished_ago: Option<Duration>,
+    /// Why the one runs that runs.
+    pub cause: Option<String>,
+}

@@ -1,0 +1,90 @@
+//! Taking the picture.
+
+use super::{ConvergeView, ModuleView, QueueView, View, WatchView};
+use crate::binding::kubernetes::Monitor;
+use crate::converge::First;
+use crate::engine::{Engine, Life};
+use crate::module::{ModuleState, Release};
+use crate::name::MonitorId;
+
+impl Engine {
+    /// Returns a picture for people: queues, modules, watches, last failures.
+    pub fn view(&self) -> View {
+        let mut queues: Vec<QueueView> =
+            self.queues.iter().map(|(name, queue)| QueueView::of(name, queue, self.now)).collect();
+        queues.sort_by_key(|queue| !queue.name.is_main());
+        let in_order = self.order.iter().filter_map(|name| self.modules.get(name));
+        let orphans = self.modules.values().filter(|module| !self.keys.contains_key(&module.spec.key));
+        View {
+            now: self.now,
+            queues,
+            modules: in_order.chain(orphans).map(|module| self.module_view(module)).collect(),
+            watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor)).collect(),
+            converge: self.converge_view(),
+            config_problems: self.user.problems(),
+            warnings: self.catalog.warnings.clone(),
+            journal: self.journal.iter().rev().cloned().collect(),
+            processes: self.processes,
+            stale_answers: self.stale_answers,
+            is_ending: self.life == Life::Draining || self.life == Life::Stopped,
+        }
+    }
+
+    /// Returns how far converges are. Cheap.
+    pub fn converge_view(&self) -> ConvergeView {
+        ConvergeView {
+            generation: self.converge.generation,
+            first_started: self.converge.first != First::NotStarted,
+            first_done: self.converge.first == First::Done,
+            tasks: self.queues.unready(),
+            finished_ago: self.converge.finished_at.map(|at| self.now.since(at)),
+            cause: self.converge.begun.as_ref().map(|(_, cause)| cause.to_string()),
+        }
+    }
+
+    fn module_view(&self, module: &ModuleState) -> ModuleView {
+        let spec = &module.spec;
+        ModuleView {
+            name: spec.name.clone(),
+            key: spec.key.clone(),
+            order: spec.order,
+            path: spec.path.clone(),
+            phase: module.phase.as_str(),
+            since: self.now.since(module.since),
+            enabled: module.decision.as_ref().map(|_| module.is_on()),
+            why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
+            last_error: module.last_error.clone(),
+            revision: match module.release {
+                Release::Deployed { revision, .. } => Some(revision),
+                Release::Absent | Release::Broken | Release::Unknown | Release::Unmanaged => None,
+            },
+            release: match module.release {
+                Release::Absent => "absent",
+                Release::Broken => "broken",
+                Release::Deployed { .. } => "deployed",
+                Release::Unknown => "unknown",
+                Release::Unmanaged => "unmanaged",
+            },
+            maintenance: self.user.is_in_maintenance(&spec.key),
+            parked: module.parked.as_ref().map(|parked| parked.why.clone()),
+            broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
+            hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
+        }
+    }
+
+    fn watch_view(&self, id: MonitorId, monitor: &Monitor) -> WatchView {
+        let bindings = monitor.users.iter().filter_map(|key| {
+            let hook = self.runnable_hook(&key.hook)?;
+            Some((key.hook.clone(), hook.spec.kubernetes.get(key.index)?.name.clone()))
+        });
+        WatchView {
+            id,
+            kind: monitor.spec.selection.kind.clone(),
+            bindings: bindings.collect(),
+            objects: monitor.snapshot.len(),
+            listed: monitor.listed,
+            missing_kind: monitor.missing_kind.clone(),
+            failure: monitor.failure.clone(),
+        }
+    }
+}
