@@ -96,6 +96,13 @@ pub(super) struct Node {
     pub(super) not: Option<Id>,
 }
 
+/// How deeply defaults may be put into defaults: a schema that leads into itself
+/// may ask for it without end.
+const MAX_NESTED_DEFAULTS: usize = 16;
+
+/// How many defaults are put into one section.
+const MAX_DEFAULTS: usize = 1_000_000;
+
 /// How many references may lead to one another.
 const MAX_HOPS: usize = 64;
 
@@ -123,24 +130,32 @@ impl Schema {
     /// Puts defaults into `value` where properties are missing.
     pub(super) fn complete(&self, value: &mut Value) {
         if let Some(root) = self.root() {
-            self.complete_at(root, value);
+            let mut left = MAX_DEFAULTS;
+            self.complete_at(root, value, 0, &mut left);
         }
     }
 
-    fn complete_at(&self, node: &Node, value: &mut Value) {
+    /// Completes one level, which lies `inside` so many defaults; `left` is how
+    /// many defaults may still be put.
+    fn complete_at(&self, node: &Node, value: &mut Value, inside: usize, left: &mut usize) {
         match value {
             Value::Object(map) => {
                 for (name, id) in &node.properties {
                     let Some(property) = self.node(*id) else {
                         continue;
                     };
+                    let mut inside = inside;
                     if let Some(default) = &property.default
                         && !map.contains_key(name)
+                        && inside < MAX_NESTED_DEFAULTS
+                        && *left > 0
                     {
                         map.insert(name.clone(), default.clone());
+                        inside += 1;
+                        *left -= 1;
                     }
                     if let Some(value) = map.get_mut(name) {
-                        self.complete_at(property, value);
+                        self.complete_at(property, value, inside, left);
                     }
                 }
             }
@@ -149,7 +164,7 @@ impl Schema {
                     && let Some(node) = self.node(id)
                 {
                     for item in items {
-                        self.complete_at(node, item);
+                        self.complete_at(node, item, inside, left);
                     }
                 }
             }

@@ -271,6 +271,26 @@ fn references_that_multiply_or_circle_are_refused_or_end() {
 }
 
 #[test]
+fn alternatives_and_defaults_that_multiply_end() {
+    let alternatives = "
+definitions: {a: {anyOf: [{$ref: '#/definitions/a'}, {not: {$ref: '#/definitions/a'}}, {$ref: '#/definitions/a'}]}}
+properties: {a: {$ref: '#/definitions/a'}}
+";
+    let found = messages(schemas("", alternatives).validate_values("m", &json!({"a": 1})));
+    assert!(found.iter().any(|message| message.contains("too many alternatives")), "{found:?}");
+
+    let defaults = "
+definitions:
+  tree: {type: object, default: {}, properties: {left: {$ref: '#/definitions/tree'}, right: {$ref: '#/definitions/tree'}}}
+properties: {a: {$ref: '#/definitions/tree'}}
+";
+    let schemas = schemas(defaults, "");
+    let mut section = json!({});
+    schemas.complete_config(&mut section);
+    assert!(section.pointer("/a/left/right").is_some());
+}
+
+#[test]
 fn rules_in_cel_are_noticed() {
     assert!(!schemas("type: object", "type: object").has_cel_rules());
     let rules = "properties: {a: {x-deckhouse-validations: [{expression: self > 1, message: m}]}}";

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 type Tree = Map<String, Value>;
 
 /// How many nodes a schema may have with its references expanded.
-const MAX_NODES: usize = 200_000;
+const MAX_NODES: usize = 100_000;
 
 /// How deeply references may lead into one another.
 const MAX_REFERENCES: usize = 64;

@@ -11,6 +11,10 @@ use crate::number::format_g;
 /// How deeply schema and value are followed into one another.
 const MAX_DEPTH: usize = 256;
 
+/// How many levels of the schema are held against a value: alternatives that
+/// lead into themselves multiply.
+const MAX_STEPS: usize = 500_000;
+
 /// How many violations are looked for.
 const MAX_FOUND: usize = 1_000;
 
@@ -19,13 +23,16 @@ const MAX_FOUND: usize = 1_000;
 /// Values are not part of the messages, they may be secrets.
 pub(super) fn violations(schema: &Schema, key: &str, value: &Value) -> Vec<String> {
     let path = Path { name: key.to_owned(), items: String::new() };
-    let mut check = Check { schema, depth: 0, found: Vec::new() };
+    let mut check = Check { schema, depth: 0, steps: 0, found: Vec::new() };
     if value.is_object() {
         if let Some(root) = schema.root() {
             check.node(root, &path, value);
         }
     } else {
         check.wrong_type(&path, "object", value);
+    }
+    if check.steps > MAX_STEPS {
+        check.in_body(&path, "has too many alternatives to be validated");
     }
     check.found
 }
@@ -52,6 +59,7 @@ impl Path {
 struct Check<'s> {
     schema: &'s Schema,
     depth: usize,
+    steps: usize,
     found: Vec<String>,
 }
 
@@ -89,6 +97,10 @@ impl<'s> Check<'s> {
             self.in_body(path, "is nested too deeply to be validated");
             return;
         }
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return;
+        }
         if let Some(node) = self.schema.node(id) {
             self.depth += 1;
             self.node(node, path, value);
@@ -98,8 +110,10 @@ impl<'s> Check<'s> {
 
     /// Returns how `value` breaks another level, apart from what was found.
     fn apart(&mut self, id: Id, path: &Path, value: &Value) -> Vec<String> {
-        let mut check = Check { schema: self.schema, depth: self.depth, found: Vec::new() };
+        let mut check =
+            Check { schema: self.schema, depth: self.depth, steps: self.steps, found: Vec::new() };
         check.at(id, path, value);
+        self.steps = check.steps;
         check.found
     }
 
