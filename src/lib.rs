@@ -1,1 +1,3 @@
 //! The addon operator: adapters around the pure engine.
+
+pub mod helm;

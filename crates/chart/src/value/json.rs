@@ -110,7 +110,8 @@ fn to_json(value: &Value, depth: usize, count: &mut usize) -> Result<serde_json:
             (Some(json), _) => json,
             (None, Some(value)) => to_json(&value, depth + 1, count)?,
             (None, None) => object
-                .fields()
+                .json_members()
+                .unwrap_or_else(|| object.fields())
                 .into_iter()
                 .map(|(name, value)| Ok((name.to_owned(), to_json(&value, depth + 1, count)?)))
                 .collect::<Result<serde_json::Map<_, _>, _>>()?

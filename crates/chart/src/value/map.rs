@@ -11,10 +11,12 @@ pub type Entries = BTreeMap<Rc<str>, Value>;
 
 /// A map that is shared by all its clones: what one inserts, all see.
 #[derive(Clone)]
-pub struct Map(Rc<Shared>);
+pub struct Map {
+    class: &'static MapClass,
+    shared: Rc<Shared>,
+}
 
 struct Shared {
-    class: &'static MapClass,
     nil: bool,
     entries: RefCell<Rc<Entries>>,
 }
@@ -27,42 +29,43 @@ impl Map {
 
     /// Returns a map of type `class`.
     pub fn of(class: &'static MapClass, entries: Entries) -> Self {
-        Self(Rc::new(Shared { class, nil: false, entries: RefCell::new(Rc::new(entries)) }))
+        let shared = Rc::new(Shared { nil: false, entries: RefCell::new(Rc::new(entries)) });
+        Self { class, shared }
     }
 
     /// Returns the nil map of type `class`, which JSON writes as `null`.
     pub fn nil(class: &'static MapClass) -> Self {
-        Self(Rc::new(Shared { class, nil: true, entries: RefCell::default() }))
+        Self { class, shared: Rc::new(Shared { nil: true, entries: RefCell::default() }) }
     }
 
     /// Returns the type.
     pub fn class(&self) -> &'static MapClass {
-        self.0.class
+        self.class
     }
 
     /// Reports whether this is a nil map.
     pub fn is_nil(&self) -> bool {
-        self.0.nil
+        self.shared.nil
     }
 
     /// Returns the entries as they are now; later changes are not seen.
     pub fn entries(&self) -> Rc<Entries> {
-        Rc::clone(&self.0.entries.borrow())
+        Rc::clone(&self.shared.entries.borrow())
     }
 
     /// Returns the value under `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
-        self.0.entries.borrow().get(key).cloned()
+        self.shared.entries.borrow().get(key).cloned()
     }
 
     /// Reports whether there is an entry under `key`.
     pub fn contains(&self, key: &str) -> bool {
-        self.0.entries.borrow().contains_key(key)
+        self.shared.entries.borrow().contains_key(key)
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
+        self.shared.entries.borrow().len()
     }
 
     /// Reports whether there are no entries.
@@ -73,33 +76,31 @@ impl Map {
     /// Puts `value` under `key`, for everybody who holds this map.
     pub fn insert(&self, key: impl Into<Rc<str>>, value: Value) {
         if is_container(&value) {
-            remember(&self.0);
+            remember(&self.shared);
         }
-        let before = Rc::make_mut(&mut self.0.entries.borrow_mut()).insert(key.into(), value);
+        let before = Rc::make_mut(&mut self.shared.entries.borrow_mut()).insert(key.into(), value);
         drop(before);
     }
 
     /// Takes away the entry under `key` and returns its value.
     pub fn remove(&self, key: &str) -> Option<Value> {
-        Rc::make_mut(&mut self.0.entries.borrow_mut()).remove(key)
+        Rc::make_mut(&mut self.shared.entries.borrow_mut()).remove(key)
     }
 
     /// Reports whether both are the same map.
     pub fn same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        Rc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Returns the same entries, shared, under another type.
-    ///
-    /// The new map is a copy: what is inserted later into one is not seen in the other.
+    /// Returns the same map under another type: what is inserted into one is seen in the other.
     #[must_use]
     pub fn as_class(&self, class: &'static MapClass) -> Self {
-        Self(Rc::new(Shared { class, nil: self.0.nil, entries: RefCell::new(self.entries()) }))
+        Self { class, shared: Rc::clone(&self.shared) }
     }
 
     /// Returns the values if nobody else holds this map.
     fn into_children(self) -> Option<impl Iterator<Item = Value>> {
-        let shared = Rc::into_inner(self.0)?;
+        let shared = Rc::into_inner(self.shared)?;
         Rc::try_unwrap(shared.entries.take()).ok().map(BTreeMap::into_values)
     }
 }

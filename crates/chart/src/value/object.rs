@@ -43,8 +43,20 @@ pub trait Object: Any {
         None
     }
 
+    /// Returns what a `String` method of the pointer to it answers: an action of a template
+    /// finds that method, `printf` does not.
+    fn display_of_pointer(&self) -> Option<String> {
+        None
+    }
+
     /// Returns what JSON writes for it; without an answer the fields are written.
     fn json(&self) -> Option<serde_json::Value> {
+        None
+    }
+
+    /// Returns what JSON writes for a struct whose fields have names or an order of
+    /// their own there; it goes before [`Object::json`].
+    fn json_members(&self) -> Option<Vec<(&'static str, Value)>> {
         None
     }
 }

@@ -159,8 +159,12 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             | Value::Complex(..)
             | Value::Bytes(_)
             | Value::List(_)
-            | Value::Map(_)
-            | Value::Object(_) => {}
+            | Value::Map(_) => {}
+            Value::Object(object) => {
+                if let Some(text) = object.display_of_pointer() {
+                    return self.write(text.as_bytes());
+                }
+            }
         }
         let before = self.out.len();
         let printed = print_value(self.out, value);

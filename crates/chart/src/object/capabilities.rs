@@ -1,0 +1,238 @@
+//! `.Capabilities`: what the cluster can do.
+
+#![expect(clippy::unnecessary_wraps, reason = "all methods have the signature that templates call")]
+
+use crate::call::{CallError, Method};
+use crate::semver::Version;
+use crate::template::Context;
+use crate::value::{Kind, List, ListClass, Object, Type, Value};
+
+/// The version of Helm whose behaviour templates find.
+const HELM_VERSION: &str = "v3.19.0";
+
+/// The version of Go that it was built with.
+const GO_VERSION: &str = "go1.26";
+
+/// Group versions that templates find where no cluster is asked.
+const KNOWN_VERSIONS: &[&str] = &[
+    "v1",
+    "admissionregistration.k8s.io/v1",
+    "admissionregistration.k8s.io/v1alpha1",
+    "admissionregistration.k8s.io/v1beta1",
+    "internal.apiserver.k8s.io/v1alpha1",
+    "apps/v1",
+    "apps/v1beta1",
+    "apps/v1beta2",
+    "authentication.k8s.io/v1",
+    "authentication.k8s.io/v1alpha1",
+    "authentication.k8s.io/v1beta1",
+    "authorization.k8s.io/v1",
+    "authorization.k8s.io/v1beta1",
+    "autoscaling/v1",
+    "autoscaling/v2",
+    "autoscaling/v2beta1",
+    "autoscaling/v2beta2",
+    "batch/v1",
+    "batch/v1beta1",
+    "certificates.k8s.io/v1",
+    "certificates.k8s.io/v1beta1",
+    "certificates.k8s.io/v1alpha1",
+    "coordination.k8s.io/v1alpha2",
+    "coordination.k8s.io/v1beta1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "discovery.k8s.io/v1beta1",
+    "events.k8s.io/v1",
+    "events.k8s.io/v1beta1",
+    "extensions/v1beta1",
+    "flowcontrol.apiserver.k8s.io/v1",
+    "flowcontrol.apiserver.k8s.io/v1beta1",
+    "flowcontrol.apiserver.k8s.io/v1beta2",
+    "flowcontrol.apiserver.k8s.io/v1beta3",
+    "networking.k8s.io/v1",
+    "networking.k8s.io/v1beta1",
+    "node.k8s.io/v1",
+    "node.k8s.io/v1alpha1",
+    "node.k8s.io/v1beta1",
+    "policy/v1",
+    "policy/v1beta1",
+    "rbac.authorization.k8s.io/v1",
+    "rbac.authorization.k8s.io/v1beta1",
+    "rbac.authorization.k8s.io/v1alpha1",
+    "resource.k8s.io/v1",
+    "resource.k8s.io/v1beta2",
+    "resource.k8s.io/v1beta1",
+    "resource.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1alpha1",
+    "scheduling.k8s.io/v1beta1",
+    "scheduling.k8s.io/v1",
+    "storage.k8s.io/v1beta1",
+    "storage.k8s.io/v1",
+    "storage.k8s.io/v1alpha1",
+    "storagemigration.k8s.io/v1alpha1",
+    "apiextensions.k8s.io/v1beta1",
+    "apiextensions.k8s.io/v1",
+];
+
+/// What a cluster can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The version of Kubernetes.
+    pub kube_version: KubeVersion,
+    /// Group versions, and kinds as `group/version/Kind`.
+    pub api_versions: Vec<String>,
+}
+
+/// A version of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeVersion {
+    /// The whole: `v1.34.2`.
+    pub version: String,
+    /// The first number.
+    pub major: String,
+    /// The second number; some clusters append a plus sign.
+    pub minor: String,
+}
+
+/// A text that is no version of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("could not parse {0:?} as version")]
+pub struct KubeVersionError(String);
+
+impl KubeVersion {
+    /// Reads a version; what follows the three numbers is dropped.
+    pub fn parse(text: &str) -> Result<Self, KubeVersionError> {
+        let version = Version::parse(text).map_err(|_| KubeVersionError(text.to_owned()))?;
+        Ok(Self {
+            version: format!("v{}.{}.{}", version.major(), version.minor(), version.patch()),
+            major: version.major().to_string(),
+            minor: version.minor().to_string(),
+        })
+    }
+}
+
+impl Default for KubeVersion {
+    fn default() -> Self {
+        Self { version: "v1.34.0".to_owned(), major: "1".to_owned(), minor: "34".to_owned() }
+    }
+}
+
+impl Capabilities {
+    /// Returns what templates find where no cluster is asked.
+    pub fn without_cluster(kube_version: KubeVersion) -> Self {
+        Self { kube_version, api_versions: KNOWN_VERSIONS.iter().map(|known| (*known).to_owned()).collect() }
+    }
+
+    /// Returns the object for templates.
+    pub(crate) fn object(&self) -> Value {
+        let versions = self.api_versions.iter().map(|version| Value::text(version.as_str())).collect();
+        Value::object(CapabilitiesObject {
+            kube_version: self.kube_version.clone(),
+            api_versions: Value::List(List::of(&VERSION_SET, versions)),
+        })
+    }
+}
+
+struct CapabilitiesObject {
+    kube_version: KubeVersion,
+    api_versions: Value,
+}
+
+impl Object for CapabilitiesObject {
+    fn type_name(&self) -> &'static str {
+        "*chartutil.Capabilities"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Ptr
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("KubeVersion", Value::object(KubeVersionObject(self.kube_version.clone()))),
+            ("APIVersions", self.api_versions.clone()),
+            ("HelmVersion", Value::object(BuildInfo)),
+        ]
+    }
+}
+
+/// `chartutil.VersionSet`
+static VERSION_SET: ListClass = ListClass {
+    name: "chartutil.VersionSet",
+    element: Type::String,
+    named: true,
+    methods: &[Method::new("Has", &[Type::String], Type::Bool, has)],
+};
+
+fn has(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+    let wanted = args.first().and_then(Value::as_text);
+    let known = this.as_list().is_some_and(|list| list.items().iter().any(|item| item.as_text() == wanted));
+    Ok(known.into())
+}
+
+struct KubeVersionObject(KubeVersion);
+
+impl Object for KubeVersionObject {
+    fn type_name(&self) -> &'static str {
+        "chartutil.KubeVersion"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Struct
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let KubeVersion { version, major, minor } = &self.0;
+        vec![
+            ("Version", version.as_str().into()),
+            ("Major", major.as_str().into()),
+            ("Minor", minor.as_str().into()),
+        ]
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        const {
+            &[
+                Method::new("GitVersion", &[], Type::String, text),
+                Method::new("String", &[], Type::String, text),
+            ]
+        }
+    }
+
+    fn display_of_pointer(&self) -> Option<String> {
+        Some(self.0.version.clone())
+    }
+}
+
+fn text(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+    Ok(this
+        .as_object::<KubeVersionObject>()
+        .map(|object| object.0.version.as_str().into())
+        .unwrap_or_default())
+}
+
+/// `version.BuildInfo`
+struct BuildInfo;
+
+impl Object for BuildInfo {
+    fn type_name(&self) -> &'static str {
+        "version.BuildInfo"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Struct
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("Version", HELM_VERSION.into()),
+            ("GitCommit", "".into()),
+            ("GitTreeState", "".into()),
+            ("GoVersion", GO_VERSION.into()),
+        ]
+    }
+
+    fn json_members(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(vec![("version", HELM_VERSION.into()), ("go_version", GO_VERSION.into())])
+    }
+}

@@ -1,0 +1,86 @@
+//! JSON, then gzip, then base64.
+
+use std::io::{self, Read, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+use super::Record;
+
+/// The most bytes that the data of a Secret may have.
+pub const MAX_RECORD_BYTES: usize = 1 << 20;
+
+/// How much a record may unpack to; far above what fits a Secret at usual rates.
+const MAX_UNPACKED_BYTES: u64 = 256 << 20;
+
+/// Why a record can't be written.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeRecordError {
+    /// It has no JSON form.
+    #[error("release record can not be written as JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    /// It is not text.
+    #[error("release record is not UTF-8")]
+    Text,
+    /// It can't be packed.
+    #[error("release record can not be packed: {0}")]
+    Gzip(#[source] io::Error),
+    /// It does not fit a Secret.
+    #[error(
+        "release record of {name} needs {bytes} bytes, a Secret holds {MAX_RECORD_BYTES}: \
+         exclude files that templates do not read in .helmignore"
+    )]
+    Large {
+        /// The name of the release.
+        name: String,
+        /// How many bytes it needs.
+        bytes: usize,
+    },
+}
+
+/// Why a record can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeRecordError {
+    /// It is not base64.
+    #[error("release record is not base64: {0}")]
+    Base64(#[source] base64::DecodeError),
+    /// It can't be unpacked, or is cut off.
+    #[error("release record can not be unpacked: {0}")]
+    Gzip(#[source] io::Error),
+    /// It unpacks to too much.
+    #[error("release record unpacks to more than {MAX_UNPACKED_BYTES} bytes")]
+    Large,
+    /// It is not the JSON of a release.
+    #[error("release record is not a Helm release: {0}")]
+    Json(#[source] serde_json::Error),
+}
+
+/// Returns the data of the Secret that holds `record`.
+pub fn encode(record: &Record) -> Result<String, EncodeRecordError> {
+    let json = crate::json::to_vec(record).map_err(EncodeRecordError::Json)?;
+    let mut packed = GzEncoder::new(Vec::with_capacity(json.len() / 4), Compression::best());
+    packed.write_all(&json).map_err(EncodeRecordError::Gzip)?;
+    let data = STANDARD.encode(packed.finish().map_err(EncodeRecordError::Gzip)?);
+    if data.len() > MAX_RECORD_BYTES {
+        return Err(EncodeRecordError::Large { name: record.name.clone(), bytes: data.len() });
+    }
+    Ok(data)
+}
+
+/// Reads the data of a Secret. Records of the first versions of Helm were not packed.
+pub fn decode(data: &[u8]) -> Result<Record, DecodeRecordError> {
+    let packed = STANDARD.decode(data.trim_ascii()).map_err(DecodeRecordError::Base64)?;
+    if !packed.starts_with(&[0x1f, 0x8b, 8]) {
+        return serde_json::from_slice(&packed).map_err(DecodeRecordError::Json);
+    }
+    let mut json = Vec::new();
+    let mut unpacked = GzDecoder::new(packed.as_slice()).take(MAX_UNPACKED_BYTES + 1);
+    unpacked.read_to_end(&mut json).map_err(DecodeRecordError::Gzip)?;
+    if json.len() as u64 > MAX_UNPACKED_BYTES {
+        return Err(DecodeRecordError::Large);
+    }
+    serde_json::from_slice(&json).map_err(DecodeRecordError::Json)
+}

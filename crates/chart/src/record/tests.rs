@@ -1,0 +1,89 @@
+use serde_json::json;
+
+use super::*;
+
+fn record() -> Record {
+    let mut chart = Chart::default();
+    "demo".clone_into(&mut chart.metadata.name);
+    "1.0.0".clone_into(&mut chart.metadata.version);
+    "v2".clone_into(&mut chart.metadata.api_version);
+    chart.templates.push(File { name: "templates/a".into(), data: b"x".as_slice().into() });
+    chart.values = Some(std::sync::Arc::new(json!({"n": 80.0}).as_object().unwrap().clone()));
+    let time = Time(Some("2026-01-02T03:04:05.6Z".parse().unwrap()));
+    Record {
+        name: "rel".to_owned(),
+        info: Info {
+            first_deployed: time,
+            last_deployed: time,
+            description: "Install complete".to_owned(),
+            status: Status::Deployed,
+            ..Info::default()
+        },
+        chart: Some(stored_chart(&chart).unwrap()),
+        config: stored_config(json!({"port": 81}).as_object().unwrap()).unwrap(),
+        manifest: "---\n# Source: <x>\n".to_owned(),
+        hooks: Vec::new(),
+        version: 1,
+        namespace: "ns".to_owned(),
+    }
+}
+
+#[test]
+fn a_record_has_the_form_that_helm_writes() {
+    let text = String::from_utf8(crate::json::to_vec(&record()).unwrap()).unwrap();
+    assert_eq!(
+        text,
+        concat!(
+            r#"{"name":"rel","info":{"first_deployed":"2026-01-02T03:04:05.6Z","last_deployed":"2026-01-02T03:04:05.6Z","#,
+            r#""deleted":"","description":"Install complete","status":"deployed"},"#,
+            r#""chart":{"metadata":{"name":"demo","version":"1.0.0","apiVersion":"v2"},"lock":null,"#,
+            r#""templates":[{"name":"templates/a","data":"eA=="}],"values":{"n":80},"schema":null,"files":null},"#,
+            r#""config":{"port":81},"manifest":"---\n# Source: \u003cx\u003e\n","version":1,"namespace":"ns"}"#
+        )
+    );
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let data = encode(&record()).unwrap();
+    let read = decode(data.as_bytes()).unwrap();
+    assert_eq!(crate::json::to_vec(&read).unwrap(), crate::json::to_vec(&record()).unwrap());
+}
+
+#[test]
+fn damaged_records_are_errors() {
+    let data = encode(&record()).unwrap();
+    for cut in 0..data.len() {
+        assert!(decode(&data.as_bytes()[..cut]).is_err(), "{cut}");
+    }
+    for (data, expected) in [("!", "release record is not base64"), ("e30", "release record is not base64")] {
+        assert!(decode(data.as_bytes()).unwrap_err().to_string().starts_with(expected));
+    }
+    assert!(decode(b"MQ==").unwrap_err().to_string().starts_with("release record is not a Helm release"));
+    assert_eq!(decode(b"e30=").unwrap().info.status, Status::Unknown);
+}
+
+#[test]
+fn a_record_that_fits_no_secret_is_refused() {
+    let mut record = record();
+    let mut state = 1_u64;
+    record.manifest = (0..1_500_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap())
+        })
+        .collect();
+    let error = encode(&record).unwrap_err().to_string();
+    assert!(error.contains("a Secret holds 1048576"), "{error}");
+}
+
+#[test]
+fn labels_and_names_are_helms() {
+    let extra = [("owner".to_owned(), "me".to_owned()), ("team".to_owned(), "a".to_owned())].into();
+    let labels = labels(&record(), &extra);
+    let shown: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(shown, ["name=rel", "owner=helm", "status=deployed", "team=a", "version=1"]);
+    assert_eq!(secret_name("rel.x", 12), "sh.helm.release.v1.rel.x.v12");
+    assert_eq!(parse_secret_name("sh.helm.release.v1.rel.v2.v12"), Some(("rel.v2", 12)));
+    assert_eq!(parse_secret_name("sh.helm.release.v1.rel.vx"), None);
+}

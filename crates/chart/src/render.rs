@@ -1,0 +1,293 @@
+//! From a chart and values to manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use crate::chart::{Chart, CrdFile};
+use crate::coalesce::{CoalesceError, Nulls, coalesce};
+use crate::dependency::{self, MissingDependencies};
+use crate::manifest::{self, Hook, Manifest, ManifestError};
+use crate::object::{Capabilities, ChartObject, VALUES, files};
+use crate::schema::{self, SchemaError};
+use crate::template::{Context, Limits, ParseError, Template, TemplateSet, parse};
+use crate::value::{Map as Dict, Value};
+use crate::warning::Warnings;
+use crate::world::World;
+
+/// What the name of a file with notes ends with.
+const NOTES: &str = "NOTES.txt";
+
+/// What Go prints for a value that is not there.
+const NO_VALUE: &str = "<no value>";
+
+/// What templates are told about their release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The name.
+    pub name: String,
+    /// The namespace of the release and the default one of its objects.
+    pub namespace: String,
+    /// The number of the revision.
+    pub revision: u32,
+    /// Whether there was a revision before.
+    pub is_upgrade: bool,
+}
+
+/// What a render is to be made of.
+#[derive(Clone, Debug)]
+pub struct Request<'r> {
+    /// The values of the user.
+    pub values: &'r Map<String, Json>,
+    /// The release.
+    pub release: &'r Release,
+    /// What the cluster can do.
+    pub capabilities: &'r Capabilities,
+    /// How much the render may use.
+    pub limits: Limits,
+    /// Whether `values.schema.json` counts.
+    pub validate: bool,
+}
+
+/// What a chart rendered to.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The chart with the dependencies that are in use, as a record holds it.
+    pub chart: Chart,
+    /// The objects in the order in which they are installed.
+    pub manifests: Vec<Manifest>,
+    /// The hooks, by kind.
+    pub hooks: Vec<Hook>,
+    /// The rendered `NOTES.txt`.
+    pub notes: String,
+    /// The files below `crds/`, which are not rendered.
+    pub crds: Vec<CrdFile>,
+}
+
+/// Why a chart gives no manifests.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// Only application charts can be installed.
+    #[error("{0} charts are not installable")]
+    NotInstallable(String),
+    /// Dependencies are not in `charts/`.
+    #[error(
+        "An error occurred while checking for chart dependencies. You may need to run \
+         `helm dependency build` to fetch missing dependencies: {0}"
+    )]
+    Missing(#[source] MissingDependencies),
+    /// Values can't be merged.
+    #[error(transparent)]
+    Values(#[from] CoalesceError),
+    /// Values do not fit their schema.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The chart does not work with this version of Kubernetes.
+    #[error("chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {found}")]
+    KubeVersion {
+        /// What the chart says.
+        wanted: String,
+        /// The version of the cluster.
+        found: String,
+    },
+    /// A template is malformed.
+    #[error("{}", .0.for_people())]
+    Parse(#[source] ParseError),
+    /// A template failed.
+    #[error("{text}")]
+    Execute {
+        /// The file.
+        template: String,
+        /// The chain of errors.
+        text: String,
+        /// Whether a limit of the render was reached.
+        limit: bool,
+    },
+    /// A rendered template is not made of objects.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}
+
+impl RenderError {
+    /// Reports whether the error came up after the values were settled, when Helm
+    /// offers to show what was rendered so far.
+    pub fn is_late(&self) -> bool {
+        match self {
+            Self::NotInstallable(_) | Self::Missing(_) | Self::Values(_) | Self::Schema(_) => false,
+            Self::KubeVersion { .. } | Self::Parse(_) | Self::Execute { .. } | Self::Manifest(_) => true,
+        }
+    }
+}
+
+/// Parsed templates of one chart, by path. A file whose content is unchanged is not
+/// parsed again.
+#[derive(Debug, Default)]
+pub struct Cache(BTreeMap<String, Parsed>);
+
+/// What the templates of a file were parsed from, and what they are.
+type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
+
+impl Cache {
+    /// Returns the templates of a file; `changed` says that the file was not seen before.
+    fn parsed(&mut self, path: &str, data: &Arc<[u8]>) -> Result<Vec<Arc<Template>>, ParseError> {
+        if let Some((known, templates)) = self.0.get(path)
+            && (Arc::ptr_eq(known, data) || known == data)
+        {
+            return Ok(templates.clone());
+        }
+        let templates = parse(path, data)?;
+        self.0.insert(path.to_owned(), (Arc::clone(data), templates.clone()));
+        Ok(templates)
+    }
+}
+
+/// Renders `chart`.
+///
+/// The calling thread needs more stack than the limits allow the templates.
+pub fn render(
+    chart: &Chart,
+    request: &Request<'_>,
+    cache: &mut Cache,
+    world: &mut dyn World,
+    warnings: &mut Warnings,
+) -> Result<Rendered, RenderError> {
+    if !matches!(chart.metadata.kind.as_str(), "" | "application") {
+        return Err(RenderError::NotInstallable(chart.metadata.kind.clone()));
+    }
+    if chart.metadata.deprecated {
+        warnings.add("WARNING: This chart is deprecated".to_owned());
+    }
+    dependency::check(chart).map_err(RenderError::Missing)?;
+    let mut chart = chart.clone();
+    dependency::resolve(&mut chart, request.values, warnings)?;
+    let values = coalesce(&chart, request.values, Nulls::Remove, warnings)?;
+    if request.validate {
+        schema::validate(&chart, &values)?;
+    }
+    let wanted = &chart.metadata.kube_version;
+    let found = &request.capabilities.kube_version.version;
+    if !wanted.is_empty() && !dependency::is_compatible(wanted, found) {
+        return Err(RenderError::KubeVersion { wanted: wanted.clone(), found: found.clone() });
+    }
+    let mut rendered = execute(&chart, &values, request, cache, world)?;
+    let own_notes = format!("{}/templates/{NOTES}", chart.name());
+    let notes = rendered.remove(&own_notes).unwrap_or_default();
+    rendered.retain(|path, _| !path.ends_with(NOTES));
+    let sorted = manifest::sort(&rendered, warnings)?;
+    Ok(Rendered { manifests: sorted.manifests, hooks: sorted.hooks, notes, crds: chart.crds(), chart })
+}
+
+/// A file to render.
+struct Page {
+    dot: Dict,
+    base: String,
+    data: Arc<[u8]>,
+}
+
+/// Executes all templates; returns the text of each file.
+fn execute(
+    chart: &Chart,
+    values: &Map<String, Json>,
+    request: &Request<'_>,
+    cache: &mut Cache,
+    world: &mut dyn World,
+) -> Result<BTreeMap<String, String>, RenderError> {
+    let release = request.release;
+    let release = Value::map([
+        ("Name", release.name.as_str().into()),
+        ("Namespace", release.namespace.as_str().into()),
+        ("IsUpgrade", release.is_upgrade.into()),
+        ("IsInstall", (!release.is_upgrade).into()),
+        ("Revision", Value::Int(i64::from(release.revision))),
+        ("Service", "Helm".into()),
+    ]);
+    let mut pages = Pages { release, capabilities: request.capabilities.object(), found: BTreeMap::new() };
+    let top = Value::from_typed_json(&Json::Object(values.clone()));
+    let top = top.as_map().map_or_else(|| Dict::of(&VALUES, BTreeMap::new()), |map| map.as_class(&VALUES));
+    pages.collect(chart, top, chart.name(), true);
+    execute_pages(&pages.found, request.limits, cache, world)
+}
+
+struct Pages {
+    release: Value,
+    capabilities: Value,
+    found: BTreeMap<String, Page>,
+}
+
+impl Pages {
+    /// Collects the templates of `chart` and of its dependencies; returns its dot.
+    fn collect(&mut self, chart: &Chart, values: Dict, path: &str, is_root: bool) -> Value {
+        let subcharts = Dict::new(BTreeMap::new());
+        for dependency in &chart.dependencies {
+            let section = values.get(dependency.name()).and_then(|section| section.as_map().cloned());
+            let section =
+                section.map_or_else(|| Dict::of(&VALUES, BTreeMap::new()), |map| map.as_class(&VALUES));
+            let inner = format!("{path}/charts/{}", dependency.name());
+            let dot = self.collect(dependency, section, &inner, false);
+            subcharts.insert(dependency.name(), dot);
+        }
+        let chart_object = ChartObject { metadata: Rc::new(chart.metadata.clone()), is_root };
+        let dot = Dict::new(BTreeMap::new());
+        dot.insert("Chart", Value::object(chart_object));
+        dot.insert("Files", files(&chart.files));
+        dot.insert("Release", self.release.clone());
+        dot.insert("Capabilities", self.capabilities.clone());
+        dot.insert("Values", Value::Map(values));
+        dot.insert("Subcharts", Value::Map(subcharts));
+        for template in &chart.templates {
+            if chart.is_library() && !base_name(&template.name).starts_with('_') {
+                continue;
+            }
+            let page = Page {
+                dot: dot.as_class(&VALUES),
+                base: format!("{path}/templates"),
+                data: Arc::clone(&template.data),
+            };
+            self.found.insert(format!("{path}/{}", template.name), page);
+        }
+        Value::Map(dot)
+    }
+}
+
+fn execute_pages(
+    pages: &BTreeMap<String, Page>,
+    limits: Limits,
+    cache: &mut Cache,
+    world: &mut dyn World,
+) -> Result<BTreeMap<String, String>, RenderError> {
+    let mut order: Vec<&String> = pages.keys().collect();
+    order.sort_by_key(|path| std::cmp::Reverse((path.matches('/').count(), *path)));
+    let mut set = TemplateSet::new();
+    for path in &order {
+        if let Some(page) = pages.get(*path) {
+            set.add(&cache.parsed(path, &page.data).map_err(RenderError::Parse)?);
+        }
+    }
+    let used: BTreeSet<&str> = pages.keys().map(String::as_str).collect();
+    cache.0.retain(|path, _| used.contains(path.as_str()));
+    let mut context = Context::new(world, set, limits);
+    let mut rendered = BTreeMap::new();
+    for path in order {
+        let Some(page) = pages.get(path) else { continue };
+        if base_name(path).starts_with('_') {
+            continue;
+        }
+        let template = Dict::of(&VALUES, BTreeMap::new());
+        template.insert("Name", path.as_str().into());
+        template.insert("BasePath", page.base.as_str().into());
+        page.dot.insert("Template", Value::Map(template));
+        let text = context.render(path, &Value::Map(page.dot.clone())).map_err(|error| {
+            RenderError::Execute { template: path.clone(), text: error.for_people(), limit: error.is_limit() }
+        })?;
+        let text = String::from_utf8_lossy(&text);
+        let text = if text.contains(NO_VALUE) { text.replace(NO_VALUE, "") } else { text.into_owned() };
+        rendered.insert(path.clone(), text);
+    }
+    Ok(rendered)
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

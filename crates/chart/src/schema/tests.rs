@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use super::*;
+
+/// Returns the lines that Helm would print, in a fixed order: blocks are sorted,
+/// and the lines in them, since Helm's come in random order.
+fn check(schema: &Value, values: &Value) -> Vec<String> {
+    let Err(found) = validate_one(schema.to_string().as_bytes(), values) else { return Vec::new() };
+    let mut lines: Vec<String> = found.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn floats(mut value: Value) -> Value {
+    crate::yaml::floats(&mut value);
+    value
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one long table")]
+fn findings_read_as_helms() {
+    let property = |schema: Value, value: Value| {
+        let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"r": {"type": "object", "required": ["x", "y"], "properties": {"a": {"type": "string"}}}},
+            "properties": {"k": schema}});
+        check(&schema, &floats(json!({ "k": value }))).join("\n")
+    };
+    for (schema, value, expected) in [
+        (json!({"maximum": 65535}), json!(70000), "- at '/k': maximum: got 70,000, want 65,535"),
+        (
+            json!({"maximum": 65535, "multipleOf": 11}),
+            json!(70000),
+            "  - at '/k': maximum: got 70,000, want 65,535\n  - at '/k': multipleOf: got 70,000, want 11\n- at '/k': validation failed",
+        ),
+        (json!({"exclusiveMaximum": 1.5}), json!(1.5), "- at '/k': exclusiveMaximum: got 1.5, want 1.5"),
+        (
+            json!({"exclusiveMinimum": 99_999_999}),
+            json!(12_345_678),
+            "- at '/k': exclusiveMinimum: got 1.2345678×10⁰⁷, want 9.9999999×10⁰⁷",
+        ),
+        (json!({"minimum": 0.0001}), json!(0.00001), "- at '/k': minimum: got 1×10⁻⁰⁵, want 0.0001"),
+        (json!({"maxItems": 2}), json!([1, 2, 3]), "- at '/k': maxItems: got 3, want 2"),
+        (
+            json!({"pattern": "^'x\"\\d$"}),
+            json!("it's \"q\""),
+            r#"- at '/k': 'it\'s "q"' does not match pattern '^\'x"\\d$'"#,
+        ),
+        (
+            json!({"allOf": [{"type": "string"}, {"minimum": 6}]}),
+            json!(5),
+            "  - at '/k': got number, want string\n  - at '/k': minimum: got 5, want 6\n- at '/k': 'allOf' failed",
+        ),
+        (
+            json!({"$ref": "#/definitions/r"}),
+            json!({"a": 1, "b": 2}),
+            "  - at '/k': missing properties 'x', 'y'\n  - at '/k/a': got number, want string\n- at '/k': validation failed",
+        ),
+        (json!({"$ref": "#/definitions/r"}), json!({}), "- at '/k': missing properties 'x', 'y'"),
+        (json!({"properties": {"x": false}}), json!({"x": 1}), "- at '/k/x': false schema"),
+        (json!({"not": {"type": "string"}}), json!("x"), "- at '/k': 'not' failed"),
+        (
+            json!({"oneOf": [{"type": "number"}, {"minimum": 1}, {"type": "integer"}]}),
+            json!(5),
+            "- at '/k': 'oneOf' failed, subschemas 0, 1 matched",
+        ),
+        (json!({"format": "email"}), json!("nope"), "- at '/k': 'nope' is not valid email: missing @"),
+        (
+            json!({"dependencies": {"a": ["b", "c"]}}),
+            json!({"a": 1}),
+            "- at '/k': properties 'b', 'c' required, if 'a' exists",
+        ),
+        (
+            json!({"dependencies": {"a": {"required": ["q"]}}}),
+            json!({"a": 1}),
+            "- at '/k': missing property 'q'",
+        ),
+        (
+            json!({"additionalProperties": {"type": "string"}}),
+            json!({"z": 1}),
+            "- at '/k/z': got number, want string",
+        ),
+        (
+            json!({"type": ["string", "object", "null"], "enum": ["x"]}),
+            json!([]),
+            "- at '/k': got array, want null or string or object",
+        ),
+        (
+            json!({"enum": [1, "two", null, true, 1_000_000, 1.5]}),
+            json!(5),
+            "- at '/k': value must be one of 1, 'two', <nil>, true, 1000000, 1.5",
+        ),
+        (json!({"const": {"a": 1}}), json!(3), "- at '/k': 'const' failed"),
+        (
+            json!({"items": [{"type": "string"}, {"type": "string"}]}),
+            json!(["a", 1]),
+            "- at '/k/1': got number, want string",
+        ),
+        (
+            json!({"items": [{}], "additionalItems": false}),
+            json!([1, 2, 3]),
+            "- at '/k': last 2 additionalItem(s) not allowed",
+        ),
+    ] {
+        assert_eq!(property(schema.clone(), value), expected, "{schema}");
+    }
+}
+
+#[test]
+fn newer_drafts_read_as_helms() {
+    let property = |schema: Value, value: Value| {
+        let schema =
+            json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "properties": {"k": schema}});
+        check(&schema, &floats(json!({ "k": value }))).join("\n")
+    };
+    for (schema, value, expected) in [
+        (
+            json!({"anyOf": [{"minimum": 1e9, "maximum": 2}, {"allOf": [{"type": "string"}]}]}),
+            json!(12_345_678),
+            "    - at '/k': got number, want string\n    - at '/k': maximum: got 1.2345678×10⁰⁷, want 2\n    - at '/k': minimum: got 1.2345678×10⁰⁷, want 1×10⁰⁹\n  - at '/k': 'allOf' failed\n  - at '/k': validation failed\n- at '/k': 'anyOf' failed",
+        ),
+        (
+            json!({"dependentSchemas": {"a": {"required": ["k", "l"], "maxProperties": 0}}}),
+            json!({"a": 1}),
+            "  - at '/k': maxProperties: got 1, want 0\n  - at '/k': missing properties 'k', 'l'\n- at '/k': validation failed",
+        ),
+        (
+            json!({"if": {"minimum": 1}, "then": {"maximum": 2, "type": "string"}}),
+            json!(70000),
+            "- at '/k': got number, want string",
+        ),
+        (json!({"unevaluatedProperties": false}), json!({"z": 1}), "- at '/k/z': false schema"),
+        (
+            json!({"unevaluatedItems": false, "items": [{}]}),
+            json!([1, 2, 3]),
+            "  - at '/k/1': false schema\n  - at '/k/2': false schema\n- at '/k': validation failed",
+        ),
+        (
+            json!({"dependentRequired": {"a": ["b"]}}),
+            json!({"a": 1}),
+            "- at '/k': properties 'b' required, if 'a' exists",
+        ),
+    ] {
+        assert_eq!(property(schema.clone(), value), expected, "{schema}");
+    }
+}
+
+#[test]
+fn a_schema_that_is_no_json_is_named() {
+    let mut chart = Chart { schema: Some(b"{\"type\": ".as_slice().into()), ..Chart::default() };
+    "demo".clone_into(&mut chart.metadata.name);
+    let error = validate(&chart, &Map::new()).unwrap_err().to_string();
+    assert!(error.ends_with("following chart(s):\ndemo:\nunexpected EOF"), "{error}");
+}

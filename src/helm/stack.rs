@@ -1,0 +1,51 @@
+//! Threads with stacks that deep templates need.
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::thread;
+
+/// How much stack a render gets; more than [`chart::template::Limits`] lets it use.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Why work on a thread of its own gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// The thread could not be started.
+    #[error("can not start a thread for the render: {0}")]
+    Start(#[source] io::Error),
+    /// The work panicked.
+    #[error("the render failed by a bug of the operator: {0}")]
+    Panic(String),
+}
+
+/// Does `work` on a thread with a large stack; a panic becomes an error.
+pub fn with<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, StackError> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("render".to_owned()).stack_size(STACK_BYTES);
+        let handle = thread
+            .spawn_scoped(scope, || panic::catch_unwind(AssertUnwindSafe(work)))
+            .map_err(StackError::Start)?;
+        match handle.join() {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(cause)) | Err(cause) => {
+                let text = cause
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                Err(StackError::Panic(text.unwrap_or_else(|| "no message".to_owned())))
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let error = with(|| -> () { panic!("oh no") }).unwrap_err().to_string();
+        assert_eq!(error, "the render failed by a bug of the operator: oh no");
+        assert_eq!(with(|| 5).unwrap(), 5);
+    }
+}
