@@ -95,10 +95,19 @@ impl LineLog {
     /// Takes in bytes as they come and returns what is complete now.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Entry> {
         let mut entries = Vec::new();
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.line.is_empty() {
+                // What stands before a line says nothing; what it begins with says how long it may become.
+                rest = rest.trim_ascii_start();
+            }
+            let begins_json = self.begins_json(rest.first());
+            let room = if begins_json { LONGEST_JSON } else { LONGEST_LINE } - self.line.len();
+            let end = rest.iter().take(room).position(|byte| *byte == b'\n');
+            let (piece, behind) = rest.split_at(end.map_or(room.min(rest.len()), |end| end + 1));
             self.line.extend_from_slice(piece);
-            let longest = if self.begins_json() { LONGEST_JSON } else { LONGEST_LINE };
-            if piece.ends_with(b"\n") || self.line.len() >= longest {
+            rest = behind;
+            if end.is_some() || piece.len() == room {
                 self.end_line(&mut entries);
             }
         }
@@ -115,13 +124,13 @@ impl LineLog {
         entries
     }
 
-    fn begins_json(&self) -> bool {
-        let first = self.line.iter().find(|byte| !byte.is_ascii_whitespace());
+    fn begins_json(&self, next: Option<&u8>) -> bool {
+        let first = self.line.first().or(next);
         first == Some(&b'{') || (self.with_lists && first == Some(&b'['))
     }
 
     fn end_line(&mut self, entries: &mut Vec<Entry>) {
-        let begins_json = self.begins_json();
+        let begins_json = self.begins_json(None);
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         if line.trim().is_empty() {
             return;

@@ -555,17 +555,6 @@ fn a_program_that_does_not_compile_is_told_with_its_place() {
     assert!(bad_jq_filter(text, 0, "x").to_string().contains("(line 3, column 3)"));
 }
 
-#[test]
-fn every_text_of_the_corpus_gets_an_answer() {
-    for text in include_str!("testdata/corpus.txt").split("\n=====\n") {
-        for kind in [HookKind::Global, HookKind::Module] {
-            if let Err(error) = parse("h".into(), kind, text) {
-                assert!(!error.to_string().is_empty());
-            }
-        }
-    }
-}
-
 proptest::proptest! {
     #[test]
     fn any_text_gets_an_answer(text in "(configVersion: v1\n)?[ -~\n]{0,200}") {

@@ -1,0 +1,9 @@
+//! Feeds arbitrary text to the reader of configurations.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/fuzz/config.rs"]
+mod target;
+
+fuzz_target!(|bytes: &[u8]| target::run(bytes));

@@ -1,0 +1,9 @@
+//! Feeds arbitrary bytes to the reader of metrics.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/fuzz/metric.rs"]
+mod target;
+
+fuzz_target!(|bytes: &[u8]| target::run(bytes));

@@ -1,0 +1,87 @@
+//! Replays the corpora of the fuzz targets, and feeds the targets random texts.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, reason = "the corpora are files")]
+
+use std::fs;
+use std::path::Path;
+
+#[path = "fuzz/config.rs"]
+mod config;
+#[path = "fuzz/cron.rs"]
+mod cron;
+#[path = "fuzz/log.rs"]
+mod log;
+#[path = "fuzz/metric.rs"]
+mod metric;
+#[path = "fuzz/object_patch.rs"]
+mod object_patch;
+
+/// Runs the target on every file of its corpus; returns how many there are.
+fn replay(corpus: &str, target: fn(&[u8])) -> usize {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
+    let mut count = 0;
+    for entry in fs::read_dir(directory).unwrap() {
+        target(&fs::read(entry.unwrap().path()).unwrap());
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn every_input_of_the_corpora_is_survived() {
+    assert!(replay("config", config::run) >= 20);
+    assert!(replay("cron", cron::run) >= 10);
+    assert!(replay("log", log::run) >= 10);
+    assert!(replay("metric", metric::run) >= 10);
+    assert!(replay("object_patch", object_patch::run) >= 15);
+}
+
+/// A small generator of numbers, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+}
+
+/// Runs the target on texts made of words between blanks.
+fn shuffle(words: &str, rounds: usize, target: fn(&[u8])) {
+    let words: Vec<String> = words.split(' ').map(|word| word.replace('_', " ").replace('~', "\n")).collect();
+    let mut dice = Dice(7);
+    for _ in 0..rounds {
+        let mut text = String::new();
+        for _ in 0..dice.roll(24) {
+            if let Some(word) = words.get(dice.roll(words.len())) {
+                text.push_str(word);
+            }
+        }
+        target(text.as_bytes());
+    }
+}
+
+#[test]
+fn random_crontab_lines_are_survived() {
+    let words = "abcd * ? / - , _ _ 0 1 5 12 15 31 59 60 7 jan Sun mon */2 1-5 @daily @every_ 5m 1h @ TZ=Asia/Tokyo_ TZ= _*_*_*_*";
+    shuffle(words, 20_000, cron::run);
+}
+
+#[test]
+fn random_output_is_survived() {
+    let words = "{ } [ ] \" \"a\":1 , ~ ~ text \\ _ {\"msg\":\"x\"} {\"level\":\"debug\"} \r \u{e9}";
+    shuffle(words, 20_000, log::run);
+}
+
+#[test]
+fn random_metrics_are_survived() {
+    let words = "{\"name\":\"a\" ,\"set\":1 ,\"add\":-1 ,\"add\":2 } } } ~ ,\"labels\":{\"a\":\"b\"} ,\"buckets\":[1,2] ,\"action\":\"observe\" ,\"value\":1 {} [ ] 1e999";
+    shuffle(words, 20_000, metric::run);
+}
+
+#[test]
+fn random_object_patches_are_survived() {
+    let words = "operation:_Create~ operation:_Delete~ operation:_JSONPatch~ kind:_A~ name:_a~ object:_{kind:_A,_metadata:_{name:_a}}~ jsonPatch:_[{op:_remove,_path:_/a}]~ ---~ jqFilter:_.~ mergePatch:_'a:_1'~ { } \" {\"operation\":\"Delete\",\"kind\":\"A\",\"name\":\"a\"} subresource:_/status~";
+    shuffle(words, 20_000, object_patch::run);
+}
