@@ -109,6 +109,10 @@ impl FixedWorld {
         use base64::Engine as _;
         let mut bytes = vec![0; len];
         self.random(&mut bytes);
+        // Everything in PEM is a sequence, and begins with another one.
+        for (byte, fixed) in bytes.iter_mut().zip([0x30, 0x82, 0x03, 0x00, 0x30]) {
+            *byte = fixed;
+        }
         let body = base64::engine::general_purpose::STANDARD.encode(bytes);
         let mut pem = format!("-----BEGIN {label}-----\n");
         for line in body.as_bytes().chunks(64) {

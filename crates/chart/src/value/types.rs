@@ -143,6 +143,8 @@ pub enum Type {
     Int64,
     /// `uint8`
     Uint8,
+    /// `uint32`
+    Uint32,
     /// `uint64`
     Uint64,
     /// `float64`
@@ -170,6 +172,7 @@ impl Type {
             Self::Int32 => "int32",
             Self::Int64 => "int64",
             Self::Uint8 => "uint8",
+            Self::Uint32 => "uint32",
             Self::Uint64 => "uint64",
             Self::Float64 => "float64",
             Self::String => "string",
@@ -194,6 +197,7 @@ impl Type {
             Self::Int32 => matches!(value, Value::Small(IntType::Int32, _)),
             Self::Int64 => matches!(value, Value::Int64(_)),
             Self::Uint8 => matches!(value, Value::Uint(UintType::Uint8, _)),
+            Self::Uint32 => matches!(value, Value::Uint(UintType::Uint32, _)),
             Self::Uint64 => matches!(value, Value::Uint(UintType::Uint64, _)),
             Self::Float64 => matches!(value, Value::Float(_)),
             Self::String => matches!(value, Value::Text(_)),
@@ -213,6 +217,7 @@ impl Type {
             Self::Int32 => Value::Small(IntType::Int32, 0),
             Self::Int64 => Value::Int64(0),
             Self::Uint8 => Value::Uint(UintType::Uint8, 0),
+            Self::Uint32 => Value::Uint(UintType::Uint32, 0),
             Self::Uint64 => Value::Uint(UintType::Uint64, 0),
             Self::Float64 => Value::Float(0.0),
             Self::String => Value::text(""),

@@ -18,7 +18,7 @@ const LONGEST_SIMPLE_KEY: usize = 128;
 /// Returns text that ends with a line break. It is read back by
 /// [`parse`](super::parse) as the same value.
 pub fn emit(value: &Value) -> String {
-    write(value, Style::V2)
+    write(value, Style::V2, Writer::new(2, WIDTH), Floats::Normal)
 }
 
 /// Writes `value` as sections of a ConfigMap are written: four columns of
@@ -26,17 +26,20 @@ pub fn emit(value: &Value) -> String {
 ///
 /// Returns text that ends with a line break.
 pub fn emit_v3(value: &Value) -> String {
-    write(value, Style::V3)
+    write(value, Style::V3, Writer::new(4, usize::MAX), Floats::Normal)
 }
 
-fn write(value: &Value, style: Style) -> String {
-    let mut emitter = Emitter {
-        style,
-        writer: match style {
-            Style::V2 => Writer::new(2, WIDTH),
-            Style::V3 => Writer::new(4, usize::MAX),
-        },
-    };
+/// Writes `value` as `toYamlPretty` does in templates: two columns of
+/// indentation, lists indented, nothing folded, keys sorted, and numbers that
+/// were floats shown as such (`1e+06`).
+///
+/// Returns text that ends with a line break.
+pub fn emit_pretty(value: &Value) -> String {
+    write(value, Style::V3, Writer::new(2, usize::MAX), Floats::Shown)
+}
+
+fn write(value: &Value, style: Style, writer: Writer, floats: Floats) -> String {
+    let mut emitter = Emitter { style, writer, floats };
     emitter.node(value, None, Place::Root);
     emitter.writer.end_line();
     emitter.writer.into_text()
@@ -47,6 +50,15 @@ fn write(value: &Value, style: Style) -> String {
 enum Style {
     V2,
     V3,
+}
+
+/// How floating-point numbers are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Floats {
+    /// Whole ones as integers.
+    Normal,
+    /// All with the rules of `%v`.
+    Shown,
 }
 
 /// Where a node stands.
@@ -71,6 +83,7 @@ enum Quoting {
 struct Emitter {
     style: Style,
     writer: Writer,
+    floats: Floats,
 }
 
 impl Emitter {
@@ -83,7 +96,7 @@ impl Emitter {
                 self.writer.plain(text, false, 0);
             }
             Value::Number(number) => {
-                let text = number_text(number);
+                let text = number_text(number, self.floats);
                 self.writer.plain(&text, false, 0);
             }
             Value::String(text) => self.text(text, indent, place),
@@ -204,8 +217,9 @@ impl Emitter {
 }
 
 /// Writes a number: integers in full, others in the shortest form.
-fn number_text(number: &Number) -> String {
+fn number_text(number: &Number, floats: Floats) -> String {
     match number.as_f64() {
+        Some(float) if number.is_f64() && floats == Floats::Shown => crate::number::format_g(float, None),
         Some(float) if number.is_f64() => match crate::number::from_f64(float) {
             Some(whole) if !whole.is_f64() => whole.to_string(),
             _ if float == 0.0 => "0".to_owned(),

@@ -17,7 +17,7 @@ mod timestamp;
 mod write;
 
 pub use build::{MAX_DEPTH, parse, parse_all, parse_strict};
-pub use emit::{emit, emit_v3};
+pub use emit::{emit, emit_pretty, emit_v3};
 pub use error::{Position, YamlError};
 pub use locate::locate;
 pub(crate) use timestamp::is_timestamp;

@@ -218,6 +218,10 @@ impl<'t> Exec<'t, '_, '_> {
             Type::Uint8 => number
                 .and_then(|number| u8::try_from(number.uint?).ok())
                 .map(|uint| Value::Uint(UintType::Uint8, u64::from(uint))),
+            // A number that is too great loses its upper bits.
+            Type::Uint32 => number
+                .and_then(|number| number.uint)
+                .map(|uint| Value::Uint(UintType::Uint32, uint & u64::from(u32::MAX))),
             Type::Uint64 => {
                 number.and_then(|number| number.uint).map(|uint| Value::Uint(UintType::Uint64, uint))
             }
@@ -232,7 +236,7 @@ impl<'t> Exec<'t, '_, '_> {
             Type::Bool => format!("expected bool; found {text}"),
             Type::String => format!("expected string; found {text}"),
             Type::Int | Type::Int32 | Type::Int64 => format!("expected integer; found {text}"),
-            Type::Uint8 | Type::Uint64 => format!("expected unsigned integer; found {text}"),
+            Type::Uint8 | Type::Uint32 | Type::Uint64 => format!("expected unsigned integer; found {text}"),
             Type::Float64 => format!("expected float; found {text}"),
             Type::Any | Type::Reflect | Type::Bytes | Type::List(_) | Type::Map(_) | Type::Named(_) => {
                 format!("can't handle {text} for arg of type {}", wanted.name())
@@ -274,6 +278,7 @@ fn nil_of(wanted: Type) -> Option<Item> {
         | Type::Int32
         | Type::Int64
         | Type::Uint8
+        | Type::Uint32
         | Type::Uint64
         | Type::Float64
         | Type::String

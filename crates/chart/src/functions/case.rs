@@ -1,0 +1,116 @@
+//! Strings: upper and lower case, and the cases of names.
+
+use super::args::{STRING, string};
+use super::names;
+use crate::call::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("camelcase", &[STRING], STRING, |_, args| Ok(names::pascal(&string(args, 0)).into())),
+    Function::new("initials", &[STRING], STRING, |_, args| Ok(initials(&string(args, 0)).into())),
+    Function::new("kebabcase", &[STRING], STRING, |_, args| {
+        Ok(names::separated(&string(args, 0), '-').into())
+    }),
+    Function::new("lower", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), lower).into())),
+    Function::new("snakecase", &[STRING], STRING, |_, args| {
+        Ok(names::separated(&string(args, 0), '_').into())
+    }),
+    Function::new("swapcase", &[STRING], STRING, |_, args| Ok(swapped(&string(args, 0)).into())),
+    Function::new("title", &[STRING], STRING, |_, args| Ok(titled(&string(args, 0)).into())),
+    Function::new("untitle", &[STRING], STRING, |_, args| Ok(untitled(&string(args, 0)).into())),
+    Function::new("upper", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), upper).into())),
+];
+
+/// Returns the one upper-case letter of `c`; letters that would become two stay.
+pub(super) fn upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+/// Returns the one lower-case letter of `c`.
+pub(super) fn lower(c: char) -> char {
+    // The only letter whose full mapping is longer than its simple one.
+    if c == '\u{130}' { 'i' } else { c.to_lowercase().next().unwrap_or(c) }
+}
+
+fn mapped(text: &str, map: fn(char) -> char) -> String {
+    text.chars().map(map).collect()
+}
+
+/// Returns the first letter of each word. Letters are looked at byte by byte.
+fn initials(text: &str) -> String {
+    let mut initials = String::new();
+    let mut after_space = true;
+    for c in text.bytes().map(char::from) {
+        if c.is_whitespace() {
+            after_space = true;
+        } else if std::mem::take(&mut after_space) {
+            initials.push(c);
+        }
+    }
+    initials
+}
+
+/// Swaps the case of each letter; one that begins a word gets title case.
+fn swapped(text: &str) -> String {
+    let mut after_space = true;
+    text.chars()
+        .map(|c| {
+            let starts_word = std::mem::replace(&mut after_space, c.is_whitespace());
+            if c.is_uppercase() {
+                lower(c)
+            } else if !c.is_lowercase() {
+                c
+            } else if starts_word {
+                title(c)
+            } else {
+                upper(c)
+            }
+        })
+        .collect()
+}
+
+/// Puts the first letter of each word into title case.
+fn titled(text: &str) -> String {
+    let mut before = ' ';
+    text.chars()
+        .map(|c| {
+            let starts_word = is_separator(before);
+            before = c;
+            if starts_word { title(c) } else { c }
+        })
+        .collect()
+}
+
+/// Returns the title-case letter, which for a few digraphs is not the upper-case one.
+fn title(c: char) -> char {
+    match c {
+        '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
+        '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
+        '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
+        '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
+        _ => upper(c),
+    }
+}
+
+fn is_separator(c: char) -> bool {
+    if c.is_ascii() { !c.is_ascii_alphanumeric() && c != '_' } else { c.is_whitespace() }
+}
+
+fn untitled(text: &str) -> String {
+    let mut starts_word = true;
+    text.chars()
+        .map(|c| {
+            if c.is_whitespace() {
+                starts_word = true;
+                c
+            } else if std::mem::take(&mut starts_word) {
+                lower(c)
+            } else {
+                c
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,152 @@
+//! JSON and YAML.
+
+use std::collections::BTreeMap;
+
+use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes, string};
+use super::shown;
+use crate::call::{CallError, Function};
+use crate::gojson::{decode, encode, indented};
+use crate::template::Context;
+use crate::value::{Kind, List, ListClass, Map, MapClass, Value};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("fromJson", &[STRING], MAP, |_, args| Ok(from_json(args))),
+    Function::new("fromJsonArray", &[STRING], LIST, |_, args| Ok(from_json_array(args))),
+    Function::new("fromYaml", &[STRING], MAP, |_, args| Ok(from_yaml(args))),
+    Function::new("fromYamlArray", &[STRING], LIST, |_, args| Ok(from_yaml_array(args))),
+    Function::new("mustFromJson", &[STRING], ANY, |_, args| {
+        let decoded = decode(bytes(args, 0)).map_err(|error| error.to_string())?;
+        match decoded.too_great {
+            Some(number) => Err(too_great(&number).into()),
+            None => Ok(decoded.value),
+        }
+    }),
+    Function::new("mustToJson", &[ANY], STRING, |context, args| written(context, args, true)),
+    Function::new("mustToPrettyJson", &[ANY], STRING, pretty),
+    Function::new("mustToRawJson", &[ANY], STRING, |context, args| written(context, args, false)),
+    Function::new("toJson", &[ANY], STRING, |context, args| or_nothing(written(context, args, true))),
+    Function::new("toPrettyJson", &[ANY], STRING, |context, args| or_nothing(pretty(context, args))),
+    Function::new("toRawJson", &[ANY], STRING, |context, args| written(context, args, false)),
+    Function::new("toYaml", &[ANY], STRING, |context, args| to_yaml(context, args, values::yaml::emit)),
+    Function::new("toYamlPretty", &[ANY], STRING, |context, args| {
+        to_yaml(context, args, values::yaml::emit_pretty)
+    }),
+];
+
+const MAP_NAME: &str = "map[string]interface {}";
+const LIST_NAME: &str = "[]interface {}";
+
+fn written(context: &mut Context<'_>, args: &[Value], html: bool) -> Answer {
+    shown::charge(context, any(args, 0))?;
+    let json = encode(any(args, 0), html)?;
+    Ok(json.into())
+}
+
+fn pretty(context: &mut Context<'_>, args: &[Value]) -> Answer {
+    shown::charge(context, any(args, 0))?;
+    let json = indented(&encode(any(args, 0), true)?);
+    context.charge(json.len())?;
+    Ok(json.into())
+}
+
+/// Turns what cannot be written into an empty text; limits stay errors.
+fn or_nothing(answer: Answer) -> Answer {
+    match answer {
+        Err(CallError::Message(_)) => Ok("".into()),
+        other => other,
+    }
+}
+
+fn too_great(number: &str) -> String {
+    format!("json: cannot unmarshal number {number} into Go value of type float64")
+}
+
+fn mismatch(value: &Value, wanted: &str) -> String {
+    let names = [
+        (Kind::Bool, "bool"),
+        (Kind::Float64, "number"),
+        (Kind::Map, "object"),
+        (Kind::Slice, "array"),
+        (Kind::String, "string"),
+    ];
+    let found = names.iter().find(|(kind, _)| *kind == value.kind()).map_or("null", |(_, name)| name);
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+/// A map that holds nothing but an error.
+fn error_map(map: Map, error: &str) -> Value {
+    map.insert("Error", error.into());
+    map.into()
+}
+
+fn from_json(args: &[Value]) -> Value {
+    let decoded = match decode(bytes(args, 0)) {
+        Ok(decoded) => decoded,
+        Err(error) => return error_map(Map::new(BTreeMap::new()), &error.to_string()),
+    };
+    match (decoded.value, decoded.too_great) {
+        (Value::Map(map), None) => map.into(),
+        (Value::Map(map), Some(number)) => error_map(map, &too_great(&number)),
+        (Value::Nil, Some(_)) => {
+            error_map(Map::new(BTreeMap::new()), &mismatch(&Value::Float(0.0), MAP_NAME))
+        }
+        (Value::Nil, None) => Map::nil(&MapClass::ANY).into(),
+        (other, _) => error_map(Map::new(BTreeMap::new()), &mismatch(&other, MAP_NAME)),
+    }
+}
+
+fn from_json_array(args: &[Value]) -> Value {
+    let decoded = match decode(bytes(args, 0)) {
+        Ok(decoded) => decoded,
+        Err(error) => return Value::list(vec![error.to_string().into()]),
+    };
+    match (decoded.value, decoded.too_great) {
+        (Value::List(list), None) => list.into(),
+        (Value::List(_), Some(number)) => Value::list(vec![too_great(&number).into()]),
+        (Value::Nil, Some(_)) => Value::list(vec![mismatch(&Value::Float(0.0), LIST_NAME).into()]),
+        (Value::Nil, None) => Value::List(List::nil(&ListClass::ANY)),
+        (other, _) => Value::list(vec![mismatch(&other, LIST_NAME).into()]),
+    }
+}
+
+/// Reads YAML; the error is what Helm puts in place of the value.
+fn parsed(args: &[Value]) -> Result<Value, String> {
+    match values::yaml::parse(&string(args, 0)) {
+        Ok(value) => Ok(Value::from_json(&value)),
+        Err(error) => Err(format!("error converting YAML to JSON: {}", error.go_text())),
+    }
+}
+
+fn decoding(mismatch: &str) -> String {
+    format!("error unmarshaling JSON: while decoding JSON: {mismatch}")
+}
+
+fn from_yaml(args: &[Value]) -> Value {
+    let empty = || Map::new(BTreeMap::new());
+    match parsed(args) {
+        Ok(Value::Map(map)) => map.into(),
+        Ok(Value::Nil) => empty().into(),
+        Ok(other) => error_map(empty(), &decoding(&mismatch(&other, MAP_NAME))),
+        Err(error) => error_map(empty(), &error),
+    }
+}
+
+fn from_yaml_array(args: &[Value]) -> Value {
+    match parsed(args) {
+        Ok(Value::List(list)) => list.into(),
+        Ok(Value::Nil) => Value::list(Vec::new()),
+        Ok(other) => Value::list(vec![decoding(&mismatch(&other, LIST_NAME)).into()]),
+        Err(error) => Value::list(vec![error.into()]),
+    }
+}
+
+/// Writes YAML without the last line break; nothing for what YAML cannot hold.
+fn to_yaml(context: &mut Context<'_>, args: &[Value], emit: fn(&serde_json::Value) -> String) -> Answer {
+    shown::charge(context, any(args, 0))?;
+    let Ok(json) = any(args, 0).to_json() else {
+        return Ok("".into());
+    };
+    let yaml = emit(&json);
+    context.charge(yaml.len())?;
+    Ok(yaml.strip_suffix('\n').unwrap_or(&yaml).into())
+}
