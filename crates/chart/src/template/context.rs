@@ -185,9 +185,13 @@ fn without_no_value(out: Vec<u8>) -> Vec<u8> {
     const NO_VALUE: &[u8] = b"<no value>";
     let mut start = 0;
     let mut kept = Vec::new();
-    let found = |from: usize| {
-        let rest = out.get(from..).unwrap_or_default();
-        rest.windows(NO_VALUE.len()).position(|window| window == NO_VALUE).map(|at| from + at)
+    let found = |mut from: usize| loop {
+        let rest = out.get(from..)?;
+        let at = rest.iter().position(|byte| *byte == b'<')?;
+        if rest.get(at..).is_some_and(|rest| rest.starts_with(NO_VALUE)) {
+            return Some(from + at);
+        }
+        from += at + 1;
     };
     while let Some(at) = found(start) {
         kept.extend_from_slice(out.get(start..at).unwrap_or_default());

@@ -406,7 +406,15 @@ fn count_lines(text: &[u8]) -> usize {
 }
 
 fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
-    text.windows(pattern.len()).position(|window| window == pattern)
+    let first = *pattern.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.iter().position(|byte| *byte == first)?;
+        if text.get(at..)?.starts_with(pattern) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
 }
 
 /// Returns a character as `%#U` prints it.

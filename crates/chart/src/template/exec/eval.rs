@@ -260,10 +260,20 @@ impl<'t> Exec<'t, '_, '_> {
             return Ok(item);
         }
         if !item.value.is_nil() && wanted.accepts(&item.value) {
-            return Ok(Item::bare(item.value));
+            return Ok(Item::bare(assigned(item.value, wanted)));
         }
         let got = if item.value.is_nil() { item.type_name() } else { item.value.type_name() };
         Err(self.error(&format!("wrong type for value; expected {}; got {got}", wanted.name())))
+    }
+}
+
+/// Returns `value` as it is after an assignment: a named map type is lost.
+fn assigned(value: Value, wanted: Type) -> Value {
+    match (value, wanted) {
+        (Value::Map(map), Type::Map(class)) if map.class().name != class.name => {
+            Value::Map(map.as_class(class))
+        }
+        (value, _) => value,
     }
 }
 
