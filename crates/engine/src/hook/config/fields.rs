@@ -42,11 +42,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Notes all properties that were not asked for.
+    /// Notes all properties that were not asked for, with the name that was probably meant.
     pub(super) fn finish(self) {
         for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
             let path = self.path.key(key);
-            self.report.note(&path, format!("{path} is a forbidden property"));
+            // The version counts as known everywhere: without it, everything else looks wrong.
+            let known = self.known.iter().copied().chain(["configVersion"]);
+            let hint = match known.min_by_key(|known| distance(known, key)) {
+                Some(known) if known != key && distance(known, key) <= 2 => {
+                    format!(", did you mean '{known}'?")
+                }
+                Some(_) | None => String::new(),
+            };
+            self.report.note(&path, format!("{path} is a forbidden property{hint}"));
         }
     }
 
@@ -179,4 +187,27 @@ pub(super) fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Returns how many letters must be added, left out or replaced to make one name the other; case does not count.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len().abs_diff(b.len()) > 2 {
+        return usize::MAX;
+    }
+    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (place, left) in a.bytes().enumerate() {
+        let mut diagonal = place;
+        let mut before = place + 1;
+        for (cell, right) in row.iter_mut().skip(1).zip(b.bytes()) {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = *cell;
+            *cell = replaced.min(before + 1).min(diagonal + 1);
+            before = *cell;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = place + 1;
+        }
+    }
+    row.last().copied().unwrap_or(usize::MAX)
 }

@@ -97,10 +97,28 @@ fn a_misspelt_version_is_told_with_what_v0_does_not_know() {
     assert_eq!(
         errors(text),
         [
-            "cOnfigVersion is a forbidden property (line 1, column 1)",
+            "cOnfigVersion is a forbidden property, did you mean 'configVersion'? (line 1, column 1)",
             "kubernetes is a forbidden property (line 2, column 1)"
         ]
     );
+}
+
+#[test]
+fn a_misspelt_property_is_told_with_the_one_that_was_meant() {
+    for (text, expected) in [
+        ("schedules: []", "schedules is a forbidden property, did you mean 'schedule'?"),
+        (
+            "kubernetes: [{kind: A, jqfilter: .a}]",
+            "kubernetes.jqfilter is a forbidden property, did you mean 'jqFilter'?",
+        ),
+        ("kubernetes: [{kind: A, grp: a}]", "kubernetes.grp is a forbidden property, did you mean 'group'?"),
+        ("afterHlm: 1", "afterHlm is a forbidden property, did you mean 'afterHelm'?"),
+        ("x: 1", "x is a forbidden property ("),
+        ("something: 1", "something is a forbidden property ("),
+    ] {
+        let found = errors(&format!("configVersion: v1\n{text}"));
+        assert!(found.iter().any(|error| error.starts_with(expected)), "{text}: {found:?}");
+    }
 }
 
 #[test]
@@ -277,7 +295,7 @@ schedule: []
     	* kubernetes.watchEvent must be of type array: "string" (line 5, column 3)
     	* kubernetes.executeHookOnEvent should be one of [Added Modified Deleted] (line 10, column 24)
     	* kubernetes.allowFailure must be of type boolean: "string" (line 11, column 3)
-    	* kubernetes.kinds is a forbidden property (line 6, column 3)
+    	* kubernetes.kinds is a forbidden property, did you mean 'kind'? (line 6, column 3)
     	* type is a forbidden property (line 2, column 1)
     "#);
 }
