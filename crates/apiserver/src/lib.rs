@@ -1,37 +1,99 @@
 //! A small Kubernetes API server for development and tests.
+//!
+//! ```text
+//!            kubectl, helm, controllers             tests
+//!                      │ TLS                          │ in process
+//!                 transport ───────────┐  ┌───────────┘
+//!                                    service           faults, audit, tokens
+//!                                      │
+//!                                   dispatch ── discovery, openapi, reviews
+//!                              ┌───────┴───────┐
+//!                            read            write     decode → name → default → prune → validate → admit → own
+//!                              └───────┬───────┘
+//!                                   cluster            what is served, who must hear of changes
+//!                                      │
+//!                                    store             revision → event; no I/O, no clock
+//! ```
+
+mod answer;
+mod audit;
+mod auth;
+mod bootstrap;
+mod call;
+mod chores;
+pub mod cli;
+mod cluster;
+mod columns;
+mod config;
+mod convert;
+mod custom;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod decode;
 pub mod defaults;
+mod discovery;
+mod dispatch;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod document;
+mod fault;
+mod garbage;
+mod gzip;
 pub mod kind;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod managed_fields;
+mod openapi;
+mod parts;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod patch;
+mod protobuf;
 pub mod quantity;
+mod random;
+mod read;
+mod registry;
+mod request;
+mod reviews;
+mod scale;
 pub mod schema;
+pub mod selector;
+mod semantics;
+mod server;
+mod service;
+mod state;
+mod status;
+pub mod store;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod table;
 pub mod time;
+mod transport;
 pub mod types;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod validation;
+mod version;
+mod write;
+mod yaml;
+
+pub use cli::{Options, RunError, run};
+pub use config::{Clock, Config};
+pub use fault::{Effect, FaultPlan, Faults};
+pub use server::{ApiServer, Builder, StartError};
+pub use service::{ApiService, ConnectionCut};
+pub use state::StateError;
+pub use status::{ApiError, Cause};
+pub use transport::{Serving, TransportError};

@@ -1,0 +1,48 @@
+//! Pieces of answers.
+
+use axum::body::Body;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+
+use crate::status::ApiError;
+
+/// Adds a warning header for each text.
+pub(crate) fn warn(answer: &mut Response<Body>, warnings: &[String]) {
+    for text in warnings {
+        let escaped: String = text
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] })
+            .collect();
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
+            answer.headers_mut().append("warning", value);
+        }
+    }
+}
+
+/// Returns an answer of plain text.
+pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Response<Body> {
+    with_type(status, "text/plain; charset=utf-8", Body::from(text.into()))
+}
+
+/// Returns an answer of JSON.
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
+    with_type(status, "application/json", body.into())
+}
+
+fn with_type(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// Returns the answer that carries a refusal.
+pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
+    let status = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut answer = json(status, error.to_bytes());
+    if let Some(seconds) = error.retry_after() {
+        answer.headers_mut().insert("retry-after", HeaderValue::from(seconds));
+    }
+    answer
+}

@@ -1,0 +1,92 @@
+//! Kinds that are shown in two groups or versions and stored in one.
+
+use serde_json::{Map, Value, json};
+
+use crate::registry::Resource;
+
+/// Turns an object of the stored version into the version of `resource`.
+pub(crate) fn from_stored(object: &mut Value, resource: &Resource) {
+    if resource.api_version == resource.stored_version && resource.custom.is_none() {
+        return;
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".into(), json!(resource.api_version));
+        match resource.api_version.as_str() {
+            "events.k8s.io/v1" => rename(fields, EVENT_FIELDS),
+            "autoscaling/v1" => shrink_autoscaler(fields),
+            _ => {}
+        }
+    }
+}
+
+/// Turns an object of the version of `resource` into the stored version.
+pub(crate) fn to_stored(object: &mut Value, resource: &Resource) {
+    if resource.api_version == resource.stored_version {
+        return;
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".into(), json!(resource.stored_version));
+        match resource.api_version.as_str() {
+            "events.k8s.io/v1" => {
+                let back: Vec<(&str, &str)> = EVENT_FIELDS.iter().map(|(core, own)| (*own, *core)).collect();
+                rename(fields, &back);
+            }
+            "autoscaling/v1" => grow_autoscaler(fields),
+            _ => {}
+        }
+    }
+}
+
+/// Names of fields of events: in the core group, in `events.k8s.io`.
+const EVENT_FIELDS: &[(&str, &str)] = &[
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("count", "deprecatedCount"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+];
+
+fn rename(fields: &mut Map<String, Value>, names: &[(&str, &str)]) {
+    for (from, to) in names {
+        if let Some(value) = fields.remove(*from) {
+            fields.insert((*to).to_owned(), value);
+        }
+    }
+}
+
+const CPU: &str = "targetCPUUtilizationPercentage";
+
+/// The older version knows only the use of processors.
+fn shrink_autoscaler(fields: &mut Map<String, Value>) {
+    let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(Value::Array(metrics)) = spec.remove("metrics") {
+        let target = |metric: &Value| metric.pointer("/resource/target/averageUtilization").cloned();
+        let is_cpu = |metric: &&Value| metric.pointer("/resource/name").is_some_and(|name| name == "cpu");
+        if let Some(target) = metrics.iter().find(is_cpu).and_then(target) {
+            spec.insert(CPU.into(), target);
+        }
+    }
+    if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("currentMetrics");
+        status.remove("conditions");
+        status.entry("currentReplicas").or_insert(json!(0));
+        status.entry("desiredReplicas").or_insert(json!(0));
+    }
+}
+
+fn grow_autoscaler(fields: &mut Map<String, Value>) {
+    let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(target) = spec.remove(CPU) {
+        let target = json!({"type": "Utilization", "averageUtilization": target});
+        spec.insert(
+            "metrics".into(),
+            json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! What is served, as clients discover it: groups, versions and resources, one by one and aggregated.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::{HeaderMap, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::answer;
+use crate::cluster::{Cluster, lock};
+use crate::kind::{Subresource, Verb, join_group_version};
+use crate::registry::{Registry, Resource};
+use crate::status::{ApiError, Outcome};
+
+/// The aggregated documents of the present registry: generation, core groups, other groups.
+#[derive(Debug, Default)]
+pub(crate) struct Documents(Mutex<Option<(u64, Bytes, Bytes)>>);
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+fn wants_aggregated(headers: &HeaderMap) -> bool {
+    let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accept.flat_map(|value| value.split(',')).any(|item| {
+        let parts: Vec<&str> = item.split(';').map(str::trim).collect();
+        parts.first() == Some(&"application/json")
+            && parts.contains(&"as=APIGroupDiscoveryList")
+            && parts.contains(&"g=apidiscovery.k8s.io")
+            && parts.contains(&"v=v2")
+    })
+}
+
+/// Answers `/api`.
+pub(crate) fn core_versions(cluster: &Cluster, headers: &HeaderMap, host: &str) -> Response<Body> {
+    if wants_aggregated(headers) {
+        return aggregated(cluster, headers, true);
+    }
+    let body = json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
+    });
+    answer::json(StatusCode::OK, body.to_string())
+}
+
+/// Answers `/apis`.
+pub(crate) fn groups(cluster: &Cluster, headers: &HeaderMap) -> Response<Body> {
+    if wants_aggregated(headers) {
+        return aggregated(cluster, headers, false);
+    }
+    let registry = cluster.registry();
+    let named = registry.groups().iter().filter(|(group, _)| !group.is_empty());
+    let groups: Vec<Value> = named.map(|(group, versions)| group_value(group, versions)).collect();
+    let body = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups});
+    answer::json(StatusCode::OK, body.to_string())
+}
+
+/// Answers `/apis/GROUP`.
+pub(crate) fn group(cluster: &Cluster, name: &str) -> Option<Response<Body>> {
+    let registry = cluster.registry();
+    let (group, versions) = registry.groups().iter().find(|(group, _)| group == name && !group.is_empty())?;
+    let mut body = group_value(group, versions);
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("kind".into(), json!("APIGroup"));
+        fields.insert("apiVersion".into(), json!("v1"));
+    }
+    Some(answer::json(StatusCode::OK, body.to_string()))
+}
+
+fn group_value(group: &str, versions: &[String]) -> Value {
+    let listed =
+        |version: &String| json!({"groupVersion": join_group_version(group, version), "version": version});
+    json!({
+        "name": group,
+        "versions": versions.iter().map(listed).collect::<Vec<_>>(),
+        "preferredVersion": versions.first().map(listed),
+    })
+}
+
+/// Answers `/api/v1` and `/apis/GROUP/VERSION`.
+pub(crate) fn group_version(cluster: &Cluster, name: &str) -> Outcome<Option<Response<Body>>> {
+    let registry = cluster.registry();
+    let Some(resources) = registry.resources(name) else {
+        let group = name.split_once('/').map_or("", |(group, _)| group);
+        let known = registry.has_group(group);
+        return if known { Err(ApiError::unknown_resource()) } else { Ok(None) };
+    };
+    let mut list = Vec::new();
+    for resource in resources {
+        list.push(resource_value(resource));
+        list.extend(resource.kind.subresources.iter().map(|part| subresource_value(resource, part)));
+    }
+    let body =
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list});
+    Ok(Some(answer::json(StatusCode::OK, body.to_string())))
+}
+
+fn verbs(verbs: &[Verb]) -> Vec<&'static str> {
+    verbs.iter().map(|verb| verb.as_str()).collect()
+}
+
+fn resource_value(resource: &Resource) -> Value {
+    let kind = &resource.kind;
+    let mut value = json!({
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": verbs(&kind.verbs),
+    });
+    if let Some(fields) = value.as_object_mut() {
+        if !kind.short_names.is_empty() {
+            fields.insert("shortNames".into(), json!(kind.short_names));
+        }
+        if !kind.categories.is_empty() {
+            fields.insert("categories".into(), json!(kind.categories));
+        }
+        if kind.allows(Verb::Watch) {
+            fields.insert("storageVersionHash".into(), json!(storage_hash(resource)));
+        }
+    }
+    value
+}
+
+fn subresource_value(resource: &Resource, part: &Subresource) -> Value {
+    let kind = &resource.kind;
+    let mut value = json!({
+        "name": format!("{}/{}", kind.plural, part.name),
+        "singularName": "",
+        "namespaced": kind.namespaced,
+        "kind": part.kind,
+        "verbs": verbs(&part.verbs),
+    });
+    if (&part.group, &part.version) != (&kind.group, &kind.version)
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.insert("group".into(), json!(part.group));
+        fields.insert("version".into(), json!(part.version));
+    }
+    value
+}
+
+/// Eight bytes that change with the version that objects are stored in.
+fn storage_hash(resource: &Resource) -> String {
+    use base64::Engine;
+    let text = format!("{}/{}", resource.stored_version, resource.kind.kind);
+    base64::engine::general_purpose::STANDARD.encode(fingerprint(text.as_bytes()).to_be_bytes())
+}
+
+/// Returns a number that changes with `bytes` (the FNV-1a hash).
+pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn aggregated(cluster: &Cluster, headers: &HeaderMap, core: bool) -> Response<Body> {
+    let registry = cluster.registry();
+    let mut documents = lock(&cluster.documents.0);
+    if documents.as_ref().is_none_or(|(generation, _, _)| *generation != registry.generation) {
+        let document = |core: bool| Bytes::from(aggregated_document(&registry, core).to_string());
+        *documents = Some((registry.generation, document(true), document(false)));
+    }
+    let (core_groups, other_groups) = match &*documents {
+        Some((_, core_groups, other_groups)) => (core_groups.clone(), other_groups.clone()),
+        None => (Bytes::new(), Bytes::new()),
+    };
+    drop(documents);
+    tagged(headers, if core { core_groups } else { other_groups }, AGGREGATED)
+}
+
+/// Answers with a document that clients may keep: its tag tells whether theirs is still good.
+pub(crate) fn tagged(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response<Body> {
+    let tag = format!("\"{:016X}\"", fingerprint(&body));
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut answer = if known == Some(&tag) {
+        let mut answer = Response::new(Body::empty());
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer
+    } else {
+        let mut answer = Response::new(Body::from(body));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        answer
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.headers_mut().insert(ETAG, tag);
+    }
+    answer.headers_mut().insert("vary", HeaderValue::from_static("Accept"));
+    answer
+}
+
+fn aggregated_document(registry: &Registry, core: bool) -> Value {
+    let chosen = registry.groups().iter().filter(|(group, _)| group.is_empty() == core);
+    let groups: Vec<Value> = chosen
+        .map(|(group, versions)| {
+            let versions: Vec<Value> = versions
+                .iter()
+                .map(|version| {
+                    let name = join_group_version(group, version);
+                    let resources = registry.resources(&name);
+                    let resources: Vec<Value> =
+                        resources.into_iter().flatten().map(aggregated_resource).collect();
+                    json!({"version": version, "resources": resources, "freshness": "Current"})
+                })
+                .collect();
+            let mut metadata = json!({"creationTimestamp": null});
+            if let (false, Some(fields)) = (group.is_empty(), metadata.as_object_mut()) {
+                fields.insert("name".into(), json!(group));
+            }
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": groups,
+    })
+}
+
+fn aggregated_resource(resource: &Arc<Resource>) -> Value {
+    let kind = &resource.kind;
+    let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
+    let mut value = json!({
+        "resource": kind.plural,
+        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "scope": scope,
+        "singularResource": kind.singular,
+        "verbs": verbs(&kind.verbs),
+    });
+    let parts: Vec<Value> = kind
+        .subresources
+        .iter()
+        .map(|part| {
+            let response = json!({"group": part.group, "version": part.version, "kind": part.kind});
+            json!({"subresource": part.name, "responseKind": response, "verbs": verbs(&part.verbs)})
+        })
+        .collect();
+    if let Some(fields) = value.as_object_mut() {
+        if !kind.short_names.is_empty() {
+            fields.insert("shortNames".into(), json!(kind.short_names));
+        }
+        if !kind.categories.is_empty() {
+            fields.insert("categories".into(), json!(kind.categories));
+        }
+        if !parts.is_empty() {
+            fields.insert("subresources".into(), Value::Array(parts));
+        }
+    }
+    value
+}

@@ -1,0 +1,272 @@
+//! Get and list.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::Response;
+use serde_json::{Map, Value, json};
+
+use super::present::{Presenter, respond};
+use super::token::Token;
+use crate::call::Call;
+use crate::selector::{FieldSelector, LabelSelector, Selection};
+use crate::status::{ApiError, Cause, Details, Outcome};
+use crate::store::{Expired, Page, Range, Stored};
+
+/// Answers with one object.
+pub(crate) fn get(call: &Call, name: &str) -> Outcome<Response<Body>> {
+    let asked = revision(call)?;
+    let store = call.cluster.read();
+    if let Some(asked) = asked
+        && asked > store.revision()
+    {
+        return Err(ApiError::revision_too_large(asked, store.revision()));
+    }
+    drop(store);
+    let kind = &call.resource.kind;
+    let object = call
+        .cluster
+        .get(&call.resource.table, call.namespace.as_deref(), name)
+        .ok_or_else(|| ApiError::not_found(kind, name))?;
+    call.presenter().answer(200, &object)
+}
+
+/// Answers with a list.
+pub(crate) fn list(call: &Call) -> Outcome<Response<Body>> {
+    let plan = Plan::of(call)?;
+    let selection = selection(call)?;
+    let selects = |object: &Stored| selection.selects(object);
+    let store = call.cluster.read();
+    let current = store.revision();
+    if let Some(asked) = plan.at_least
+        && asked > current
+    {
+        return Err(ApiError::revision_too_large(asked, current));
+    }
+    let page = store
+        .list(&call.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
+        .map_err(|expired| plan.expired(expired))?;
+    drop(store);
+    let revision = plan.at.unwrap_or(current);
+    let metadata = list_metadata(&page, revision, &selection, &plan, call.resource.custom.is_some());
+    let presenter = call.presenter();
+    if presenter.is_identity() {
+        return respond(200, "application/json", stream(&presenter, page.items, &metadata));
+    }
+    let list = presenter.list(&page.items, &metadata);
+    presenter.answer_value(200, &list)
+}
+
+fn list_metadata(
+    page: &Page,
+    revision: u64,
+    selection: &Selection,
+    plan: &Plan,
+    custom: bool,
+) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), json!(revision.to_string()));
+    match &page.next {
+        Some(last) => {
+            let start = match &plan.range.namespace {
+                Some(namespace) => last.strip_prefix(&format!("{namespace}/")).unwrap_or(last),
+                None => last,
+            };
+            metadata.insert("continue".into(), json!(Token::new(Some(revision), start).encode()));
+            if selection.is_all() {
+                metadata.insert("remainingItemCount".into(), json!(page.remaining));
+            }
+        }
+        None if custom => {
+            metadata.insert("continue".into(), json!(""));
+        }
+        None => {}
+    }
+    metadata
+}
+
+/// Which version of which part of the list is asked for.
+struct Plan {
+    range: Range,
+    /// The list as it was at this revision.
+    at: Option<u64>,
+    /// The list as it is now, which must be no older than this.
+    at_least: Option<u64>,
+    continued: bool,
+}
+
+impl Plan {
+    fn of(call: &Call) -> Outcome<Plan> {
+        let query = &call.query;
+        let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|&l| l > 0);
+        let mut range = Range { namespace: call.namespace.clone(), after: None, limit };
+        let asked = revision(call)?;
+        let matching = query.text("resourceVersionMatch");
+        check_match(call, matching)?;
+        if let Some(token) = query.text("continue") {
+            if query.text("resourceVersion").is_some_and(|revision| revision != "0") {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            let token = Token::decode(token)?;
+            range.after = Some(match &range.namespace {
+                Some(namespace) => format!("{namespace}/{}", token.last()),
+                None => token.last().to_owned(),
+            });
+            return Ok(Plan { range, at: token.revision(), at_least: token.revision(), continued: true });
+        }
+        let at = asked.filter(|_| matching == Some("Exact"));
+        Ok(Plan { range, at, at_least: asked, continued: false })
+    }
+
+    fn expired(&self, expired: Expired) -> ApiError {
+        if !self.continued {
+            let asked = self.at.unwrap_or_default();
+            return ApiError::expired(format!(
+                "The resourceVersion for the provided list is too old: {asked} ({})",
+                expired.oldest
+            ));
+        }
+        ApiError::expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        )
+        .with_continue(Token::new(None, self.start()).encode())
+    }
+
+    fn start(&self) -> &str {
+        let after = self.range.after.as_deref().unwrap_or_default();
+        match &self.range.namespace {
+            Some(namespace) => after.strip_prefix(&format!("{namespace}/")).unwrap_or(after),
+            None => after,
+        }
+    }
+}
+
+/// Returns the revision that is asked for; none means "any" or "the latest".
+pub(super) fn revision(call: &Call) -> Outcome<Option<u64>> {
+    let Some(text) = call.query.text("resourceVersion") else {
+        return Ok(None);
+    };
+    match text.parse::<u64>() {
+        Ok(0) => Ok(None),
+        Ok(revision) => Ok(Some(revision)),
+        Err(_) => {
+            let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+            let message =
+                format!("invalid resource version: resourceVersion: Invalid value: {text:?}: {why}");
+            Err(ApiError::bad_request(message))
+        }
+    }
+}
+
+fn check_match(call: &Call, matching: Option<&str>) -> Outcome<()> {
+    let revision = call.query.text("resourceVersion");
+    let Some(matching) = matching else {
+        return Ok(());
+    };
+    let (reason, message) = match (matching, revision) {
+        (_, _) if call.query.text("continue").is_some() => (
+            "FieldValueForbidden",
+            "Forbidden: resourceVersionMatch is forbidden when continue is provided".to_owned(),
+        ),
+        (_, None) => (
+            "FieldValueForbidden",
+            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided".to_owned(),
+        ),
+        ("Exact", Some("0")) => (
+            "FieldValueForbidden",
+            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"".to_owned(),
+        ),
+        ("Exact" | "NotOlderThan", Some(_)) => return Ok(()),
+        (other, Some(_)) => (
+            "FieldValueNotSupported",
+            format!("Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""),
+        ),
+    };
+    Err(invalid_options("ListOptions", "resourceVersionMatch", reason, &message))
+}
+
+/// A refusal of parameters by validation.
+pub(crate) fn invalid_options(kind: &str, field: &str, reason: &str, message: &str) -> ApiError {
+    let text = format!("{kind}.meta.k8s.io \"\" is invalid: {field}: {message}");
+    ApiError::new(422, "Invalid", text).with_details(Details {
+        group: "meta.k8s.io".to_owned(),
+        kind: kind.to_owned(),
+        causes: vec![Cause {
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            field: field.to_owned(),
+        }],
+        ..Details::default()
+    })
+}
+
+/// Returns what the request selects.
+pub(crate) fn selection(call: &Call) -> Outcome<Selection> {
+    let refuse = |error: crate::selector::SelectorError| ApiError::bad_request(error.to_string());
+    let labels = call.query.text("labelSelector").unwrap_or_default();
+    let fields = call.query.text("fieldSelector").unwrap_or_default();
+    Ok(Selection {
+        labels: LabelSelector::parse(labels).map_err(refuse)?,
+        fields: FieldSelector::parse(fields, &call.resource.fields).map_err(refuse)?,
+    })
+}
+
+/// How many bytes of a list are put together before they are sent.
+const CHUNK: usize = 64 * 1024;
+
+/// Returns the list as a body that is written while it is sent, so that a large list is never in memory twice.
+fn stream(presenter: &Presenter, items: Vec<Arc<Stored>>, metadata: &Map<String, Value>) -> Body {
+    let resource = &presenter.resource;
+    let typed = resource.custom.is_some();
+    let mut head = format!(
+        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":[",
+        json!(resource.kind.list_kind),
+        json!(resource.api_version),
+        Value::Object(metadata.clone()),
+    )
+    .into_bytes();
+    let size: usize = items.iter().map(|item| item.body.len()).sum();
+    if size < CHUNK {
+        head.reserve(size + items.len() + 2);
+        for (index, item) in items.iter().enumerate() {
+            write_item(&mut head, item, typed, index == 0);
+        }
+        head.extend_from_slice(b"]}");
+        return Body::from(head);
+    }
+    let mut rest = items.into_iter().enumerate();
+    let mut chunk = BytesMut::with_capacity(CHUNK + 8 * 1024);
+    chunk.extend_from_slice(&head);
+    let mut ended = false;
+    let chunks = std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        while chunk.len() < CHUNK {
+            let Some((index, item)) = rest.next() else {
+                chunk.extend_from_slice(b"]}");
+                ended = true;
+                break;
+            };
+            write_item(&mut chunk, &item, typed, index == 0);
+        }
+        let full: Bytes = std::mem::take(&mut chunk).freeze();
+        chunk.reserve(CHUNK + 8 * 1024);
+        Some(Ok::<_, std::convert::Infallible>(full))
+    });
+    Body::from_stream(futures::stream::iter(chunks))
+}
+
+fn write_item(chunk: &mut impl BufMut, item: &Stored, typed: bool, first: bool) {
+    if !first {
+        chunk.put_slice(b",");
+    }
+    if typed {
+        chunk.put_slice(&item.body);
+    } else {
+        chunk.put_slice(b"{");
+        chunk.put_slice(&item.without_type());
+    }
+}

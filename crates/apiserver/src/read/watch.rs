@@ -1,0 +1,281 @@
+//! Watches: a stream of lines, one for each change that the client selects.
+//!
+//! A watch holds no queue. It remembers the revision it has sent and reads what follows from the history; one that
+//! is too slow finds its revision expired and ends, so that slow clients cost nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::Response;
+use serde_json::{Value, json};
+use tokio::sync::watch as signal;
+use tokio::time::Instant;
+
+use super::list::{invalid_options, revision, selection};
+use super::present::{Presenter, respond};
+use crate::call::Call;
+use crate::cluster::{CLOSED, Cluster};
+use crate::selector::Selection;
+use crate::status::{ApiError, Outcome};
+use crate::store::{Event, Range, Stored, TableName, frame};
+
+/// How many changes are read at once, so that one watch does not hold the store for long.
+const BATCH: usize = 64;
+
+/// Changes are put together up to this size when several wait.
+const CHUNK: usize = 64 * 1024;
+
+/// How long a watch lasts when the client does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
+
+/// How often a client that wants bookmarks gets one.
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Answers with a stream of changes; `name` limits it to one object.
+pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> {
+    let mut selection = selection(call)?;
+    if let Some(name) = name {
+        selection.fields = crate::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[])
+            .map_err(|error| ApiError::bad_request(error.to_string()))?;
+    }
+    let initial = wants_initial_events(call)?;
+    let asked = revision(call)?;
+    let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+    let timeout = timeout.filter(|&seconds| seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let presenter = call.presenter();
+    let content_type = presenter.representation.content_type();
+    let wake = call.cluster.subscribe(&call.resource.table);
+    let drops = call.cluster.faults.drops();
+    let mut watch = Watch {
+        cluster: Arc::clone(&call.cluster),
+        table: Arc::clone(&call.resource.table),
+        namespace: call.namespace.clone(),
+        selection,
+        presenter,
+        cursor: 0,
+        waiting: VecDeque::new(),
+        wake,
+        drops,
+        deadline: Instant::now() + timeout,
+        bookmark: call.query.flag("allowWatchBookmarks").then(|| Instant::now() + BOOKMARK_INTERVAL),
+        sent_any: false,
+        ended: false,
+    };
+    watch.begin(asked, initial);
+    let lines = futures::stream::unfold(watch, |mut watch| async {
+        let chunk = watch.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), watch))
+    });
+    let mut answer = respond(200, content_type, Body::from_stream(lines))?;
+    answer.extensions_mut().insert(crate::gzip::Endless);
+    Ok(answer)
+}
+
+/// Tells whether the present objects are sent first and a bookmark after them.
+fn wants_initial_events(call: &Call) -> Outcome<bool> {
+    let Some(value) = call.query.text("sendInitialEvents") else {
+        if call.query.text("resourceVersionMatch").is_some() {
+            let message =
+                "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            return Err(invalid_options(
+                "ListOptions",
+                "resourceVersionMatch",
+                "FieldValueForbidden",
+                message,
+            ));
+        }
+        return Ok(false);
+    };
+    if call.query.text("resourceVersionMatch") != Some("NotOlderThan") {
+        let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        return Err(invalid_options("ListOptions", "resourceVersionMatch", "FieldValueForbidden", message));
+    }
+    let wanted = !matches!(value, "false" | "0");
+    if wanted && !call.query.flag("allowWatchBookmarks") {
+        let message = "Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true";
+        return Err(invalid_options("ListOptions", "allowWatchBookmarks", "FieldValueForbidden", message));
+    }
+    Ok(wanted)
+}
+
+struct Watch {
+    cluster: Arc<Cluster>,
+    table: TableName,
+    namespace: Option<String>,
+    selection: Selection,
+    presenter: Presenter,
+    /// Everything up to this revision has been sent.
+    cursor: u64,
+    waiting: VecDeque<Bytes>,
+    wake: signal::Receiver<u64>,
+    drops: signal::Receiver<u64>,
+    deadline: Instant,
+    bookmark: Option<Instant>,
+    sent_any: bool,
+    ended: bool,
+}
+
+impl Watch {
+    /// Finds the revision to go on from. Without one the present objects are sent first.
+    fn begin(&mut self, asked: Option<u64>, initial: bool) {
+        let cluster = Arc::clone(&self.cluster);
+        let store = cluster.read();
+        let current = store.revision();
+        if let (Some(asked), false) = (asked, initial) {
+            self.cursor = asked;
+            return;
+        }
+        self.cursor = current;
+        let range = Range { namespace: self.namespace.clone(), ..Range::default() };
+        let selection = &self.selection;
+        let page = store
+            .list(&self.table, &range, None, &|object: &Stored| selection.selects(object))
+            .unwrap_or_default();
+        drop(store);
+        for object in page.items {
+            let body = self.presented(&object.body);
+            self.waiting.push_back(frame("ADDED", &body));
+        }
+        if initial {
+            let bookmark = self.bookmark_line(true);
+            self.waiting.push_back(bookmark);
+        }
+    }
+
+    fn presented(&mut self, body: &Bytes) -> Bytes {
+        let body = self.presenter.watched(body, !self.sent_any);
+        self.sent_any = true;
+        body
+    }
+
+    /// Returns the next bytes, or nothing when the watch is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.take_waiting() {
+                return Some(chunk);
+            }
+            if self.ended {
+                return None;
+            }
+            // What happens after this is seen as a change of the receiver.
+            if *self.wake.borrow_and_update() == CLOSED {
+                return None;
+            }
+            if self.read_changes() {
+                continue;
+            }
+            tokio::select! {
+                biased;
+                changed = self.drops.changed() => {
+                    if changed.is_ok() {
+                        return None;
+                    }
+                    self.ended = true;
+                }
+                changed = self.wake.changed() => self.ended = changed.is_err(),
+                () = tokio::time::sleep_until(self.deadline) => {
+                    self.ended = true;
+                    if self.bookmark.is_some() {
+                        return Some(self.bookmark_line(false));
+                    }
+                }
+                () = sleep_until(self.bookmark) => {
+                    self.bookmark = Some(Instant::now() + BOOKMARK_INTERVAL);
+                    return Some(self.bookmark_line(false));
+                }
+            }
+        }
+    }
+
+    /// Takes what waits: one line as it is, several put together.
+    fn take_waiting(&mut self) -> Option<Bytes> {
+        let first = self.waiting.pop_front()?;
+        if self.waiting.is_empty() {
+            return Some(first);
+        }
+        let mut chunk = Vec::with_capacity(CHUNK.min(first.len() * 4));
+        chunk.extend_from_slice(&first);
+        while let Some(line) = self.waiting.front() {
+            if chunk.len() + line.len() > CHUNK {
+                break;
+            }
+            chunk.extend_from_slice(line);
+            self.waiting.pop_front();
+        }
+        Some(chunk.into())
+    }
+
+    /// Reads the next changes from the history; returns whether there is something to do before waiting.
+    fn read_changes(&mut self) -> bool {
+        let cluster = Arc::clone(&self.cluster);
+        let store = cluster.read();
+        let current = store.revision();
+        let events = store.since(&self.table, self.cursor, BATCH);
+        drop(store);
+        match events {
+            Ok(events) if events.is_empty() => {
+                self.cursor = self.cursor.max(current);
+                false
+            }
+            Ok(events) => {
+                for event in events {
+                    self.cursor = event.revision;
+                    self.push(&event);
+                }
+                true
+            }
+            Err(expired) => {
+                let message = format!("too old resource version: {} ({})", self.cursor, expired.oldest);
+                let status = ApiError::expired(message).to_bytes();
+                self.waiting.push_back(frame("ERROR", &status));
+                self.ended = true;
+                true
+            }
+        }
+    }
+
+    fn push(&mut self, event: &Event) {
+        let (namespace, selection) = (self.namespace.as_deref(), &self.selection);
+        if namespace.is_some_and(|namespace| namespace != event.object.namespace()) {
+            return;
+        }
+        let Some(seen) = event.seen_by(|object| selection.selects(object)) else {
+            return;
+        };
+        if self.presenter.is_identity() {
+            self.sent_any = true;
+            self.waiting.push_back(event.frame(seen));
+        } else {
+            let body = self.presented(&event.body(seen));
+            self.waiting.push_back(frame(seen.as_str(), &body));
+        }
+    }
+
+    /// Returns a line that tells the client how far it has come.
+    fn bookmark_line(&self, initial_events_end: bool) -> Bytes {
+        let mut metadata = json!({"resourceVersion": self.cursor.to_string()});
+        if initial_events_end && let Some(fields) = metadata.as_object_mut() {
+            fields.insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
+        }
+        let resource = &self.presenter.resource;
+        let object: Value =
+            json!({"kind": resource.kind.kind, "apiVersion": resource.api_version, "metadata": metadata});
+        let object = serde_json::to_vec(&object).unwrap_or_default();
+        let body = if self.presenter.is_identity() {
+            object.into()
+        } else {
+            self.presenter.watched(&object.into(), !self.sent_any)
+        };
+        frame("BOOKMARK", &body)
+    }
+}
+
+async fn sleep_until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

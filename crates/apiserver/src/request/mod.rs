@@ -1,0 +1,9 @@
+//! What a client asks for: the path, the query and the representation, read from the HTTP request.
+
+mod accept;
+mod path;
+mod query;
+
+pub(crate) use accept::{Encoding, Representation, Shape};
+pub(crate) use path::{Path, ResourcePath};
+pub(crate) use query::Query;

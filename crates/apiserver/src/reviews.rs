@@ -1,0 +1,65 @@
+//! Questions that are asked by creating an object: who am I, may I.
+
+use axum::body::Body;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::status::{ApiError, Outcome};
+use crate::write::untyped;
+
+/// Answers a review; nothing for kinds that are stored.
+pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
+    let kind = &call.resource.kind;
+    if call.resource.custom.is_some() || kind.allows(crate::kind::Verb::Get) {
+        return Ok(None);
+    }
+    if kind.plural == "bindings" {
+        let body = untyped(&call.body, call.header(CONTENT_TYPE), ("v1", "Binding"))?;
+        let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let pods =
+            call.cluster.registry().find("v1", "pods").cloned().ok_or_else(ApiError::unknown_resource)?;
+        let inner = Call {
+            body: call.body.clone(),
+            headers: call.headers.clone(),
+            ..Call::own(&call.cluster, &pods, call.namespace.as_deref())
+        };
+        return crate::parts::answer(&inner, &name, "binding").map(Some);
+    }
+    let types = (call.resource.api_version.as_str(), &*kind.kind);
+    let mut review = untyped(&call.body, call.header(CONTENT_TYPE), types)?;
+    let Some(fields) = review.as_object_mut() else {
+        return Err(ApiError::bad_request("an object is expected"));
+    };
+    let status = match &*kind.kind {
+        "SelfSubjectReview" => json!({"userInfo": call.user.to_value()}),
+        "SelfSubjectRulesReview" => json!({
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": false,
+        }),
+        "TokenReview" => {
+            let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
+            match token.and_then(|token| crate::service::user_of(&call.cluster, token)) {
+                Some(user) => json!({"authenticated": true, "user": user.to_value()}),
+                None => json!({"user": {}, "error": "the token is not known"}),
+            }
+        }
+        _ => json!({"allowed": true, "reason": "this server allows everything"}),
+    };
+    fields.insert("kind".into(), json!(kind.kind));
+    fields.insert("apiVersion".into(), json!(call.resource.api_version));
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.entry("creationTimestamp").or_insert(Value::Null);
+    }
+    if kind.kind != "SelfSubjectReview" {
+        fields.entry("spec").or_insert_with(|| json!({}));
+    }
+    fields.insert("status".into(), status);
+    call.presenter().answer_value(201, &review).map(Some)
+}

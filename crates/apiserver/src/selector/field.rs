@@ -1,0 +1,173 @@
+//! Field selectors: `metadata.name=a,status.phase!=Running`.
+
+use super::{Selectable, SelectorError};
+use crate::store::FieldPath;
+
+/// A list of requirements that must all hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector(Vec<FieldRequirement>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FieldRequirement {
+    field: Field,
+    equal: bool,
+    value: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Name,
+    Namespace,
+    Index(usize),
+}
+
+impl FieldSelector {
+    /// Tells whether every object is selected.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells whether `object` is selected.
+    pub fn selects(&self, object: &impl Selectable) -> bool {
+        self.0.iter().all(|requirement| {
+            let value = match requirement.field {
+                Field::Name => object.name(),
+                Field::Namespace => object.namespace(),
+                Field::Index(index) => object.field(index),
+            };
+            (value == requirement.value) == requirement.equal
+        })
+    }
+
+    /// Returns the only name that is selected, if the selector says so.
+    pub fn name(&self) -> Option<&str> {
+        self.0.iter().find(|r| r.field == Field::Name && r.equal).map(|r| r.value.as_str())
+    }
+
+    /// Reads a selector as requests carry it; `fields` are the paths that the kind can be selected by,
+    /// besides name and namespace.
+    pub fn parse(text: &str, fields: &[FieldPath]) -> Result<FieldSelector, SelectorError> {
+        let mut requirements = Vec::new();
+        for term in split(text) {
+            if term.is_empty() {
+                continue;
+            }
+            let (name, equal, value) = split_term(&term).ok_or_else(|| {
+                SelectorError(format!("invalid selector: '{text}'; can't understand '{term}'"))
+            })?;
+            let field = match name {
+                "metadata.name" => Field::Name,
+                "metadata.namespace" => Field::Namespace,
+                other => match fields.iter().position(|field| field.name == other) {
+                    Some(index) => Field::Index(index),
+                    None => return Err(SelectorError(format!("field label not supported: {other}"))),
+                },
+            };
+            requirements.push(FieldRequirement { field, equal, value: unescape(value)? });
+        }
+        Ok(FieldSelector(requirements))
+    }
+}
+
+/// Splits at commas that are not escaped.
+fn split(text: &str) -> Vec<String> {
+    let mut terms = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        if c == ',' && !escaped {
+            terms.push(String::new());
+            continue;
+        }
+        escaped = c == '\\' && !escaped;
+        if let Some(term) = terms.last_mut() {
+            term.push(c);
+        }
+    }
+    terms
+}
+
+fn split_term(term: &str) -> Option<(&str, bool, &str)> {
+    for (at, c) in term.char_indices() {
+        let (name, rest) = term.split_at(at);
+        if let Some(value) = rest.strip_prefix("!=") {
+            return Some((name, false, value));
+        }
+        if let Some(value) = rest.strip_prefix("==") {
+            return Some((name, true, value));
+        }
+        if c == '=' {
+            return Some((name, true, rest.strip_prefix('=')?));
+        }
+    }
+    None
+}
+
+fn unescape(value: &str) -> Result<String, SelectorError> {
+    let mut text = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(c @ ('\\' | ',' | '=')) => text.push(c),
+                Some(c) => {
+                    let why = format!("invalid field selector: invalid escape sequence: \\{c}");
+                    return Err(SelectorError(why));
+                }
+                None => text.push('\\'),
+            },
+            ',' | '=' => {
+                return Err(SelectorError(format!("invalid field selector: unescaped character: {c}")));
+            }
+            c => text.push(c),
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pod;
+
+    impl Selectable for Pod {
+        fn label(&self, _: &str) -> Option<&str> {
+            None
+        }
+        fn field(&self, _: usize) -> &'static str {
+            "Run,ning"
+        }
+        fn name(&self) -> &'static str {
+            "a"
+        }
+        fn namespace(&self) -> &'static str {
+            "default"
+        }
+    }
+
+    #[test]
+    fn fields_are_compared() {
+        let fields = [FieldPath::new("status.phase")];
+        for (selector, selected) in [
+            ("", true),
+            ("metadata.name=a", true),
+            ("metadata.name==a,metadata.namespace=default", true),
+            ("metadata.name!=a", false),
+            ("status.phase=Run\\,ning", true),
+            ("status.phase!=Pending", true),
+        ] {
+            assert_eq!(
+                FieldSelector::parse(selector, &fields).unwrap().selects(&Pod),
+                selected,
+                "{selector}"
+            );
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_bad_terms_are_refused() {
+        let check = |text: &str| FieldSelector::parse(text, &[]).unwrap_err().0;
+        assert_eq!(check("spec.x=1"), "field label not supported: spec.x");
+        assert_eq!(check("abc"), "invalid selector: 'abc'; can't understand 'abc'");
+    }
+}

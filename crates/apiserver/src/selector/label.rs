@@ -1,0 +1,345 @@
+//! Label selectors: `a=b,c!=d,e in (x, y),f notin (z),g,!h,i>1`.
+
+use super::{Selectable, SelectorError};
+
+/// A list of requirements that must all hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector(pub Vec<Requirement>);
+
+/// What one label must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The name of the label.
+    pub key: String,
+    /// How the label is compared.
+    pub operator: Operator,
+    /// With what.
+    pub values: Vec<String>,
+}
+
+/// How a label is compared with values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// The label is absent.
+    Absent,
+    /// The label is present.
+    Exists,
+    /// The label is a greater number.
+    Greater,
+    /// The label is one of the values.
+    In,
+    /// The label is a smaller number.
+    Less,
+    /// The label is absent or none of the values.
+    NotIn,
+}
+
+impl LabelSelector {
+    /// Tells whether every object is selected.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells whether `object` is selected.
+    pub fn selects(&self, object: &impl Selectable) -> bool {
+        self.0.iter().all(|requirement| requirement.holds(object.label(&requirement.key)))
+    }
+
+    /// Reads a selector as requests carry it.
+    pub fn parse(text: &str) -> Result<LabelSelector, SelectorError> {
+        let mut parser = Parser { rest: text };
+        parser.selector().map(LabelSelector)
+    }
+}
+
+impl Requirement {
+    /// Tells whether a label with this value satisfies the requirement.
+    pub fn holds(&self, label: Option<&str>) -> bool {
+        let is_listed = |label: &str| self.values.iter().any(|value| value == label);
+        match self.operator {
+            Operator::Absent => label.is_none(),
+            Operator::Exists => label.is_some(),
+            Operator::In => label.is_some_and(is_listed),
+            Operator::NotIn => !label.is_some_and(is_listed),
+            Operator::Greater => self.compare(label).is_some_and(std::cmp::Ordering::is_gt),
+            Operator::Less => self.compare(label).is_some_and(std::cmp::Ordering::is_lt),
+        }
+    }
+
+    fn compare(&self, label: Option<&str>) -> Option<std::cmp::Ordering> {
+        let label: i64 = label?.parse().ok()?;
+        let value: i64 = self.values.first()?.parse().ok()?;
+        Some(label.cmp(&value))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
+    Sign(&'a str),
+    End,
+}
+
+impl Token<'_> {
+    fn text(&self) -> &str {
+        match self {
+            Token::Word(text) | Token::Sign(text) => text,
+            Token::End => "",
+        }
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+const SIGNS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+
+fn is_special(c: char) -> bool {
+    matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<') || c.is_whitespace()
+}
+
+impl<'a> Parser<'a> {
+    fn next(&mut self) -> Token<'a> {
+        let (token, rest) = self.scan();
+        self.rest = rest;
+        token
+    }
+
+    fn peek(&self) -> Token<'a> {
+        self.scan().0
+    }
+
+    fn scan(&self) -> (Token<'a>, &'a str) {
+        let rest = self.rest.trim_start();
+        if rest.is_empty() {
+            return (Token::End, rest);
+        }
+        for sign in SIGNS {
+            if let (Some(found), Some(tail)) = (rest.get(..sign.len()), rest.strip_prefix(sign)) {
+                return (Token::Sign(found), tail);
+            }
+        }
+        let (word, tail) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
+        (Token::Word(word), tail)
+    }
+
+    fn selector(&mut self) -> Result<Vec<Requirement>, SelectorError> {
+        let mut requirements = Vec::new();
+        if self.peek() == Token::End {
+            return Ok(requirements);
+        }
+        loop {
+            requirements.push(self.requirement()?);
+            match self.next() {
+                Token::End => break,
+                Token::Sign(",") => match self.peek() {
+                    Token::Word(_) | Token::Sign("!") => {}
+                    token @ (Token::Sign(_) | Token::End) => {
+                        return Err(expected(token, "identifier after ','"));
+                    }
+                },
+                token @ (Token::Word(_) | Token::Sign(_)) => {
+                    return Err(expected(token, "',' or 'end of string'"));
+                }
+            }
+        }
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(requirements)
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
+        let absent = self.peek() == Token::Sign("!");
+        if absent {
+            self.next();
+        }
+        let key = match self.next() {
+            Token::Word(key) => key.to_owned(),
+            token @ (Token::Sign(_) | Token::End) => {
+                return Err(unparsable(&format!("found '{}', expected: identifier", token.text())));
+            }
+        };
+        check_key(&key)?;
+        if absent {
+            return Ok(Requirement { key, operator: Operator::Absent, values: Vec::new() });
+        }
+        if matches!(self.peek(), Token::End | Token::Sign(",")) {
+            return Ok(Requirement { key, operator: Operator::Exists, values: Vec::new() });
+        }
+        let (operator, values) = match self.next() {
+            Token::Sign("=" | "==") => (Operator::In, vec![self.value()]),
+            Token::Sign("!=") => (Operator::NotIn, vec![self.value()]),
+            Token::Sign(">") => (Operator::Greater, vec![self.value()]),
+            Token::Sign("<") => (Operator::Less, vec![self.value()]),
+            Token::Word("in") => (Operator::In, self.values()?),
+            Token::Word("notin") => (Operator::NotIn, self.values()?),
+            token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
+                let operators = "in, notin, =, ==, !=, gt, lt";
+                return Err(unparsable(&format!("found '{}', expected: {operators}", token.text())));
+            }
+        };
+        check_values(&key, operator, &values)?;
+        Ok(Requirement { key, operator, values })
+    }
+
+    /// An absent value is an empty one.
+    fn value(&mut self) -> String {
+        match self.peek() {
+            Token::Word(value) => {
+                self.next();
+                value.to_owned()
+            }
+            Token::Sign(_) | Token::End => String::new(),
+        }
+    }
+
+    fn values(&mut self) -> Result<Vec<String>, SelectorError> {
+        match self.next() {
+            Token::Sign("(") => {}
+            token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
+                return Err(unparsable(&format!("found '{}' expected: '('", token.text())));
+            }
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value());
+            match self.next() {
+                Token::Sign(",") => {}
+                Token::Sign(")") => break,
+                token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
+                    return Err(unparsable(&format!("found '{}', expected: ',' or ')'", token.text())));
+                }
+            }
+        }
+        values.sort();
+        values.dedup();
+        Ok(values)
+    }
+}
+
+fn expected(token: Token<'_>, what: &str) -> SelectorError {
+    SelectorError(format!("found '{}', expected: {what}", token.text()))
+}
+
+fn unparsable(why: &str) -> SelectorError {
+    SelectorError(format!("unable to parse requirement: {why}"))
+}
+
+fn check_key(key: &str) -> Result<(), SelectorError> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    let complaint = if name.contains('/') {
+        "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+    } else if prefix == Some("") {
+        "prefix part must be non-empty"
+    } else if name.is_empty() {
+        "name part must be non-empty"
+    } else if name.len() > 63 {
+        "name part must be no more than 63 bytes"
+    } else if !is_label_text(name) {
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    } else {
+        return Ok(());
+    };
+    Err(unparsable(&format!("<nil>: Invalid value: {}: {complaint}", quoted(key))))
+}
+
+fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), SelectorError> {
+    match operator {
+        Operator::Greater | Operator::Less => {
+            if values.first().is_none_or(|value| value.parse::<i64>().is_err()) {
+                let why = "<nil>: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer";
+                return Err(unparsable(why));
+            }
+        }
+        Operator::Absent | Operator::Exists | Operator::In | Operator::NotIn => {}
+    }
+    for (index, value) in values.iter().enumerate() {
+        let complaint = if value.len() > 63 {
+            "must be no more than 63 bytes"
+        } else if value.is_empty() || is_label_text(value) {
+            continue;
+        } else {
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+        };
+        let why = format!("values[{index}][{key}]: Invalid value: {}: {complaint}", quoted(value));
+        return Err(unparsable(&why));
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn is_label_text(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.chars().all(is_inner)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Labels(&'static [(&'static str, &'static str)]);
+
+    impl Selectable for Labels {
+        fn label(&self, name: &str) -> Option<&str> {
+            self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+        }
+        fn field(&self, _: usize) -> &'static str {
+            ""
+        }
+        fn name(&self) -> &'static str {
+            ""
+        }
+        fn namespace(&self) -> &'static str {
+            ""
+        }
+    }
+
+    #[test]
+    fn requirements_are_read_and_compared() {
+        let object = Labels(&[("app", "web"), ("tier", "front"), ("size", "7"), ("x.io/y", "")]);
+        for (selector, selected) in [
+            ("", true),
+            ("app", true),
+            ("app=web", true),
+            ("app==web,tier=front", true),
+            ("app=db", false),
+            ("app!=db", true),
+            ("other!=db", true),
+            ("!other", true),
+            ("!app", false),
+            ("app in (web, db)", true),
+            ("app in (db)", false),
+            ("app notin (db),size>6", true),
+            ("size<7", false),
+            ("size > 10", false),
+            ("x.io/y=", true),
+            ("x.io/y", true),
+            ("app in (web),tier notin (back)", true),
+            ("missing notin (a)", true),
+            ("in in (in)", false),
+        ] {
+            assert_eq!(LabelSelector::parse(selector).unwrap().selects(&object), selected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn bad_selectors_are_refused_with_a_reason() {
+        let check = |text: &str| LabelSelector::parse(text).unwrap_err().0;
+        insta::assert_snapshot!(check("a b"), @"unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
+        insta::assert_snapshot!(check("a=b c"), @"found 'c', expected: ',' or 'end of string'");
+        insta::assert_snapshot!(check("a in b"), @"unable to parse requirement: found 'b' expected: '('");
+        insta::assert_snapshot!(check("a=b,"), @"found '', expected: identifier after ','");
+        insta::assert_snapshot!(check("=b"), @"unable to parse requirement: found '=', expected: identifier");
+        insta::assert_snapshot!(check("a>x"), @"unable to parse requirement: <nil>: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer");
+        assert!(check("-a=b").contains("name part must consist of"));
+        assert!(check("a=-").contains("a valid label must be"));
+    }
+}

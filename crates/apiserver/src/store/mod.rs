@@ -1,0 +1,355 @@
+//! The store: every object in its latest version, and a bounded history of changes.
+//!
+//! Nothing here reads a clock, a file or a socket: the time comes in. A change makes one revision, which is
+//! the object's `resourceVersion`; revisions count all changes of all resources.
+
+mod event;
+mod object;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+pub use event::{Change, Event, frame};
+pub use object::{Encoded, FieldPath, Key, Stored, key_of, split_key};
+pub use table::{Page, Range};
+
+use table::Table;
+
+/// The name of a table: `group/plural`, with an empty group for the core group.
+pub type TableName = Arc<str>;
+
+/// How much history a table keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// So many changes a resource.
+    pub events: usize,
+    /// So long.
+    pub age: SignedDuration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { events: 1_000, age: SignedDuration::from_mins(5) }
+    }
+}
+
+/// A revision is older than the history reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// The oldest revision that can still be asked for.
+    pub oldest: u64,
+}
+
+/// A change that somebody wants to make.
+#[derive(Debug)]
+pub enum Write {
+    /// The object must be new.
+    Create(Encoded),
+    /// The object must exist in the version of revision `expected`.
+    Update {
+        /// The revision that the change was computed from.
+        expected: u64,
+        /// The new version.
+        object: Encoded,
+    },
+    /// The object must exist in the version of revision `expected`.
+    Delete {
+        /// The revision that the decision was made on.
+        expected: u64,
+    },
+}
+
+/// Why a change could not be made.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The object exists.
+    Exists,
+    /// The object does not exist.
+    Missing,
+    /// The object has another version by now.
+    Changed,
+}
+
+/// What a commit did.
+#[derive(Debug)]
+pub enum Committed {
+    /// There is a new revision.
+    Changed(Arc<Event>),
+    /// The new version is the old one: nothing happened.
+    Same(Arc<Stored>),
+}
+
+impl Committed {
+    /// Returns the object after the commit.
+    pub fn object(&self) -> &Arc<Stored> {
+        match self {
+            Committed::Changed(event) => &event.object,
+            Committed::Same(object) => object,
+        }
+    }
+}
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The table.
+    pub table: TableName,
+    /// The key in the table.
+    pub key: Key,
+}
+
+/// All objects of a cluster.
+#[derive(Debug, Default)]
+pub struct Store {
+    revision: u64,
+    limits: Limits,
+    tables: BTreeMap<TableName, Table>,
+    /// Where the object of an identity is.
+    places: HashMap<Box<str>, Place>,
+    /// The objects that name an identity as their owner.
+    dependents: HashMap<Box<str>, BTreeSet<Place>>,
+}
+
+impl Store {
+    /// Returns an empty store.
+    pub fn new(limits: Limits) -> Store {
+        Store { revision: 1, limits, ..Store::default() }
+    }
+
+    /// Returns the revision of the latest change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Returns the latest version of an object.
+    pub fn get(&self, table: &str, key: &str) -> Option<&Arc<Stored>> {
+        self.tables.get(table)?.objects.get(key)
+    }
+
+    /// Returns how many objects a table holds.
+    pub fn count(&self, table: &str) -> usize {
+        self.tables.get(table).map_or(0, |table| table.objects.len())
+    }
+
+    /// Returns the names of the tables that hold objects.
+    pub fn tables(&self) -> impl Iterator<Item = &TableName> {
+        self.tables.iter().filter(|(_, table)| !table.objects.is_empty()).map(|(name, _)| name)
+    }
+
+    /// Makes a change, or tells why not. A version that equals the old one makes no revision.
+    pub fn commit(&mut self, place: &Place, write: Write, now: Timestamp) -> Result<Committed, Refusal> {
+        let previous = self.get(&place.table, &place.key).cloned();
+        let revision = self.revision + 1;
+        let (change, object) = match (write, &previous) {
+            (Write::Create(_), Some(_)) => return Err(Refusal::Exists),
+            (Write::Create(object), None) => (Change::Added, object.into_stored(place.key.clone(), revision)),
+            (Write::Update { .. } | Write::Delete { .. }, None) => return Err(Refusal::Missing),
+            (Write::Update { expected, .. } | Write::Delete { expected }, Some(kept))
+                if kept.revision != expected =>
+            {
+                return Err(Refusal::Changed);
+            }
+            (Write::Update { object, .. }, Some(kept)) => {
+                if object.same_as(kept) {
+                    return Ok(Committed::Same(Arc::clone(kept)));
+                }
+                (Change::Modified, object.into_stored(place.key.clone(), revision))
+            }
+            (Write::Delete { .. }, Some(kept)) => (Change::Deleted, kept.at(revision)),
+        };
+        let event = Arc::new(Event::new(change, Arc::new(object), previous, now));
+        self.revision = revision;
+        self.index(&event, place);
+        let table = self.tables.entry(Arc::clone(&place.table)).or_default();
+        table.record(Arc::clone(&event), now, self.limits);
+        Ok(Committed::Changed(event))
+    }
+
+    fn index(&mut self, event: &Event, place: &Place) {
+        if let Some(previous) = &event.previous {
+            for owner in &previous.owners {
+                if let Some(dependents) = self.dependents.get_mut(owner) {
+                    dependents.remove(place);
+                    if dependents.is_empty() {
+                        self.dependents.remove(owner);
+                    }
+                }
+            }
+        }
+        if event.change == Change::Deleted {
+            self.places.remove(&event.object.uid);
+            return;
+        }
+        if event.change == Change::Added {
+            self.places.insert(event.object.uid.clone(), place.clone());
+        }
+        for owner in &event.object.owners {
+            self.dependents.entry(owner.clone()).or_default().insert(place.clone());
+        }
+    }
+
+    /// Returns where the object of an identity is.
+    pub fn place_of(&self, uid: &str) -> Option<&Place> {
+        self.places.get(uid)
+    }
+
+    /// Returns the objects that name `uid` as an owner.
+    pub fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &Place> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// Returns a part of a list, as it is now or as it was at the revision `at`.
+    pub fn list(
+        &self,
+        table: &str,
+        range: &Range,
+        at: Option<u64>,
+        selects: &dyn Fn(&Stored) -> bool,
+    ) -> Result<Page, Expired> {
+        let Some(table) = self.tables.get(table) else {
+            return Ok(Page::default());
+        };
+        match at {
+            Some(revision) => table.page_at(revision, range, selects),
+            None => Ok(table.page(range, selects)),
+        }
+    }
+
+    /// Returns at most `limit` changes of a table after `revision`, oldest first.
+    pub fn since(&self, table: &str, revision: u64, limit: usize) -> Result<Vec<Arc<Event>>, Expired> {
+        self.tables.get(table).map_or_else(|| Ok(Vec::new()), |table| table.since(revision, limit))
+    }
+
+    /// Forgets the history: older revisions than the present one are expired.
+    pub fn forget_history(&mut self) {
+        for table in self.tables.values_mut() {
+            table.forget(self.revision);
+        }
+    }
+
+    /// Puts back an object of an earlier life, with the revision it had then.
+    pub(crate) fn restore(&mut self, place: &Place, object: Encoded, revision: u64, now: Timestamp) {
+        let object = Arc::new(object.into_stored(place.key.clone(), revision));
+        self.revision = self.revision.max(revision);
+        let event = Event::new(Change::Added, Arc::clone(&object), None, now);
+        self.index(&event, place);
+        let table = self.tables.entry(Arc::clone(&place.table)).or_default();
+        table.objects.insert(place.key.clone(), object);
+    }
+
+    /// Goes on after `revision`, with no history.
+    pub(crate) fn resume_at(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
+        self.forget_history();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn place(key: &str) -> Place {
+        Place { table: "/pods".into(), key: key.into() }
+    }
+
+    fn encoded(name: &str, size: i64) -> Encoded {
+        let owner = json!([{"uid": format!("owner-of-{name}")}]);
+        Encoded::new(
+            &json!({"metadata": {"name": name, "uid": name, "ownerReferences": owner}, "size": size}),
+            &[],
+        )
+    }
+
+    fn create(store: &mut Store, name: &str) -> u64 {
+        let write = Write::Create(encoded(name, 0));
+        store.commit(&place(&format!("ns/{name}")), write, Timestamp::UNIX_EPOCH).unwrap().object().revision
+    }
+
+    fn names(page: &Page) -> Vec<&str> {
+        page.items.iter().map(|item| item.name()).collect()
+    }
+
+    const ALL: &dyn Fn(&Stored) -> bool = &|_| true;
+
+    #[test]
+    fn a_list_can_be_read_as_it_was() {
+        let mut store = Store::new(Limits::default());
+        create(&mut store, "a");
+        let b = create(&mut store, "b");
+        create(&mut store, "c");
+        let update = Write::Update { expected: 2, object: encoded("a", 1) };
+        store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        store.commit(&place("ns/b"), Write::Delete { expected: b }, Timestamp::UNIX_EPOCH).unwrap();
+        let range = Range { namespace: Some("ns".into()), ..Range::default() };
+        assert_eq!(names(&store.list("/pods", &range, None, ALL).unwrap()), ["a", "c"]);
+        let then = store.list("/pods", &range, Some(b), ALL).unwrap();
+        assert_eq!(names(&then), ["a", "b"]);
+        assert_eq!(then.items.first().unwrap().value()["size"], json!(0));
+    }
+
+    #[test]
+    fn a_list_comes_in_parts() {
+        let mut store = Store::new(Limits::default());
+        for name in ["a", "b", "c", "d"] {
+            create(&mut store, name);
+        }
+        let mut range = Range { limit: Some(3), ..Range::default() };
+        let first = store.list("/pods", &range, None, ALL).unwrap();
+        assert_eq!((names(&first), first.remaining), (vec!["a", "b", "c"], 1));
+        range.after = first.next.as_deref().map(str::to_owned);
+        let last = store.list("/pods", &range, None, ALL).unwrap();
+        assert_eq!((names(&last), &last.next), (vec!["d"], &None));
+    }
+
+    #[test]
+    fn old_changes_are_forgotten() {
+        let mut store = Store::new(Limits { events: 2, ..Limits::default() });
+        for name in ["a", "b", "c", "d"] {
+            create(&mut store, name);
+        }
+        assert_eq!(store.since("/pods", 2, 9).unwrap_err(), Expired { oldest: 3 });
+        assert_eq!(store.since("/pods", 3, 9).unwrap().len(), 2);
+        assert_eq!(store.since("/pods", 3, 1).unwrap().len(), 1);
+        assert!(store.list("/pods", &Range::default(), Some(2), ALL).is_err());
+    }
+
+    #[test]
+    fn a_version_that_is_the_same_makes_no_revision() {
+        let mut store = Store::new(Limits::default());
+        let expected = create(&mut store, "a");
+        let update = Write::Update { expected, object: encoded("a", 0) };
+        let committed = store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        assert!(matches!(committed, Committed::Same(_)));
+        assert_eq!(store.revision(), expected);
+    }
+
+    #[test]
+    fn dependents_are_found_by_the_identity_of_their_owner() {
+        let mut store = Store::new(Limits::default());
+        let revision = create(&mut store, "a");
+        assert_eq!(store.dependents_of("owner-of-a").collect::<Vec<_>>(), [&place("ns/a")]);
+        assert_eq!(store.place_of("a"), Some(&place("ns/a")));
+        store.commit(&place("ns/a"), Write::Delete { expected: revision }, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(store.dependents_of("owner-of-a").count(), 0);
+        assert_eq!(store.place_of("a"), None);
+    }
+
+    #[test]
+    fn leaving_a_selection_is_seen_as_a_deletion_of_the_old_version() {
+        let mut store = Store::new(Limits::default());
+        let expected = create(&mut store, "a");
+        let update = Write::Update { expected, object: encoded("a", 7) };
+        store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        let events = store.since("/pods", expected, 9).unwrap();
+        let event = events.first().unwrap();
+        let small = |object: &Stored| object.value()["size"].as_i64() < Some(5);
+        assert_eq!(event.seen_by(small), Some(Change::Deleted));
+        let line: serde_json::Value = serde_json::from_slice(&event.frame(Change::Deleted)).unwrap();
+        assert_eq!(line["object"]["size"], json!(0));
+        assert_eq!(line["object"]["metadata"]["resourceVersion"], json!(event.revision.to_string()));
+    }
+}

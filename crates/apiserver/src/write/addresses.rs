@@ -1,0 +1,163 @@
+//! Cluster addresses and node ports of services.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Mutex;
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::{Cluster, lock};
+use crate::status::{ApiError, Outcome};
+use crate::store::Range;
+
+/// The first address of the range of services, 10.0.0.0/16.
+const BASE: u32 = 0x0a00_0000;
+const SIZE: u32 = 1 << 16;
+/// The range of node ports.
+const PORTS: std::ops::Range<u32> = 30_000..32_768;
+
+/// Hands out addresses and ports; what is in use is read from the services themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses {
+    /// Held while an address is chosen, so that two services do not get the same one.
+    next: Mutex<u32>,
+}
+
+impl Addresses {
+    /// Gives a service its addresses and ports, keeping those that it had.
+    pub(crate) fn allocate(
+        &self,
+        cluster: &Cluster,
+        old: Option<&Value>,
+        service: &mut Value,
+        dry_run: bool,
+    ) -> Outcome<()> {
+        let mut next = lock(&self.next);
+        let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else {
+            return Ok(());
+        };
+        let old = old.and_then(|old| old.get("spec"));
+        let kind = spec.get("type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
+        if kind == "ExternalName" {
+            return Ok(());
+        }
+        let in_use = InUse::of(cluster);
+        allocate_address(spec, old, &in_use, &mut next)?;
+        if !dry_run || spec.contains_key("clusterIP") {
+            set_families(spec);
+        }
+        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            allocate_ports(spec, old, &in_use, cluster);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct InUse {
+    addresses: BTreeSet<String>,
+    ports: BTreeSet<u32>,
+}
+
+impl InUse {
+    fn of(cluster: &Cluster) -> InUse {
+        let mut in_use = InUse::default();
+        let page = cluster.read().list("/services", &Range::default(), None, &|_| true).unwrap_or_default();
+        for service in page.items {
+            // The address is the first selectable field of services.
+            if let Some(address) = service.fields.first() {
+                in_use.addresses.insert(address.to_string());
+            }
+            // Only these have node ports, and there are few of them.
+            let has_ports =
+                service.fields.get(1).is_some_and(|t| matches!(&**t, "NodePort" | "LoadBalancer"));
+            if !has_ports {
+                continue;
+            }
+            let value = service.value();
+            let ports = value.pointer("/spec/ports").and_then(Value::as_array);
+            in_use.ports.extend(ports.into_iter().flatten().filter_map(node_port));
+        }
+        in_use
+    }
+}
+
+fn node_port(port: &Value) -> Option<u32> {
+    port.get("nodePort")?.as_u64().and_then(|port| u32::try_from(port).ok()).filter(|&port| port > 0)
+}
+
+fn allocate_address(
+    spec: &mut Map<String, Value>,
+    old: Option<&Value>,
+    in_use: &InUse,
+    next: &mut u32,
+) -> Outcome<()> {
+    let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let before = old.and_then(|old| old.get("clusterIP")).and_then(Value::as_str).unwrap_or_default();
+    let address = if !given.is_empty() {
+        if given != "None" && given != before && in_use.addresses.contains(&given) {
+            return Err(taken(&given));
+        }
+        given
+    } else if !before.is_empty() {
+        before.to_owned()
+    } else {
+        let free = (0..SIZE)
+            .map(|step| {
+                let offset = 2 + (*next + step) % (SIZE - 3);
+                (offset, Ipv4Addr::from_bits(BASE + offset).to_string())
+            })
+            .find(|(_, address)| !in_use.addresses.contains(address));
+        let (offset, address) =
+            free.ok_or_else(|| ApiError::internal("range of service addresses is full"))?;
+        *next = offset - 1;
+        address
+    };
+    spec.insert("clusterIP".into(), json!(address));
+    spec.insert("clusterIPs".into(), json!([address]));
+    Ok(())
+}
+
+fn taken(address: &str) -> ApiError {
+    let cause = crate::status::Cause {
+        reason: "FieldValueInvalid".into(),
+        message: format!(
+            "Invalid value: [{address:?}]: failed to allocate IP {address}: provided IP is already allocated"
+        ),
+        field: "spec.clusterIPs".into(),
+    };
+    match crate::kind::find("", "v1", "services") {
+        Some(kind) => ApiError::invalid(kind, "", vec![cause]),
+        None => ApiError::bad_request(cause.message),
+    }
+}
+
+fn set_families(spec: &mut Map<String, Value>) {
+    spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
+    spec.entry("ipFamilyPolicy").or_insert_with(|| json!("SingleStack"));
+}
+
+fn allocate_ports(spec: &mut Map<String, Value>, old: Option<&Value>, in_use: &InUse, cluster: &Cluster) {
+    let before: Vec<Value> =
+        old.and_then(|old| old.get("ports")).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut taken = in_use.ports.clone();
+    let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if node_port(&Value::Object(port.clone())).is_some() {
+            continue;
+        }
+        let same = |other: &&Value| {
+            other.get("port") == port.get("port") && other.get("protocol") == port.get("protocol")
+        };
+        let kept = before.iter().find(same).and_then(node_port);
+        let start = u32::try_from(cluster.random().next() % 2_768).unwrap_or(0);
+        let span = PORTS.end - PORTS.start;
+        let chosen = kept.or_else(|| {
+            (0..span).map(|step| PORTS.start + (start + step) % span).find(|port| !taken.contains(port))
+        });
+        if let Some(chosen) = chosen {
+            taken.insert(chosen);
+            port.insert("nodePort".into(), json!(chosen));
+        }
+    }
+}

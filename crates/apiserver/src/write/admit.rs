@@ -1,0 +1,165 @@
+//! Admission: what depends on other objects than the one that is written.
+
+use serde_json::{Value, json};
+
+use super::metadata;
+use super::options::WriteOptions;
+use crate::call::Call;
+use crate::status::{ApiError, Cause, Details, Outcome};
+
+/// Namespaces that are always there.
+pub(crate) const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Refuses new objects in a namespace that does not exist or goes away.
+pub(super) fn check_namespace(call: &Call, name: &str) -> Outcome<()> {
+    let Some(namespace) = call.namespace.as_deref() else {
+        return Ok(());
+    };
+    let Some(found) = call.cluster.get("/namespaces", None, namespace) else {
+        let message = format!("namespaces {namespace:?} not found");
+        return Err(ApiError::new(404, "NotFound", message).with_details(Details {
+            name: namespace.to_owned(),
+            kind: "namespaces".to_owned(),
+            ..Details::default()
+        }));
+    };
+    // The namespace's phase is its only selectable field.
+    if found.fields.first().is_some_and(|phase| &**phase == "Terminating") {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let cause = Cause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        };
+        return Err(ApiError::forbidden(&call.resource.kind, name, &why).with_causes(vec![cause]));
+    }
+    Ok(())
+}
+
+/// Refuses the deletion of namespaces that must stay.
+pub(super) fn check_deletable(call: &Call, name: &str) -> Outcome<()> {
+    let protected = matches!(name, "default" | "kube-system" | "kube-public");
+    if call.resource.is("", "namespaces") && protected {
+        return Err(ApiError::forbidden(&call.resource.kind, name, "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+/// Fills in what the cluster decides for a new object.
+pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions) -> Outcome<()> {
+    let resource = &call.resource;
+    if resource.is("", "services") {
+        return call.cluster.addresses.allocate(&call.cluster, None, object, options.dry_run);
+    }
+    if resource.is("", "pods") {
+        return admit_pod(call, object);
+    }
+    if resource.is("", "namespaces") {
+        return admit_namespace(object);
+    }
+    if resource.is("", "persistentvolumeclaims") {
+        add_finalizer(object, "kubernetes.io/pvc-protection")?;
+    }
+    if resource.is("", "persistentvolumes") {
+        add_finalizer(object, "kubernetes.io/pv-protection")?;
+    }
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crate::custom::admit(object);
+    }
+    Ok(())
+}
+
+/// A new namespace is active, and goes only when its contents are gone.
+fn admit_namespace(object: &mut Value) -> Outcome<()> {
+    let name = metadata::text(object, "name").to_owned();
+    let labels = metadata::of_mut(object)?.entry("labels").or_insert_with(|| json!({}));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert("kubernetes.io/metadata.name".into(), json!(name));
+    }
+    let Some(fields) = object.as_object_mut() else {
+        return Ok(());
+    };
+    let spec = fields.entry("spec").or_insert_with(|| json!({}));
+    if let Some(spec) = spec.as_object_mut() {
+        let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
+        if let Some(list) = finalizers.as_array_mut()
+            && !list.iter().any(|name| name == "kubernetes")
+        {
+            list.push(json!("kubernetes"));
+        }
+    }
+    fields.insert("status".into(), json!({"phase": "Active"}));
+    Ok(())
+}
+
+/// Fills in what the cluster decides for a new version.
+pub(super) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome<()> {
+    if call.resource.is("", "services") {
+        return call.cluster.addresses.allocate(&call.cluster, Some(old), new, true);
+    }
+    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crate::custom::admit(new);
+    }
+    Ok(())
+}
+
+fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {
+    if metadata::finalizers(object).contains(&name) {
+        return Ok(());
+    }
+    let list = metadata::of_mut(object)?.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut() {
+        list.push(json!(name));
+    }
+    Ok(())
+}
+
+/// Gives a pod its priority and the tolerations of short failures of nodes.
+fn admit_pod(call: &Call, object: &mut Value) -> Outcome<()> {
+    let kind = &call.resource.kind;
+    let name = metadata::text(object, "name").to_owned();
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return Ok(());
+    };
+    let class = spec.get("priorityClassName").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (priority, policy) = if class.is_empty() {
+        (0, "PreemptLowerPriority".to_owned())
+    } else {
+        let found = call.cluster.get("scheduling.k8s.io/priorityclasses", None, &class).ok_or_else(|| {
+            ApiError::forbidden(kind, &name, &format!("no PriorityClass with name {class} was found"))
+        })?;
+        let class = found.value();
+        let policy = class.get("preemptionPolicy").and_then(Value::as_str).unwrap_or("PreemptLowerPriority");
+        (class.get("value").and_then(Value::as_i64).unwrap_or(0), policy.to_owned())
+    };
+    if spec.get("priority").and_then(Value::as_i64).is_some_and(|given| given != priority) {
+        let why = "the integer value of priority must not be provided in pod spec; priority admission controller computed";
+        return Err(ApiError::forbidden(
+            kind,
+            &name,
+            &format!("{why} {priority} from the given PriorityClass name"),
+        ));
+    }
+    spec.insert("priority".into(), json!(priority));
+    spec.entry("preemptionPolicy").or_insert_with(|| json!(policy));
+    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+    if let Some(list) = tolerations.as_array_mut() {
+        for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+            tolerate(list, key);
+        }
+    }
+    Ok(())
+}
+
+fn tolerate(tolerations: &mut Vec<Value>, key: &str) {
+    let covers = |toleration: &Value| {
+        let text = |name: &str| toleration.get(name).and_then(Value::as_str).unwrap_or_default();
+        let same_key = text("key") == key || text("key").is_empty();
+        same_key && matches!(text("effect"), "NoExecute" | "")
+    };
+    if !tolerations.iter().any(covers) {
+        tolerations
+            .push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+    }
+}

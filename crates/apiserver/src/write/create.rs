@@ -1,0 +1,112 @@
+//! Creation of objects.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::decode::object;
+use super::options::WriteOptions;
+use super::steps::{self, Chain};
+use super::{admit, metadata};
+use crate::call::Call;
+use crate::decode::Node;
+use crate::status::{ApiError, Outcome};
+use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
+
+/// What a write left behind.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// The object as it is kept.
+    Kept(Arc<Stored>),
+    /// The object as it would be kept.
+    Tried(Value),
+}
+
+impl Written {
+    /// Returns the answer that shows the object.
+    pub(crate) fn answer(&self, call: &Call, status: u16, warnings: &[String]) -> Outcome<Response<Body>> {
+        let presenter = call.presenter();
+        let mut answer = match self {
+            Written::Kept(object) => presenter.answer(status, object)?,
+            Written::Tried(object) => {
+                let bytes = serde_json::to_vec(object).unwrap_or_default();
+                presenter.answer_value(status, &presenter.value(&bytes, true))?
+            }
+        };
+        crate::answer::warn(&mut answer, warnings);
+        Ok(answer)
+    }
+}
+
+/// Answers with the object that was created.
+pub(crate) fn create(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> {
+    let options = WriteOptions::of(&call.query, &call.headers, "CreateOptions")?;
+    let body = object(&call.body, call.header(CONTENT_TYPE), &call.resource.kind)?;
+    let mut warnings = Vec::new();
+    let written = create_object(call, body, name, &options, &mut warnings)?;
+    written.answer(call, 201, &warnings)
+}
+
+/// Creates an object. `name` is the name in the path if there is one.
+pub(crate) fn create_object(
+    call: &Call,
+    body: Node,
+    name: Option<&str>,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Outcome<Written> {
+    let resource = &call.resource;
+    let mut chain = Chain { call, options, warnings };
+    let mut object = chain.conform(body, &[])?;
+    if options.applies {
+        object = chain.apply_new(&object)?;
+    }
+    if let Some(name) = name
+        && metadata::text(&object, "name").is_empty()
+    {
+        metadata::of_mut(&mut object)?.insert("name".into(), name.into());
+    }
+    metadata::place_in_namespace(call, &mut object)?;
+    metadata::check_name_given(call, &object, options)?;
+    metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
+    admit::check_namespace(call, metadata::text(&object, "name"))?;
+    chain.prepare_create(&mut object)?;
+    admit::admit_new(call, &mut object, options)?;
+    chain.validate_create(&object)?;
+    if !options.applies {
+        chain.own(None, &mut object);
+    }
+    let name = metadata::text(&object, "name").to_owned();
+    let place = Place { table: Arc::clone(&resource.table), key: key_of(call.namespace.as_deref(), &name) };
+    commit_new(call, &place, object, &name, options)
+}
+
+fn commit_new(
+    call: &Call,
+    place: &Place,
+    mut object: Value,
+    name: &str,
+    options: &WriteOptions,
+) -> Outcome<Written> {
+    let resource = &call.resource;
+    let exists = || ApiError::already_exists(&resource.kind, name);
+    if options.dry_run {
+        if call.cluster.at(place).is_some() {
+            return Err(exists());
+        }
+        return Ok(Written::Tried(object));
+    }
+    crate::convert::to_stored(&mut object, resource);
+    let encoded = Encoded::new(&object, &steps::stored_fields(resource));
+    steps::check_size(&encoded)?;
+    match call.cluster.commit(place, Write::Create(encoded)) {
+        Ok(committed) => {
+            crate::custom::observe(&call.cluster, place, Some(&object));
+            Ok(Written::Kept(Arc::clone(committed.object())))
+        }
+        Err(Refusal::Exists | Refusal::Missing | Refusal::Changed) => Err(exists()),
+    }
+}

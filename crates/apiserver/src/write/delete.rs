@@ -1,0 +1,280 @@
+//! Deletion: preconditions, grace, finalizers and what happens to dependents.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value, json};
+
+use super::decode::untyped;
+use super::options::invalid_options;
+use super::update::{ATTEMPTS, place_of};
+use super::{admit, metadata, steps};
+use crate::call::Call;
+use crate::registry::Resource;
+use crate::status::{ApiError, Cause, Outcome};
+use crate::store::{Encoded, Range, Refusal, Stored, Write};
+
+/// How an object is to be deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeleteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) grace: Option<i64>,
+    pub(crate) uid: Option<String>,
+    pub(crate) revision: Option<String>,
+    pub(crate) propagation: Option<Propagation>,
+    /// The older way of naming the propagation.
+    pub(crate) orphan: Option<bool>,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+impl DeleteOptions {
+    fn of(call: &Call) -> Outcome<DeleteOptions> {
+        let body = if call.body.is_empty() {
+            Value::Null
+        } else {
+            let content_type = call.header(CONTENT_TYPE);
+            untyped(&call.body, content_type, ("v1", "DeleteOptions"))?
+        };
+        let query = &call.query;
+        let text = |name: &str| {
+            body.get(name).and_then(Value::as_str).or_else(|| query.text(name)).map(str::to_owned)
+        };
+        let grace = match body.get("gracePeriodSeconds").and_then(Value::as_i64) {
+            Some(grace) => Some(grace),
+            None => query.number("gracePeriodSeconds")?,
+        };
+        let precondition =
+            |name: &str| body.pointer(&format!("/preconditions/{name}"))?.as_str().map(str::to_owned);
+        let orphan = match body.get("orphanDependents").and_then(Value::as_bool) {
+            Some(orphan) => Some(orphan),
+            None => query.text("orphanDependents").map(|value| value == "true"),
+        };
+        let dry = body.get("dryRun").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+        Ok(DeleteOptions {
+            dry_run: dry || query.dry_run()?,
+            grace: grace.filter(|&grace| grace >= 0),
+            uid: precondition("uid"),
+            revision: precondition("resourceVersion"),
+            propagation: propagation(text("propagationPolicy").as_deref(), orphan)?,
+            orphan,
+        })
+    }
+}
+
+fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Outcome<Option<Propagation>> {
+    let refuse = |message: String, reason: &str| {
+        let cause = Cause { reason: reason.into(), message, field: "propagationPolicy".into() };
+        Err(invalid_options("DeleteOptions", vec![cause]))
+    };
+    match (policy, orphan) {
+        (Some(_), Some(_)) => refuse(
+            "Invalid value: \"propagationPolicy\": orphanDependents and deletionPropagation cannot be both set".into(),
+            "FieldValueInvalid",
+        ),
+        (Some("Background"), None) | (None, Some(false)) => Ok(Some(Propagation::Background)),
+        (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
+        (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
+        (Some(other), None) => refuse(
+            format!("Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""),
+            "FieldValueNotSupported",
+        ),
+        (None, None) => Ok(None),
+    }
+}
+
+/// What a deletion did.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// The object is gone; this was its last version.
+    Gone(Arc<Stored>),
+    /// The object waits for grace or finalizers.
+    Waiting(Arc<Stored>),
+}
+
+/// Answers a DELETE of one object.
+pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
+    let options = DeleteOptions::of(call)?;
+    admit::check_deletable(call, name)?;
+    let deleted = delete_object(call, name, &options)?;
+    let accepted = options.orphan == Some(false);
+    let mut answer = match &deleted {
+        Deleted::Waiting(object) => call.presenter().answer(if accepted { 202 } else { 200 }, object)?,
+        Deleted::Gone(object) if steps::shows_deleted(&call.resource) => {
+            call.presenter().answer(200, object)?
+        }
+        Deleted::Gone(object) => {
+            let representation = &call.representation;
+            let status = success(&call.resource, object);
+            let body = crate::read::encode(&status, representation)?;
+            crate::read::respond(200, representation.content_type(), Body::from(body))?
+        }
+    };
+    if call.resource.is("batch", "jobs") && options.propagation.is_none() {
+        let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+        crate::answer::warn(&mut answer, &[text.to_owned()]);
+    }
+    Ok(answer)
+}
+
+fn success(resource: &Resource, object: &Stored) -> Value {
+    let mut details = json!({"name": object.name(), "kind": resource.kind.plural, "uid": object.uid});
+    if !resource.kind.group.is_empty()
+        && let Some(fields) = details.as_object_mut()
+    {
+        fields.insert("group".into(), json!(resource.kind.group));
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+/// Deletes an object, or marks it as waiting for its deletion.
+pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) -> Outcome<Deleted> {
+    let resource = &call.resource;
+    let place = place_of(call, name);
+    for _ in 0..ATTEMPTS {
+        let old = call.cluster.at(&place).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
+        check_preconditions(resource, &old, options)?;
+        let mut value = old.value();
+        let marked = mark(call, &mut value, options);
+        let waits = marked.waits;
+        if options.dry_run || (waits && !marked.changed) {
+            return Ok(if waits { Deleted::Waiting(old) } else { Deleted::Gone(old) });
+        }
+        let expected = old.revision;
+        let write = if waits {
+            Write::Update { expected, object: Encoded::new(&value, &steps::stored_fields(resource)) }
+        } else {
+            Write::Delete { expected }
+        };
+        match call.cluster.commit(&place, write) {
+            Ok(committed) => {
+                crate::custom::observe(&call.cluster, &place, waits.then_some(&value));
+                let object = Arc::clone(committed.object());
+                return Ok(if waits { Deleted::Waiting(object) } else { Deleted::Gone(old) });
+            }
+            Err(Refusal::Missing) => return Err(ApiError::not_found(&resource.kind, name)),
+            Err(Refusal::Changed | Refusal::Exists) => {}
+        }
+    }
+    Err(ApiError::modified(&resource.kind, name))
+}
+
+fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOptions) -> Outcome<()> {
+    let refuse = |what: &str, asked: &str, kept: &str| {
+        let why =
+            format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {kept}");
+        Err(ApiError::conflict(&resource.kind, old.name(), &why))
+    };
+    if let Some(uid) = &options.uid
+        && **uid != *old.uid
+    {
+        return refuse("UID", uid, &old.uid);
+    }
+    let kept = old.revision.to_string();
+    match &options.revision {
+        Some(revision) if *revision != kept => refuse("ResourceVersion", revision, &kept),
+        Some(_) | None => Ok(()),
+    }
+}
+
+struct Marked {
+    /// The object cannot go yet.
+    waits: bool,
+    /// The object had to be changed to wait.
+    changed: bool,
+}
+
+/// Writes into the object what it waits for.
+fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> Marked {
+    let resource = &call.resource;
+    let grace = steps::grace(resource, object, options.grace);
+    let before = object.clone();
+    set_propagation(resource, object, options.propagation);
+    let waits = grace > 0 || steps::holds_back(resource, object);
+    if waits {
+        set_deleting(call, object, grace);
+        steps::terminate(resource, object, call.now);
+    }
+    Marked { waits, changed: *object != before }
+}
+
+fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propagation>) {
+    let given = metadata::finalizers(object);
+    let (orphans, foreground) = (given.contains(&"orphan"), given.contains(&"foregroundDeletion"));
+    let policy = match asked {
+        Some(policy) => policy,
+        None if orphans => Propagation::Orphan,
+        None if foreground => Propagation::Foreground,
+        None if steps::orphans_by_default(resource) => Propagation::Orphan,
+        None => Propagation::Background,
+    };
+    let wanted = match policy {
+        Propagation::Background => None,
+        Propagation::Foreground => Some("foregroundDeletion"),
+        Propagation::Orphan => Some("orphan"),
+    };
+    let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let mut list: Vec<Value> = match fields.remove("finalizers") {
+        Some(Value::Array(list)) => list,
+        Some(_) | None => Vec::new(),
+    };
+    list.retain(|name| !matches!(name.as_str(), Some("orphan" | "foregroundDeletion")));
+    list.extend(wanted.map(|name| json!(name)));
+    if !list.is_empty() {
+        fields.insert("finalizers".into(), Value::Array(list));
+    }
+}
+
+fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
+    let deleting = metadata::is_deleting(object);
+    let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let before = fields.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
+    if deleting && before.is_none_or(|before| before <= grace) {
+        return;
+    }
+    let time = call.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
+    fields.insert("deletionTimestamp".into(), json!(metadata::seconds(time)));
+    fields.insert("deletionGracePeriodSeconds".into(), json!(grace));
+    if !deleting && let Some(generation) = fields.get("generation").and_then(Value::as_i64) {
+        fields.insert("generation".into(), json!(generation + 1));
+    }
+}
+
+/// Answers a DELETE of many objects with the list of them.
+pub(crate) fn delete_collection(call: &Call) -> Outcome<Response<Body>> {
+    let options = DeleteOptions::of(call)?;
+    let selection = crate::read::selection(call)?;
+    let range = Range { namespace: call.namespace.clone(), ..Range::default() };
+    let store = call.cluster.read();
+    let page = store
+        .list(&call.resource.table, &range, None, &|object: &Stored| selection.selects(object))
+        .unwrap_or_default();
+    let revision = store.revision();
+    drop(store);
+    for item in &page.items {
+        let namespace = Some(item.namespace()).filter(|namespace| !namespace.is_empty());
+        match delete_object(&call.within(namespace), item.name(), &options) {
+            Ok(_) => {}
+            Err(error) if error.code() == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let metadata = Map::from_iter([("resourceVersion".to_owned(), json!(revision.to_string()))]);
+    let presenter = call.presenter();
+    presenter.answer_value(200, &presenter.list(&page.items, &metadata))
+}

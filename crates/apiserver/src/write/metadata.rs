@@ -1,0 +1,165 @@
+//! Metadata: what clients may say about an object and what the server says.
+
+use serde_json::{Map, Value, json};
+
+use super::options::WriteOptions;
+use crate::call::Call;
+use crate::status::{ApiError, Outcome};
+
+/// The longest name that a generated name's beginning may have.
+const GENERATED_BASE: usize = 58;
+
+/// Returns the metadata of an object.
+pub(super) fn of(object: &Value) -> Option<&Map<String, Value>> {
+    object.get("metadata").and_then(Value::as_object)
+}
+
+/// Returns a text of the metadata, empty if it is absent.
+pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    of(object).and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the metadata for a change; whatever is no object is replaced by one.
+pub(super) fn of_mut(object: &mut Value) -> Outcome<&mut Map<String, Value>> {
+    let fields = object.as_object_mut().ok_or_else(not_an_object)?;
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut().ok_or_else(not_an_object)
+}
+
+fn not_an_object() -> ApiError {
+    ApiError::bad_request("the body and its metadata must be objects")
+}
+
+/// Returns the finalizers.
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = of(object).and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Tells whether the object waits for its finalizers.
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    of(object).is_some_and(|metadata| metadata.get("deletionTimestamp").is_some_and(|t| !t.is_null()))
+}
+
+/// Checks the namespace of the body against the request and sets it.
+pub(super) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()> {
+    let metadata = of_mut(object)?;
+    let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    match call.namespace.as_deref() {
+        Some(namespace) if given.is_empty() => {
+            metadata.insert("namespace".into(), json!(namespace));
+        }
+        Some(namespace) if given == namespace => {}
+        None if given.is_empty() => {
+            metadata.remove("namespace");
+        }
+        Some(_) | None => {
+            let message =
+                "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a new object what only the server can give: name, identity, time.
+pub(super) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> Outcome<()> {
+    let revision = text(object, "resourceVersion");
+    if !revision.is_empty() {
+        return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
+    }
+    let (uid, suffix) = {
+        let mut random = call.cluster.random();
+        (random.uid(), random.suffix(5))
+    };
+    let metadata = of_mut(object)?;
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+        metadata.remove(name);
+    }
+    metadata.retain(|_, value| !value.is_null());
+    let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let base = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    if !named && !base.is_empty() {
+        let end = base.char_indices().nth(GENERATED_BASE).map_or(base.len(), |(end, _)| end);
+        let name = format!("{}{suffix}", base.get(..end).unwrap_or(base));
+        metadata.insert("name".into(), json!(name));
+    }
+    metadata.insert("uid".into(), json!(uid));
+    metadata.insert("creationTimestamp".into(), json!(seconds(call.now)));
+    if generation {
+        metadata.insert("generation".into(), json!(1));
+    } else {
+        metadata.remove("generation");
+    }
+    Ok(())
+}
+
+/// Checks identity and revision of a new version against the kept one and restores what clients cannot change.
+///
+/// Returns whether the client named the revision that it changes.
+pub(super) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<bool> {
+    let kind = &call.resource.kind;
+    let given = text(new, "name");
+    if given.is_empty() {
+        of_mut(new)?.insert("name".into(), json!(name));
+    } else if given != name {
+        let message = format!("the name of the object ({given}) does not match the name on the URL ({name})");
+        return Err(ApiError::bad_request(message));
+    }
+    let (given, kept) = (text(new, "uid"), text(old, "uid"));
+    if !given.is_empty() && given != kept {
+        let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {kept}");
+        return Err(ApiError::conflict(kind, name, &why));
+    }
+    let revision = text(new, "resourceVersion");
+    let conditional = !revision.is_empty() && revision != "0";
+    if conditional && revision != text(old, "resourceVersion") {
+        if revision.parse::<u64>().is_err() {
+            return Err(ApiError::bad_request(format!("Invalid value: {revision:?}: must be a number")));
+        }
+        return Err(ApiError::modified(kind, name));
+    }
+    keep(old, of_mut(new)?);
+    Ok(conditional)
+}
+
+/// Puts back the fields of the metadata that only the server changes.
+pub(super) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
+    const KEPT: [&str; 7] = [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+    ];
+    metadata.retain(|_, value| !value.is_null());
+    for name in KEPT {
+        match of(old).and_then(|metadata| metadata.get(name)) {
+            Some(value) => metadata.insert(name.into(), value.clone()),
+            None => metadata.remove(name),
+        };
+    }
+}
+
+/// Returns the time as metadata writes it.
+pub(crate) fn seconds(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Returns the refusal of an object without a name.
+pub(super) fn check_name_given(call: &Call, object: &Value, _options: &WriteOptions) -> Outcome<()> {
+    if text(object, "name").is_empty() && text(object, "generateName").is_empty() {
+        let cause = crate::status::Cause {
+            reason: "FieldValueRequired".into(),
+            message: "Required value: name or generateName is required".into(),
+            field: "metadata.name".into(),
+        };
+        return Err(ApiError::invalid(&call.resource.kind, "", vec![cause]));
+    }
+    Ok(())
+}

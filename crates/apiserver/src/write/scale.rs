@@ -1,0 +1,67 @@
+//! Changes of scales: a change of the object's replicas through another form.
+
+use axum::body::Body;
+use http::Response;
+use http::header::CONTENT_TYPE;
+
+use super::create::Written;
+use super::decode::{patch as read_patch, untyped};
+use super::options::WriteOptions;
+use super::steps::{self, Chain};
+use super::update::ATTEMPTS;
+use crate::call::Call;
+use crate::semantics::{self, PatchKind};
+use crate::status::{ApiError, Outcome};
+
+/// How a scale is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scaling {
+    /// By a patch of the scale.
+    Patch,
+    /// By a whole scale.
+    Put,
+}
+
+/// Answers a change of the scale of an object.
+pub(crate) fn scale(call: &Call, name: &str, how: Scaling) -> Outcome<Response<Body>> {
+    let resource = &call.resource;
+    let content_type = call.header(CONTENT_TYPE).split(';').next().unwrap_or_default().trim().to_owned();
+    let (options, patch) = match how {
+        Scaling::Put => (WriteOptions::of(&call.query, &call.headers, "UpdateOptions")?, None),
+        Scaling::Patch => {
+            let kind = super::patch::patch_kind(&content_type, false)?;
+            (WriteOptions::of(&call.query, &call.headers, "PatchOptions")?, Some(kind))
+        }
+    };
+    let body = match patch {
+        Some(PatchKind::Apply) => crate::yaml::read(&call.body)?.into(),
+        Some(PatchKind::Json | PatchKind::Merge | PatchKind::Strategic) => read_patch(&call.body)?.value,
+        None => untyped(&call.body, &content_type, ("autoscaling/v1", "Scale"))?,
+    };
+    let mut warnings = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let old = call
+            .cluster
+            .get(&resource.table, call.namespace.as_deref(), name)
+            .ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
+        let old_value = steps::kept(&old, resource);
+        let wanted = match patch {
+            Some(PatchKind::Json) => {
+                semantics::patched(resource, PatchKind::Json, &crate::scale::of(call, &old_value)?, &body)?
+            }
+            Some(PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply) => {
+                semantics::patched(resource, PatchKind::Merge, &crate::scale::of(call, &old_value)?, &body)?
+            }
+            None => body.clone(),
+        };
+        let mut new = old_value.clone();
+        crate::scale::set(call, &mut new, &old, &wanted)?;
+        let mut chain = Chain { call, options: &options, warnings: &mut warnings };
+        match chain.change(&old, &old_value, new)? {
+            Some(Written::Kept(object)) => return crate::scale::show(call, &object.value()),
+            Some(Written::Tried(object)) => return crate::scale::show(call, &object),
+            None => {}
+        }
+    }
+    Err(ApiError::modified(&resource.kind, name))
+}

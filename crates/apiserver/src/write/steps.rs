@@ -1,0 +1,352 @@
+//! The steps of a write that are about the kind: types, defaults, validation, status, generation, managed fields.
+
+use serde_json::{Value, json};
+
+use super::decode::OBJECT_LIMIT;
+use super::metadata;
+use super::options::{FieldValidation, WriteOptions};
+use crate::call::Call;
+use crate::decode::{Decoded, Node};
+use crate::registry::Resource;
+use crate::semantics;
+use crate::status::{ApiError, Cause, Outcome};
+use crate::store::{Encoded, FieldPath, Stored};
+
+/// What the steps of one write share.
+pub(super) struct Chain<'a> {
+    pub(super) call: &'a Call,
+    pub(super) options: &'a WriteOptions,
+    pub(super) warnings: &'a mut Vec<String>,
+}
+
+/// Checks kind and version of a body, or sets them where they are absent.
+fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
+    let kind = &resource.kind;
+    let text = |name: &str| body.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let (given_kind, given_version) = (text("kind"), text("apiVersion"));
+    if resource.custom.is_some() {
+        check_custom_type(resource, &given_kind, &given_version)?;
+    } else {
+        if !given_kind.is_empty() && given_kind != kind.kind {
+            let version = if given_version.is_empty() { &resource.api_version } else { &given_version };
+            let message = format!(
+                "{given_kind} in version {version:?} cannot be handled as a {}: converting ({version}.{given_kind}) to (core.{}): unknown conversion",
+                kind.kind, kind.kind
+            );
+            return Err(ApiError::bad_request(message));
+        }
+        if !given_version.is_empty() && given_version != resource.api_version {
+            let message = format!(
+                "{} in version {given_version:?} cannot be handled as a {}: no kind {:?} is registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:110\"",
+                kind.kind, kind.kind, kind.kind
+            );
+            return Err(ApiError::bad_request(message));
+        }
+    }
+    if let Node::Null = body {
+        *body = Node::Object(Vec::new());
+    }
+    if let Node::Object(fields) = body {
+        fields.retain(|(name, _)| name != "kind" && name != "apiVersion");
+        fields.push(("kind".to_owned(), Node::String(kind.kind.to_string())));
+        fields.push(("apiVersion".to_owned(), Node::String(resource.api_version.clone())));
+    }
+    Ok(())
+}
+
+fn check_custom_type(resource: &Resource, kind: &str, version: &str) -> Outcome<()> {
+    let message = if kind.is_empty() {
+        "Object 'Kind' is missing in the body".to_owned()
+    } else if version.is_empty() {
+        "Object 'apiVersion' is missing in the body".to_owned()
+    } else if version != resource.api_version {
+        format!(
+            "the API version in the data ({version}) does not match the expected API version ({})",
+            resource.api_version
+        )
+    } else if kind != resource.kind.kind {
+        format!("the kind in the data ({kind}) does not match the expected kind ({})", resource.kind.kind)
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::bad_request(message))
+}
+
+impl Chain<'_> {
+    /// Checks types and drops what the kind does not have, as the client wants it; returns the object.
+    ///
+    /// `strict` is what was already found in the bytes.
+    pub(super) fn conform(&mut self, mut body: Node, strict: &[String]) -> Outcome<Value> {
+        let resource = &self.call.resource;
+        check_type(resource, &mut body)?;
+        let decoded = semantics::conform(resource, body)?;
+        let mut found = strict.to_vec();
+        found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
+        self.tell(found)?;
+        Ok(decoded.value)
+    }
+
+    /// Checks what is applied: unlike an object it may lack anything, and stays as it was written.
+    pub(super) fn conform_applied(&mut self, applied: &Decoded) -> Outcome<Value> {
+        let resource = &self.call.resource;
+        let mut body = Node::from(applied.value.clone());
+        check_type(resource, &mut body)?;
+        let value = Value::from(body.clone());
+        let decoded = semantics::conform(resource, body)?;
+        let mut found = applied.strict.clone();
+        found.extend(decoded.strict);
+        self.tell(found)?;
+        Ok(value)
+    }
+
+    /// Warns of fields that are not kept, or refuses them.
+    fn tell(&mut self, found: Vec<String>) -> Outcome<()> {
+        let kind = &self.call.resource.kind;
+        if found.is_empty() {
+            return Ok(());
+        }
+        match self.options.validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => {
+                for text in found {
+                    if !self.warnings.contains(&text) {
+                        self.warnings.push(text);
+                    }
+                }
+            }
+            FieldValidation::Strict => {
+                let message = format!(
+                    "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                    kind.kind,
+                    kind.version,
+                    kind.kind,
+                    found.join(", ")
+                );
+                return Err(ApiError::bad_request(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets what clients read back of a new object although they did not write it.
+    pub(super) fn prepare_create(&mut self, object: &mut Value) -> Outcome<()> {
+        let resource = &self.call.resource;
+        if resource.kind.has_status()
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.remove("status");
+        }
+        semantics::default_new(resource, object)
+    }
+
+    /// Sets defaults in a new version.
+    pub(super) fn prepare_update(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
+        semantics::default_changed(&self.call.resource, old, new)
+    }
+
+    pub(super) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
+        let causes = semantics::validate_new(&self.call.resource, object, self.warnings);
+        self.refuse(object, causes)
+    }
+
+    pub(super) fn validate_update(&mut self, old: &Value, new: &Value) -> Outcome<()> {
+        let part = self.call.subresource.as_deref();
+        let causes = semantics::validate_changed(&self.call.resource, part, old, new, self.warnings);
+        self.refuse(new, causes)
+    }
+
+    fn refuse(&self, object: &Value, causes: Vec<Cause>) -> Outcome<()> {
+        if causes.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::invalid(&self.call.resource.kind, metadata::text(object, "name"), causes))
+    }
+
+    /// Records whose fields these are.
+    pub(super) fn own(&mut self, old: Option<&Value>, object: &mut Value) {
+        semantics::own(&self.call.resource, old, object, &self.owner());
+    }
+
+    /// Returns the object after this manager applied what it wants.
+    pub(super) fn applied(&self, old: Option<&Value>, wanted: &Value) -> Outcome<Value> {
+        semantics::applied(&self.call.resource, old, wanted, &self.owner(), self.options.force)
+    }
+
+    /// Returns the new object that an apply makes.
+    pub(super) fn apply_new(&self, wanted: &Value) -> Outcome<Value> {
+        self.applied(None, wanted)
+    }
+
+    fn owner(&self) -> semantics::Owner<'_> {
+        semantics::Owner {
+            manager: &self.options.field_manager,
+            subresource: self.call.subresource.as_deref().unwrap_or_default(),
+            now: self.call.now,
+        }
+    }
+}
+
+/// Returns an object in the version of the resource.
+pub(super) fn kept(stored: &Stored, resource: &Resource) -> Value {
+    crate::read::convert(stored.value(), resource)
+}
+
+/// Returns what the objects are selected by, in the version they are stored in.
+pub(super) fn stored_fields(resource: &Resource) -> Vec<FieldPath> {
+    resource.fields.clone()
+}
+
+pub(super) fn check_size(encoded: &Encoded) -> Outcome<()> {
+    if encoded.len() > OBJECT_LIMIT {
+        return Err(ApiError::new(413, "RequestEntityTooLarge", "etcdserver: request is too large"));
+    }
+    Ok(())
+}
+
+/// Tells whether a PUT makes an object that does not exist.
+pub(super) fn creates_on_update(resource: &Resource) -> bool {
+    semantics::traits(resource).creates_on_update
+}
+
+/// Tells whether a deletion shows the object instead of a bare success.
+pub(super) fn shows_deleted(resource: &Resource) -> bool {
+    semantics::traits(resource).shows_deleted
+}
+
+/// Tells whether objects count the changes of their specification.
+pub(super) fn has_generation(resource: &Resource) -> bool {
+    resource.custom.is_some() || semantics::traits(resource).has_generation
+}
+
+/// Tells whether dependents stay when nobody says what is to happen to them.
+pub(super) fn orphans_by_default(resource: &Resource) -> bool {
+    resource.is("batch", "jobs") || resource.is("", "replicationcontrollers")
+}
+
+/// Custom objects are changed only by clients that name the version they saw.
+pub(super) fn check_conditional(resource: &Resource, name: &str, conditional: bool) -> Outcome<()> {
+    if conditional || (resource.custom.is_none() && !semantics::traits(resource).needs_revision) {
+        return Ok(());
+    }
+    let cause = Cause {
+        reason: "FieldValueInvalid".into(),
+        message: "Invalid value: 0: must be specified for an update".into(),
+        field: "metadata.resourceVersion".into(),
+    };
+    Err(ApiError::invalid(&resource.kind, name, vec![cause]))
+}
+
+/// Takes the status from the kept version, or everything else if the status is what is written.
+pub(super) fn separate_status(call: &Call, old: &Value, new: &mut Value) {
+    let kind = &call.resource.kind;
+    if call.subresource.as_deref() == Some("status") {
+        let status = new.get("status").cloned();
+        let managed = new.pointer("/metadata/managedFields").cloned();
+        let metadata = new.get("metadata").cloned();
+        *new = old.clone();
+        set(new, "status", status);
+        if let Some(fields) = new.get_mut("metadata") {
+            set(fields, "managedFields", managed);
+            if call.resource.custom.is_none()
+                && let Some(given) = metadata
+            {
+                for name in ["annotations", "labels", "finalizers"] {
+                    set(fields, name, given.get(name).cloned());
+                }
+            }
+        }
+    } else if kind.has_status() && call.subresource.is_none() {
+        set(new, "status", old.get("status").cloned());
+    }
+}
+
+fn set(object: &mut Value, name: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => fields.insert(name.to_owned(), value),
+        None => fields.remove(name),
+    };
+}
+
+/// Counts a change of anything but metadata and status.
+pub(super) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
+    if !has_generation(resource) {
+        return Ok(());
+    }
+    let counts_status = !resource.kind.has_status();
+    let counted = |name: &str| match name {
+        "metadata" | "apiVersion" | "kind" => false,
+        "status" => counts_status,
+        _ => true,
+    };
+    let part = |object: &Value| -> Vec<(String, Value)> {
+        let fields = object.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| counted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    if part(old) != part(new) {
+        let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+        metadata::of_mut(new)?.insert("generation".into(), json!(before + 1));
+    }
+    Ok(())
+}
+
+/// Tells whether a change changes nothing but the time of managed fields.
+pub(super) fn is_same(old: &Value, new: &Value) -> bool {
+    let managed = |object: &Value| -> Vec<Value> {
+        let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let mut list = list.cloned().unwrap_or_default();
+        for entry in list.iter_mut().filter_map(Value::as_object_mut) {
+            entry.remove("time");
+        }
+        list
+    };
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        object
+    };
+    managed(old) == managed(new) && rest(old) == rest(new)
+}
+
+/// Returns how many seconds an object waits before it goes.
+pub(super) fn grace(resource: &Resource, object: &Value, asked: Option<i64>) -> i64 {
+    if !resource.is("", "pods") {
+        return 0;
+    }
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let over = matches!(text("/status/phase"), "Succeeded" | "Failed");
+    if text("/spec/nodeName").is_empty() || over {
+        return 0;
+    }
+    let own = object.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    asked.or(own).unwrap_or(30).max(0)
+}
+
+/// Tells whether something must happen before a deleted object may go.
+pub(super) fn holds_back(resource: &Resource, object: &Value) -> bool {
+    let waits_for_grace = resource.is("", "pods")
+        && object
+            .pointer("/metadata/deletionGracePeriodSeconds")
+            .and_then(Value::as_i64)
+            .is_some_and(|g| g > 0);
+    let namespace = resource.is("", "namespaces")
+        && object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    waits_for_grace || namespace || !metadata::finalizers(object).is_empty()
+}
+
+/// Shows in the status of an object that it waits for its deletion.
+pub(super) fn terminate(resource: &Resource, object: &mut Value, now: jiff::Timestamp) {
+    if resource.is("", "namespaces")
+        && let Some(fields) = object.as_object_mut()
+    {
+        let status = fields.entry("status").or_insert_with(|| json!({}));
+        set(status, "phase", Some(json!("Terminating")));
+    }
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crate::custom::terminate(object, now);
+    }
+}

@@ -1,0 +1,158 @@
+//! Changes of objects that exist.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::create::{Written, create_object};
+use super::decode::object;
+use super::options::WriteOptions;
+use super::steps::{self, Chain};
+use super::{admit, metadata};
+use crate::call::Call;
+use crate::cluster::Cluster;
+use crate::registry::Resource;
+use crate::status::{ApiError, Outcome};
+use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
+
+/// How often a change that met another one is computed again.
+pub(super) const ATTEMPTS: usize = 16;
+
+/// Answers a PUT.
+pub(crate) fn update(call: &Call, name: &str) -> Outcome<Response<Body>> {
+    let options = WriteOptions::of(&call.query, &call.headers, "UpdateOptions")?;
+    let body = object(&call.body, call.header(CONTENT_TYPE), &call.resource.kind)?;
+    let mut warnings = Vec::new();
+    let resource = &call.resource;
+    for _ in 0..ATTEMPTS {
+        let Some(old) = call.cluster.get(&resource.table, call.namespace.as_deref(), name) else {
+            if call.subresource.is_none() && steps::creates_on_update(resource) {
+                let written = create_object(call, body, Some(name), &options, &mut warnings)?;
+                return written.answer(call, 201, &warnings);
+            }
+            return Err(ApiError::not_found(&resource.kind, name));
+        };
+        let mut chain = Chain { call, options: &options, warnings: &mut warnings };
+        let mut new = chain.conform(body.clone(), &[])?;
+        metadata::place_in_namespace(call, &mut new)?;
+        let old_value = steps::kept(&old, resource);
+        let conditional = metadata::prepare_update(call, name, &old_value, &mut new)?;
+        steps::check_conditional(resource, name, conditional)?;
+        match chain.change(&old, &old_value, new)? {
+            Some(written) => return written.answer(call, 200, &warnings),
+            None if conditional => break,
+            None => {}
+        }
+    }
+    Err(ApiError::modified(&resource.kind, name))
+}
+
+impl Chain<'_> {
+    /// Takes a new version through the chain; nothing is returned when another change came first.
+    pub(super) fn change(
+        &mut self,
+        old: &Arc<Stored>,
+        old_value: &Value,
+        mut new: Value,
+    ) -> Outcome<Option<Written>> {
+        self.prepare_change(old_value, &mut new)?;
+        self.own(Some(old_value), &mut new);
+        self.finish_change(old, old_value, new)
+    }
+
+    /// Separates status and the rest, sets defaults, validates and counts the generation.
+    pub(super) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
+        let call = self.call;
+        steps::separate_status(call, old, new);
+        self.prepare_update(old, new)?;
+        admit::admit_change(call, old, new)?;
+        steps::count_generation(&call.resource, old, new)?;
+        self.validate_update(old, new)
+    }
+
+    /// Commits a new version, or the deletion that it completes.
+    pub(super) fn finish_change(
+        &mut self,
+        old: &Arc<Stored>,
+        old_value: &Value,
+        mut new: Value,
+    ) -> Outcome<Option<Written>> {
+        let resource = &self.call.resource;
+        if steps::is_same(old_value, &new) {
+            return Ok(Some(Written::Kept(Arc::clone(old))));
+        }
+        if self.options.dry_run {
+            return Ok(Some(Written::Tried(new)));
+        }
+        crate::convert::to_stored(&mut new, resource);
+        let place = Place { table: Arc::clone(&resource.table), key: old.key.clone() };
+        let committed = commit_change(&self.call.cluster, resource, &place, old, &new)?;
+        Ok(committed.map(Written::Kept))
+    }
+}
+
+/// Commits a new version of an object; one that waited only for its finalizers is deleted.
+fn commit_change(
+    cluster: &Cluster,
+    resource: &Resource,
+    place: &Place,
+    old: &Stored,
+    new: &Value,
+) -> Outcome<Option<Arc<Stored>>> {
+    let encoded = Encoded::new(new, &steps::stored_fields(resource));
+    steps::check_size(&encoded)?;
+    let expected = old.revision;
+    let gone = metadata::is_deleting(new) && !steps::holds_back(resource, new);
+    let write = if gone { Write::Delete { expected } } else { Write::Update { expected, object: encoded } };
+    match cluster.commit(place, write) {
+        Ok(committed) => {
+            crate::custom::observe(cluster, place, (!gone).then_some(new));
+            Ok(Some(Arc::clone(committed.object())))
+        }
+        Err(Refusal::Missing) => Err(ApiError::not_found(&resource.kind, old.name())),
+        Err(Refusal::Changed | Refusal::Exists) => Ok(None),
+    }
+}
+
+/// What is to be done with an object after somebody looked at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// Nothing.
+    Keep,
+    /// The changed version is kept.
+    Write,
+}
+
+/// Changes an object on behalf of the server itself, past validation; does nothing if it is gone.
+pub(crate) fn modify(
+    cluster: &Cluster,
+    resource: &Resource,
+    place: &Place,
+    mut edit: impl FnMut(&mut Value) -> Edit,
+) -> Outcome<Option<Arc<Stored>>> {
+    for _ in 0..ATTEMPTS {
+        let Some(old) = cluster.at(place) else {
+            return Ok(None);
+        };
+        let mut new = old.value();
+        if edit(&mut new) == Edit::Keep {
+            return Ok(Some(old));
+        }
+        if let Some(kept) = commit_change(cluster, resource, place, &old, &new)? {
+            return Ok(Some(kept));
+        }
+    }
+    Err(ApiError::modified(&resource.kind, key_name(place)))
+}
+
+fn key_name(place: &Place) -> &str {
+    crate::store::split_key(&place.key).1
+}
+
+/// Returns the place of an object of the call's resource.
+pub(super) fn place_of(call: &Call, name: &str) -> Place {
+    Place { table: Arc::clone(&call.resource.table), key: key_of(call.namespace.as_deref(), name) }
+}

@@ -1,0 +1,18 @@
+//! YAML bodies.
+
+use serde_json::Value;
+
+use crate::decode::Node;
+use crate::status::{ApiError, Outcome};
+
+/// Reads one document.
+pub(crate) fn read(body: &[u8]) -> Outcome<Node> {
+    let refuse = |why: String| ApiError::bad_request(format!("error converting YAML to JSON: {why}"));
+    let text = std::str::from_utf8(body).map_err(|error| refuse(error.to_string()))?;
+    values::yaml::parse(text).map(Node::from).map_err(|error| refuse(error.to_string()))
+}
+
+/// Writes one document.
+pub(crate) fn write(value: &Value) -> String {
+    values::yaml::emit(value)
+}

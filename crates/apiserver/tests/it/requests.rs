@@ -1,0 +1,141 @@
+//! Requests as they are on the wire: selectors, representations, bad input.
+
+use axum::body::Body;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{delete, get, merge, post, put, send, server, watch};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[tokio::test]
+async fn selectors_choose_what_is_listed_and_watched() {
+    let server = server();
+    for (name, labels) in [("a", json!({"app": "web"})), ("b", json!({"app": "db"}))] {
+        post(&server, MAPS, json!({"metadata": {"name": name, "labels": labels}})).await;
+    }
+    let names = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for (query, expected) in [
+        ("labelSelector=app%3Dweb", vec!["a"]),
+        ("labelSelector=app%20in%20(web,db),app!%3Dweb", vec!["b"]),
+        ("fieldSelector=metadata.name%3Db", vec!["b"]),
+        ("labelSelector=!app", vec![]),
+    ] {
+        let (_, list) = get(&server, &format!("{MAPS}?{query}")).await;
+        assert_eq!(names(&list), expected, "{query}");
+    }
+    let (_, list) = get(&server, MAPS).await;
+    let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
+    merge(&server, &format!("{MAPS}/a"), json!({"metadata": {"labels": {"app": "db"}}})).await;
+    merge(&server, &format!("{MAPS}/b"), json!({"metadata": {"labels": {"app": "web"}}})).await;
+    delete(&server, &format!("{MAPS}/b"), json!({})).await;
+    let path = format!("{MAPS}?watch=1&labelSelector=app%3Dweb&resourceVersion={revision}");
+    let lines = watch(&server, &path, 3).await;
+    let seen: Vec<String> =
+        lines.iter().map(|line| format!("{} {}", line["type"], line["object"]["metadata"]["name"])).collect();
+    assert_eq!(seen, ["\"DELETED\" \"a\"", "\"ADDED\" \"b\"", "\"DELETED\" \"b\""]);
+}
+
+#[tokio::test]
+async fn initial_events_end_with_a_bookmark() {
+    let server = server();
+    post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+    );
+    let lines = watch(&server, &path, 2).await;
+    assert_eq!(lines[0]["type"], "ADDED");
+    assert_eq!(lines[1]["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+}
+
+async fn with_accept(server: &apiserver::ApiServer, path: &str, accept: &str) -> (u16, String) {
+    let request = Request::builder().uri(path).header("accept", accept).body(Body::empty()).unwrap();
+    let answer = server.service().oneshot(request).await.unwrap();
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8_lossy(&body).into_owned())
+}
+
+#[tokio::test]
+async fn answers_come_in_the_form_that_is_asked_for() {
+    let server = server();
+    post(&server, MAPS, json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await;
+    let (_, yaml) = with_accept(&server, &format!("{MAPS}/a"), "application/yaml").await;
+    assert!(yaml.contains("data:\n  k: v\n"), "{yaml}");
+    let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let (_, list) = with_accept(&server, MAPS, metadata).await;
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(
+        (&list["kind"], &list["items"][0]["data"]),
+        (&json!("PartialObjectMetadataList"), &Value::Null)
+    );
+    let (_, table) = with_accept(&server, MAPS, "application/json;as=Table;g=meta.k8s.io;v=v1").await;
+    let table: Value = serde_json::from_str(&table).unwrap();
+    assert_eq!((&table["kind"], &table["rows"][0]["cells"][0]), (&json!("Table"), &json!("a")));
+    assert_eq!(with_accept(&server, MAPS, "application/vnd.kubernetes.protobuf").await.0, 406);
+}
+
+#[tokio::test]
+async fn bad_requests_get_a_status_with_a_reason() {
+    let server = server();
+    let deep = "[".repeat(100_000);
+    let large = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(4_000_000));
+    let rule = json!({"apiGroups": ["x".repeat(2_000_000)], "resources": ["a"], "verbs": ["get"]});
+    let object = json!({"metadata": {"name": "x"}, "rules": [rule]}).to_string();
+    for (method, path, body, status, reason) in [
+        (Method::GET, "/api/v1/nope", "", 404, "NotFound"),
+        (Method::GET, "/api/v1/pods?labelSelector=a%20b", "", 400, "BadRequest"),
+        (Method::GET, "/api/v1/pods?fieldSelector=spec.x%3D1", "", 400, "BadRequest"),
+        (Method::GET, "/api/v1/pods?continue=%00", "", 400, "BadRequest"),
+        (Method::GET, "/api/v1/pods?limit=x", "", 400, "BadRequest"),
+        (Method::GET, "/api/v1/pods?resourceVersion=x", "", 400, "BadRequest"),
+        (Method::GET, "/api/v1/pods?resourceVersion=99999999", "", 504, "Timeout"),
+        (Method::GET, "/api/v1/pods?resourceVersionMatch=Exact", "", 422, "Invalid"),
+        (Method::POST, MAPS, "{", 400, "BadRequest"),
+        (Method::POST, MAPS, "[]", 400, "BadRequest"),
+        (Method::POST, MAPS, "{}", 422, "Invalid"),
+        (Method::POST, MAPS, &deep, 400, "BadRequest"),
+        (Method::POST, MAPS, &large, 413, "RequestEntityTooLarge"),
+        (
+            Method::POST,
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+            &object,
+            413,
+            "RequestEntityTooLarge",
+        ),
+        (
+            Method::POST,
+            MAPS,
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"}}"#,
+            400,
+            "BadRequest",
+        ),
+        (Method::POST, MAPS, r#"{"metadata":{"name":"x","namespace":"y"}}"#, 400, "BadRequest"),
+        (Method::POST, "/api/v1/namespaces/nope/configmaps", r#"{"metadata":{"name":"x"}}"#, 404, "NotFound"),
+        (Method::PUT, MAPS, "{}", 405, "MethodNotAllowed"),
+        (Method::DELETE, "/api/v1/namespaces/default", "", 403, "Forbidden"),
+    ] {
+        let (code, answer) = send(server.service(), method.clone(), path, "application/json", body).await;
+        let shown = body.get(..60).unwrap_or(body);
+        assert_eq!((code, &answer["reason"]), (status, &json!(reason)), "{method} {path} {shown}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_put_must_name_the_version_it_saw() {
+    let server = server();
+    let (_, created) = post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
+    let path = format!("{MAPS}/a");
+    let mut changed = created.clone();
+    changed["data"] = json!({"k": "1"});
+    assert_eq!(put(&server, &path, changed.clone()).await.0, 200);
+    let (status, conflict) = put(&server, &path, changed).await;
+    assert_eq!((status, &conflict["reason"]), (409, &json!("Conflict")));
+    let (status, _) = delete(&server, &path, json!({"preconditions": {"uid": "other"}})).await;
+    assert_eq!(status, 409);
+}
