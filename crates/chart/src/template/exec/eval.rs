@@ -211,14 +211,14 @@ impl<'t> Exec<'t, '_, '_> {
                 }
             }
             Type::Int => number.and_then(|number| number.int).map(Value::Int),
-            Type::Int32 => number
-                .and_then(|number| i32::try_from(number.int?).ok())
-                .map(|int| Value::Small(IntType::Int32, i64::from(int))),
+            Type::Int32 => {
+                number.and_then(|number| number.int).map(|int| Value::Small(IntType::Int32, int << 32 >> 32))
+            }
             Type::Int64 => number.and_then(|number| number.int).map(Value::Int64),
-            Type::Uint8 => number
-                .and_then(|number| u8::try_from(number.uint?).ok())
-                .map(|uint| Value::Uint(UintType::Uint8, u64::from(uint))),
             // A number that is too great loses its upper bits.
+            Type::Uint8 => number
+                .and_then(|number| number.uint)
+                .map(|uint| Value::Uint(UintType::Uint8, uint & u64::from(u8::MAX))),
             Type::Uint32 => number
                 .and_then(|number| number.uint)
                 .map(|uint| Value::Uint(UintType::Uint32, uint & u64::from(u32::MAX))),

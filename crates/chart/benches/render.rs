@@ -1,0 +1,64 @@
+//! How long charts take to render.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
+use std::sync::Arc;
+
+use chart::load::{Tree, from_directory};
+use chart::object::{Capabilities, KubeVersion};
+use chart::render::{Cache, Release, Request, render};
+use chart::template::Limits;
+use chart::warning::Warnings;
+use chart::world::FixedWorld;
+
+const HELPERS: &str = include_str!("chart/templates/_helpers.tpl");
+const ALL: &str = include_str!("chart/templates/all.yaml");
+const VALUES: &str = include_str!("chart/values.yaml");
+const CHART: &str = include_str!("chart/Chart.yaml");
+
+fn main() {
+    divan::main();
+}
+
+fn chart_of(copies: usize) -> chart::chart::Chart {
+    let mut files = Tree::new();
+    let mut put = |path: &str, text: &str| files.insert(path.into(), Arc::from(text.as_bytes()));
+    put("Chart.yaml", CHART);
+    put("values.yaml", VALUES);
+    put("templates/_helpers.tpl", HELPERS);
+    for copy in 0..copies {
+        let name = format!("name: {{{{ .Chart.Name }}}}-{copy}");
+        put(&format!("templates/all{copy:03}.yaml"), &ALL.replace("name: {{ .Chart.Name }}", &name));
+    }
+    from_directory(&files, &mut Warnings::default()).unwrap()
+}
+
+fn rendered(chart: &chart::chart::Chart, cache: &mut Cache) -> usize {
+    let release = Release { name: "rel".into(), namespace: "ns".into(), revision: 1, is_upgrade: false };
+    let capabilities = Capabilities::without_cluster(KubeVersion::default());
+    let request = Request {
+        values: &serde_json::Map::new(),
+        release: &release,
+        capabilities: &capabilities,
+        limits: Limits { stack: 1 << 20, ..Limits::default() },
+        validate: true,
+    };
+    let mut world = FixedWorld::default();
+    render(chart, &request, cache, &mut world, &mut Warnings::default()).unwrap().manifests.len()
+}
+
+/// A `ServiceAccount`, a ConfigMap and a Deployment, with templates that were parsed before.
+#[divan::bench(args = [1, 100])]
+fn warm(bencher: divan::Bencher<'_, '_>, copies: usize) {
+    let chart = chart_of(copies);
+    let mut cache = Cache::default();
+    rendered(&chart, &mut cache);
+    bencher.bench_local(|| rendered(&chart, &mut cache));
+}
+
+/// The same with nothing parsed before.
+#[divan::bench(args = [1, 100])]
+fn cold(bencher: divan::Bencher<'_, '_>, copies: usize) {
+    let chart = chart_of(copies);
+    bencher.bench_local(|| rendered(&chart, &mut Cache::default()));
+}
