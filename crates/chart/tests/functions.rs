@@ -82,7 +82,7 @@ fn what_grows_without_end_is_an_error() {
         "{{ mustRegexMatch (repeat 100000 \"(\") \"\" }}",
         "{{ mustRegexMatch (printf \"%s%s\" (repeat 5000 \"(\") (repeat 5000 \")\")) \"\" }}",
     ] {
-        let limits = Limits { bytes: 16 << 20, ..Limits::default() };
+        let limits = Limits { bytes: 1 << 20, ..Limits::default() };
         let rendered = with_stack(|| render_with(&mut FixedWorld::default(), limits, template));
         assert!(rendered.is_err(), "{template}");
     }

@@ -59,7 +59,7 @@ fn swapped(text: &str) -> String {
     text.chars()
         .map(|c| {
             let starts_word = std::mem::replace(&mut after_space, c.is_whitespace());
-            if c.is_uppercase() {
+            if c.is_uppercase() || is_title(c) {
                 lower(c)
             } else if !c.is_lowercase() {
                 c
@@ -93,6 +93,11 @@ fn title(c: char) -> char {
         '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
         _ => upper(c),
     }
+}
+
+/// Is this a digraph whose first letter only is a capital?
+fn is_title(c: char) -> bool {
+    matches!(c, '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}')
 }
 
 fn is_separator(c: char) -> bool {

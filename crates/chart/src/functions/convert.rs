@@ -87,11 +87,24 @@ pub(super) fn parse_prefixed(text: &str) -> Option<i64> {
     parse_signed(&format!("{sign}{number}"), base)
 }
 
-/// Drops underscores, which must stand between digits or behind the prefix.
+/// Drops underscores, each of which must stand between two digits or behind a prefix.
 fn without_underscores(number: &str, prefixed: bool) -> Option<String> {
-    let badly_placed =
-        number.ends_with('_') || number.contains("__") || (!prefixed && number.starts_with('_'));
-    (!badly_placed).then(|| number.replace('_', ""))
+    if !number.contains('_') {
+        return Some(number.to_owned());
+    }
+    let is_hex = prefixed && number.contains(|c: char| c.is_ascii_hexdigit());
+    let is_digit = |c: char| c.is_ascii_digit() || (is_hex && c.is_ascii_hexdigit());
+    let mut after_digit = prefixed;
+    let mut after_underscore = false;
+    for c in number.chars() {
+        let fits = if c == '_' { after_digit } else { !after_underscore || is_digit(c) };
+        if !fits {
+            return None;
+        }
+        after_digit = is_digit(c);
+        after_underscore = c == '_';
+    }
+    (!after_underscore).then(|| number.replace('_', ""))
 }
 
 fn parse_decimal(text: &str) -> Option<i64> {
@@ -107,7 +120,7 @@ pub(super) fn parse_signed(text: &str, base: u32) -> Option<i64> {
     i64::from_str_radix(text, base).ok()
 }
 
-/// Reads a float: decimal or hexadecimal, `Inf` and `NaN` in any case, `_` only behind `0x`.
+/// Reads a float: decimal or hexadecimal, `Inf` and `NaN` in any case.
 pub(super) fn parse_float(text: &str) -> Option<f64> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -117,8 +130,9 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
     let number = match lower.as_str() {
         "inf" | "infinity" => f64::INFINITY,
         "nan" => f64::NAN,
-        hex if hex.starts_with("0x") => hex_float(hex.get(2..)?)?,
+        hex if hex.starts_with("0x") => hex_float(&without_underscores(hex.get(2..)?, true)?)?,
         decimal => {
+            let decimal = without_underscores(decimal, false)?;
             if !decimal.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
                 return None;
             }
@@ -136,12 +150,12 @@ fn hex_float(text: &str) -> Option<f64> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let mut number: u64 = 0;
     let mut digits = 0;
-    for (index, c) in whole.chars().chain(fraction.chars()).filter(|c| *c != '_').enumerate() {
+    for (index, c) in whole.chars().chain(fraction.chars()).enumerate() {
         let digit = c.to_digit(16)?;
         digits += 1;
         if number >> 56 == 0 {
             number = number << 4 | u64::from(digit);
-            exponent -= if index >= whole.chars().filter(|c| *c != '_').count() { 4 } else { 0 };
+            exponent -= if index >= whole.len() { 4 } else { 0 };
         } else if index < whole.len() {
             exponent += 4;
         }

@@ -22,6 +22,8 @@ pub(super) fn pascal(text: &str) -> String {
         out.push(c);
     }
     let Some(first) = pending else {
+        // Where there is nothing to join, the last connector comes twice.
+        out.extend(text.chars().next_back());
         return out;
     };
     let mut in_capitals = first.is_uppercase();

@@ -126,14 +126,14 @@ impl Writer {
         }
         if let Some(fields) = fields(value) {
             self.out.push('{');
-            for (index, (key, value)) in fields.iter().filter(|(_, v)| !v.is_nil()).enumerate() {
-                if index > 0 {
-                    self.out.push_str(", ");
-                }
-                self.out.push_str(&quoted_key(key));
-                self.out.push_str(" = ");
-                self.inline(value, depth + 1)?;
+            let mut simple = Vec::new();
+            let mut tables = Vec::new();
+            for (key, value) in &fields {
+                if fields_or_tables(value)? { tables.push((key, value)) } else { simple.push((key, value)) }
             }
+            let more = !tables.is_empty();
+            self.inline_entries(&simple, more, depth)?;
+            self.inline_entries(&tables, false, depth)?;
             self.out.push('}');
             return Ok(());
         }
@@ -171,6 +171,25 @@ impl Writer {
             },
             Value::Complex(..) | Value::Map(_) => {
                 return Err(format!("unsupported type: {}", value.type_name()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// Writes entries of an inline table, of which `more` follow. A nil is left out, but not
+    /// the comma before it.
+    fn inline_entries(&mut self, entries: &[(&Rc<str>, &Value)], more: bool, depth: usize) -> Written {
+        for (index, (key, value)) in entries.iter().enumerate() {
+            if value.is_nil() {
+                continue;
+            }
+            self.out.push_str(&quoted_key(key));
+            self.out.push_str(" = ");
+            self.inline(value, depth + 1)?;
+            if more || index + 1 != entries.len() {
+                self.out.push_str(", ");
             }
         }
         Ok(())

@@ -99,7 +99,7 @@ impl Read {
             Item::ZoneName => return self.zone_name(rest),
             Item::Offset { z, colon, fields } => return self.offset(z, colon, fields, rest),
             Item::Year => four_digits(rest)?,
-            Item::YearOfCentury => pair(rest, true)?,
+            Item::YearOfCentury => year_of_century(rest)?,
             Item::Day(Pad::Space) => pair(rest.strip_prefix(b" ").unwrap_or(rest), false)?,
             Item::DayOfYear(pad) => triple(rest, pad)?,
             Item::Hour => pair(rest, false)?,
@@ -189,25 +189,36 @@ impl Read {
             self.utc = true;
             return Ok(rest);
         }
-        let (sign, mut rest) = rest.split_first().ok_or(Wrong::Shape)?;
-        let count = match fields {
-            Fields::Hours => 1,
-            Fields::Minutes => 2,
-            Fields::Seconds => 3,
+        let width = match (fields, colon) {
+            (Fields::Hours, _) => 3,
+            (Fields::Minutes, false) => 5,
+            (Fields::Minutes, true) => 6,
+            (Fields::Seconds, false) => 7,
+            (Fields::Seconds, true) => 9,
         };
+        let (written, rest) = rest.split_at_checked(width).ok_or(Wrong::Shape)?;
+        let (sign, digits) = written.split_first().ok_or(Wrong::Shape)?;
+        let mut parts = digits.chunks(if colon { 3 } else { 2 });
         let mut numbers = [0; 3];
-        for (index, number) in numbers.iter_mut().take(count).enumerate() {
-            if colon && index > 0 {
-                rest = rest.strip_prefix(b":").ok_or(Wrong::Shape)?;
+        let mut complete = true;
+        for (number, part) in numbers.iter_mut().zip(&mut parts) {
+            if !matches!(part, [_, _] | [_, _, b':']) {
+                return Err(Wrong::Shape);
             }
-            (*number, rest) = pair(rest, true)?;
+            // What stands behind a part that is no number is not looked at.
+            match pair(part, true) {
+                Ok((read, _)) if complete => *number = read,
+                Ok(_) => {}
+                Err(_) => complete = false,
+            }
         }
         let [hours, minutes, seconds] = numbers;
-        // One more than there can be is let through, for offsets such as +24:00.
+        // One more than there can be is let through, for offsets such as +24:00. A wrong
+        // range is reported before a wrong sign.
         for (number, max, what) in [
-            (hours, 24, "time zone offset hour"),
-            (minutes, 60, "time zone offset minute"),
             (seconds, 60, "time zone offset second"),
+            (minutes, 60, "time zone offset minute"),
+            (hours, 24, "time zone offset hour"),
         ] {
             if number > max {
                 return Err(Wrong::Range(what));
@@ -215,8 +226,8 @@ impl Read {
         }
         let offset = (hours * 60 + minutes) * 60 + seconds;
         self.offset = Some(match sign {
-            b'+' => offset,
-            b'-' => -offset,
+            b'+' if complete => offset,
+            b'-' if complete => -offset,
             _ => return Err(Wrong::Shape),
         });
         Ok(rest)
@@ -337,6 +348,15 @@ fn four_digits(text: &[u8]) -> Result<(i64, &[u8]), Wrong> {
     let (high, rest) = pair(text, true)?;
     let (low, rest) = pair(rest, true)?;
     Ok((high * 100 + low, rest))
+}
+
+/// Reads two characters; a sign with a digit counts as a number here.
+fn year_of_century(text: &[u8]) -> Result<(i64, &[u8]), Wrong> {
+    match text {
+        [b'+', digit @ b'0'..=b'9', rest @ ..] => Ok((i64::from(digit - b'0'), rest)),
+        [b'-', digit @ b'0'..=b'9', rest @ ..] => Ok((-i64::from(digit - b'0'), rest)),
+        _ => pair(text, true),
+    }
 }
 
 /// Reads a name, in any case of letters.

@@ -1,5 +1,6 @@
 //! URLs as Go's `net/url` takes them apart and puts them together.
 
+mod address;
 mod escape;
 mod parse;
 

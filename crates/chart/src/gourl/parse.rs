@@ -28,6 +28,12 @@ pub enum UrlErrorKind {
     /// A character that a host cannot hold.
     #[error("invalid character {} in host name", quoted(&.0.to_string()))]
     HostCharacter(char),
+    /// What stands in brackets is not an address of IPv6.
+    #[error("invalid host: {0}")]
+    Address(String),
+    /// A bracket inside of the host, or an address of IPv4 in brackets.
+    #[error("invalid IP-literal")]
+    Literal,
     /// An address in brackets that does not end.
     #[error("missing ']' in host")]
     MissingBracket,
@@ -143,6 +149,9 @@ fn parse_authority(url: &mut Url, authority: &str) -> Result<(), UrlErrorKind> {
 }
 
 fn parse_host(host: &str) -> Result<String, UrlErrorKind> {
+    if host.rfind('[').is_some_and(|bracket| bracket > 0) {
+        return Err(UrlErrorKind::Literal);
+    }
     if host.starts_with('[') {
         let end = host.rfind(']').ok_or(UrlErrorKind::MissingBracket)?;
         let (address, port) = host.split_at_checked(end).unwrap_or((host, ""));
@@ -150,12 +159,18 @@ fn parse_host(host: &str) -> Result<String, UrlErrorKind> {
         if !is_port(port) {
             return Err(UrlErrorKind::Port(port.to_owned()));
         }
+        let address = address.strip_prefix('[').unwrap_or(address);
         // A zone may hold what a host may not.
-        if let Some(zone) = address.find("%25") {
-            let (address, zone) = address.split_at_checked(zone).unwrap_or((address, ""));
-            let address = unescaped(address, Mode::Host)?;
-            return Ok(format!("{address}{}]{port}", unescaped(zone, Mode::Zone)?));
+        let zone = address.find("%25").unwrap_or(address.len());
+        let (address, zone) = address.split_at_checked(zone).unwrap_or((address, ""));
+        let address = unescaped(address, Mode::Host)?;
+        let zone = unescaped(zone, Mode::Zone)?;
+        let port = unescaped(port, Mode::Host)?;
+        let whole = format!("{address}{zone}");
+        if let Some(problem) = super::address::problem(&whole) {
+            return Err(UrlErrorKind::Address(problem));
         }
+        return if address.contains(':') { Ok(format!("[{whole}]{port}")) } else { Err(UrlErrorKind::Literal) };
     } else if let Some(colon) = host.rfind(':') {
         let port = host.get(colon..).unwrap_or_default();
         if !is_port(port) {
