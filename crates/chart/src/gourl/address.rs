@@ -16,7 +16,8 @@ pub(super) fn problem(address: &str) -> Option<String> {
         Some(_) | None => ("unable to parse IP", ""),
     };
     let address = crate::fmt::quote(address.as_bytes());
-    let at = if at.is_empty() { String::new() } else { format!(" (at {})", crate::fmt::quote(at.as_bytes())) };
+    let at =
+        if at.is_empty() { String::new() } else { format!(" (at {})", crate::fmt::quote(at.as_bytes())) };
     Some(format!("ParseAddr({address}): {what}{at}"))
 }
 

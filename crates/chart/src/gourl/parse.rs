@@ -170,7 +170,11 @@ fn parse_host(host: &str) -> Result<String, UrlErrorKind> {
         if let Some(problem) = super::address::problem(&whole) {
             return Err(UrlErrorKind::Address(problem));
         }
-        return if address.contains(':') { Ok(format!("[{whole}]{port}")) } else { Err(UrlErrorKind::Literal) };
+        return if address.contains(':') {
+            Ok(format!("[{whole}]{port}"))
+        } else {
+            Err(UrlErrorKind::Literal)
+        };
     } else if let Some(colon) = host.rfind(':') {
         let port = host.get(colon..).unwrap_or_default();
         if !is_port(port) {
