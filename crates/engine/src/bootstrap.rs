@@ -25,6 +25,7 @@ impl Engine {
             return;
         }
         self.life = Life::Running;
+        self.assume_config();
         for message in self.catalog.warnings.clone() {
             self.notify(Notice::Warned { scope: Scope::Global, message });
         }

@@ -245,6 +245,13 @@ impl Engine {
                 self.disable_module_schedules(name);
             }
             let Some(module) = self.modules.get(name) else { continue };
+            if module.is_on() && module.missed_events {
+                self.disable_bindings(&Scope::Module(name.clone()));
+            }
+            let Some(module) = self.modules.get_mut(name) else { continue };
+            if module.is_on() {
+                module.missed_events = false;
+            }
             if module.is_on() && !was_on {
                 self.set_phase(name, Phase::Starting, Some(reason));
             } else if !module.is_on() && !module.is_active {

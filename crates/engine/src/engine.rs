@@ -24,7 +24,6 @@ use crate::time::Time;
 use crate::user_config::UserConfig;
 
 /// Decides what the operator does next.
-#[derive(Debug)]
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
@@ -71,6 +70,13 @@ pub(crate) enum Life {
     Draining,
     /// It is at rest for ever.
     Stopped,
+}
+
+// Nearly everything in it can hold secrets.
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("now", &self.now).field("life", &self.life).finish_non_exhaustive()
+    }
 }
 
 impl Engine {
@@ -163,6 +169,9 @@ impl Engine {
                 }
             }
             self.note_converge();
+            if self.processes < self.config.max_hooks.max(1) {
+                self.queues.wake_one_slot();
+            }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
             }

@@ -34,7 +34,10 @@ impl Engine {
     pub(crate) fn step_hook_task(&mut self, queue: &QueueName, mut task: Task) -> Next {
         let Some(run) = task.hook_run() else { return Next::Done(task) };
         let id = run.hook.clone();
-        let Some(hook) = self.runnable_hook(&id) else { return Next::Gone(task) };
+        let Some(hook) = self.runnable_hook(&id) else {
+            self.miss_event(&id);
+            return Next::Gone(task);
+        };
         if let Some(reason) = self.broken_version(&id.scope) {
             return Next::Wait(task, reason);
         }
@@ -295,9 +298,17 @@ impl Engine {
         }
     }
 
+    /// Remembers that a module that is off did not see an event. If it is switched on before it was removed,
+    /// its bindings have to be synchronised anew.
+    fn miss_event(&mut self, hook: &HookId) {
+        if let Some(module) = hook.scope.module().and_then(|name| self.modules.get_mut(name)) {
+            module.missed_events = true;
+        }
+    }
+
     /// Queues the run of a hook that an event of one of its bindings causes.
     pub(crate) fn queue_event(&mut self, key: &BindingKey, change: Change, cause: &crate::Cause) {
-        let Some(hook) = self.runnable_hook(&key.hook) else { return };
+        let Some(hook) = self.runnable_hook(&key.hook) else { return self.miss_event(&key.hook) };
         let Some(binding) = hook.spec.kubernetes.get(key.index) else { return };
         if !binding.execute_on_events.contains(&change.event) {
             return;

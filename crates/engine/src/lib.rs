@@ -45,6 +45,7 @@ mod task;
 mod time;
 mod user_config;
 pub mod view;
+mod wave;
 mod work;
 
 pub use catalog::{Catalog, EnabledFlag, Global, Hook, Module, Script};

@@ -50,7 +50,7 @@ impl Engine {
     /// Returns whether nobody takes the hook into service at the moment.
     fn is_in_service(&self, id: &HookId) -> bool {
         if let Some(module) = id.scope.module().and_then(|name| self.modules.get(name)) {
-            return module.schedules_on;
+            return module.schedules_on && !module.is_synchronizing;
         }
         let mut tasks = self.queues.get(&QueueName::main()).into_iter().flat_map(crate::queue::Queue::iter);
         !tasks.any(|task| match &task.kind {

@@ -33,6 +33,8 @@ pub(crate) struct Queues {
     unready: usize,
     /// Queues whose length changed since somebody asked.
     changed: BTreeSet<QueueName>,
+    /// The lengths as they were told.
+    told: BTreeMap<QueueName, usize>,
 }
 
 /// Where tasks are put.
@@ -299,8 +301,14 @@ impl Queues {
     /// Returns the queues whose length changed since the last call.
     pub(crate) fn take_changed(&mut self) -> Vec<(QueueName, usize)> {
         let names = std::mem::take(&mut self.changed);
-        let length = |name: &QueueName| self.by_name.get(name).map_or(0, Queue::len);
-        names.into_iter().map(|name| (name.clone(), length(&name))).collect()
+        let mut changed = Vec::new();
+        for name in names {
+            let length = self.by_name.get(&name).map_or(0, Queue::len);
+            if self.told.insert(name.clone(), length) != Some(length) {
+                changed.push((name, length));
+            }
+        }
+        changed
     }
 
     /// Returns whether a run of the module waits that will see the values as they are now.

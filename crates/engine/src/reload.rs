@@ -225,6 +225,8 @@ impl Engine {
         let release = self.modules.get(&module.name).map(|state| state.release);
         let mut state = ModuleState::new(Arc::clone(module), self.now);
         state.release = release.unwrap_or(crate::module::Release::Unknown);
+        // Its release is there: switched off, it has to be removed.
+        state.is_active = true;
         self.modules.insert(module.name.clone(), state);
         self.sections.insert(module.name.clone(), module_section(module));
         self.index_hooks(&module.hooks);

@@ -72,7 +72,9 @@ impl Engine {
                 return false;
             }
             Next::Then(task, tasks) => {
-                self.end(queue, task, None);
+                // A run that follows up on this one is part of it, for those who wait for the module.
+                let is_last = !tasks.iter().any(|next| next.module_run().is_some());
+                self.end_attempt(queue, task, None, is_last);
                 self.put(queue, Place::Front, tasks);
             }
             Next::Wait(task, reason) => {
@@ -117,7 +119,11 @@ impl Engine {
     }
 
     /// Takes in that a task is done. `allowed` is the failure that counts as success.
-    pub(crate) fn end(&mut self, queue: &QueueName, mut task: Task, allowed: Option<Failure>) {
+    pub(crate) fn end(&mut self, queue: &QueueName, task: Task, allowed: Option<Failure>) {
+        self.end_attempt(queue, task, allowed, true);
+    }
+
+    fn end_attempt(&mut self, queue: &QueueName, mut task: Task, allowed: Option<Failure>, is_last: bool) {
         self.note_begun(queue, &mut task);
         let took = self.now.since(task.begun_at.unwrap_or(self.now));
         let is_allowed = allowed.is_some();
@@ -131,7 +137,7 @@ impl Engine {
             allowed: is_allowed,
         });
         if let TaskKind::ModuleRun(run) = &task.kind
-            && task.generation.is_some()
+            && is_last
             && !queue.is_main()
         {
             self.wave_member_ended(&run.module, task.generation, None);
@@ -227,7 +233,6 @@ impl Engine {
         };
         if running.work.is_process() {
             self.processes = self.processes.saturating_sub(1);
-            self.queues.wake_one_slot();
         }
         if !running.dropped {
             return Some((queue, running));

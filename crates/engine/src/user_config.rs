@@ -27,11 +27,13 @@ pub(crate) struct UserConfig {
     maintenance: BTreeSet<String>,
     /// What is wrong, by key.
     problems: BTreeMap<String, Failure>,
-    /// Sections that never had good content: their modules have to wait.
-    never_good: BTreeSet<String>,
+    /// Sections that had good content once; to be absent is good. The modules of others have to wait.
+    good: BTreeSet<String>,
     /// Why the ConfigMap could not be read at all.
     rejected: Option<Failure>,
     unknown: BTreeSet<String>,
+    /// It was read once.
+    was_read: bool,
     saves: BTreeMap<RunId, PendingSave>,
     /// The version that our last write of a key made.
     saved_versions: BTreeMap<String, u64>,
@@ -70,7 +72,7 @@ impl UserConfig {
 
     /// Returns why a section can't be used that never had good content.
     pub(crate) fn blocking_problem(&self, key: &str) -> Option<&Failure> {
-        self.problems.get(key).filter(|_| self.never_good.contains(key))
+        self.problems.get(key).filter(|_| !self.good.contains(key))
     }
 
     /// Returns all that is wrong, by key.
@@ -99,7 +101,7 @@ impl UserConfig {
     /// Takes in that a section of the ConfigMap is ours and good.
     pub(crate) fn config_committed(&mut self, key: &str, _config: Arc<Value>) {
         self.problems.remove(key);
-        self.never_good.remove(key);
+        self.good.insert(key.to_owned());
     }
 
     /// Returns whether the text of `key` is worth reading.
@@ -117,17 +119,14 @@ impl UserConfig {
     }
 
     /// Records whether a key is good.
-    fn judge(&mut self, key: &str, problem: Option<Failure>, has_good: bool) {
+    fn judge(&mut self, key: &str, problem: Option<Failure>) {
         match problem {
             None => {
                 self.problems.remove(key);
-                self.never_good.remove(key);
+                self.good.insert(key.to_owned());
             }
             Some(failure) => {
                 self.problems.insert(key.to_owned(), failure);
-                if !has_good {
-                    self.never_good.insert(key.to_owned());
-                }
             }
         }
     }
@@ -156,12 +155,22 @@ impl Engine {
         for name in names {
             let Some(module) = self.modules.get(name) else { continue };
             let key = module.spec.key.to_string();
+            if !data.0.contains_key(&key) {
+                self.user.good.insert(key.clone());
+            }
             for key in [format!("{key}Enabled"), format!("{key}Maintenance"), key] {
                 self.user.seen.remove(&key);
             }
         }
         let _ = self.read_config(&data, None);
         self.tell_config();
+    }
+
+    /// Takes no ConfigMap for an empty one, so that whatever it says first is a change.
+    pub(crate) fn assume_config(&mut self) {
+        if !self.user.was_read {
+            let _ = self.read_config(&ConfigData::default(), None);
+        }
     }
 
     fn tell_config(&mut self) {
@@ -174,6 +183,10 @@ impl Engine {
         let mut changes = Changes::default();
         let seen: BTreeSet<String> = self.user.seen.keys().chain(data.0.keys()).cloned().collect();
         let mut unknown = BTreeSet::new();
+        if !std::mem::replace(&mut self.user.was_read, true) {
+            let sections = self.keys.keys().map(|key| &**key).chain([values::name::GLOBAL]);
+            self.user.good = sections.filter(|key| !data.0.contains_key(*key)).map(str::to_owned).collect();
+        }
         for key in seen {
             let text = data.0.get(&key);
             let owner = self.owner_of(&key);
@@ -218,14 +231,12 @@ impl Engine {
 
     fn read_section(&mut self, scope: &Scope, key: &str, text: Option<&String>, changes: &mut Changes) {
         let Some(section) = self.section(scope).cloned() else { return };
-        let had_good = section.config().is_some()
-            || !self.user.never_good.contains(key) && self.user.seen.contains_key(key);
         let value = match parsed_section(key, text) {
             Ok(Parsed::Section(value)) => value,
             Ok(Parsed::Flag(on)) => {
                 // An old spelling: the section itself says whether the module is on.
                 self.user.see(key, text);
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 let message =
                     format!("ConfigMap key {key} is a plain {on}; write {key}Enabled: \"{on}\" instead");
                 self.notify(Notice::Warned { scope: scope.clone(), message });
@@ -237,7 +248,7 @@ impl Engine {
             }
             Err(failure) => {
                 self.user.see(key, text);
-                return self.user.judge(key, Some(failure), had_good);
+                return self.user.judge(key, Some(failure));
             }
         };
         let is_own =
@@ -247,12 +258,12 @@ impl Engine {
             return;
         }
         if section.config().map(|config| &**config) == value.as_ref() {
-            return self.user.judge(key, None, true);
+            return self.user.judge(key, None);
         }
         match configured(&section, value) {
-            Err(failure) => self.user.judge(key, Some(failure), had_good),
+            Err(failure) => self.user.judge(key, Some(failure)),
             Ok(section) => {
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 self.set_section(scope, section);
                 changes.keys.push(key.to_owned());
                 match scope {
@@ -268,11 +279,11 @@ impl Engine {
     fn read_flag(&mut self, section: &str, key: &str, text: Option<&String>) -> bool {
         match text.map(|text| (text.trim(), text)) {
             None => {
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 self.user.flags.remove(section).is_some()
             }
             Some((flag @ ("true" | "false"), _)) => {
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 let on = flag == "true";
                 self.user.flags.insert(section.to_owned(), on) != Some(on)
             }
@@ -281,7 +292,7 @@ impl Engine {
                     key,
                     &format!("must be true or false, not {} characters of something else", text.len()),
                 );
-                self.user.judge(key, Some(failure), true);
+                self.user.judge(key, Some(failure));
                 false
             }
         }
@@ -290,11 +301,11 @@ impl Engine {
     fn read_maintenance(&mut self, section: &str, key: &str, text: Option<&String>) -> bool {
         match text.map(|text| text.trim()) {
             None | Some("") => {
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 self.user.maintenance.remove(section)
             }
             Some(word) if MAINTENANCE.contains(&word) => {
-                self.user.judge(key, None, true);
+                self.user.judge(key, None);
                 self.user.maintenance.insert(section.to_owned())
             }
             Some(_) => {
@@ -302,7 +313,7 @@ impl Engine {
                     key,
                     &format!("must be {} or empty", MAINTENANCE.first().copied().unwrap_or_default()),
                 );
-                self.user.judge(key, Some(failure), true);
+                self.user.judge(key, Some(failure));
                 false
             }
         }

@@ -11,6 +11,8 @@ use crate::name::CronLine;
 pub(crate) struct Schedules {
     lines: BTreeMap<CronLine, BTreeSet<BindingKey>>,
     changed: bool,
+    /// The lines as they were told.
+    told: BTreeSet<CronLine>,
 }
 
 impl Schedules {
@@ -44,6 +46,14 @@ impl Schedules {
 
     /// Returns all lines if they are others than at the last call.
     pub(crate) fn take_changed(&mut self) -> Option<BTreeSet<CronLine>> {
-        std::mem::take(&mut self.changed).then(|| self.lines.keys().cloned().collect())
+        if !std::mem::take(&mut self.changed) {
+            return None;
+        }
+        let lines: BTreeSet<CronLine> = self.lines.keys().cloned().collect();
+        if lines == self.told {
+            return None;
+        }
+        self.told.clone_from(&lines);
+        Some(lines)
     }
 }

@@ -70,6 +70,9 @@ impl Engine {
                 return Next::Gone(task);
             };
             let spec = std::sync::Arc::clone(&module.spec);
+            if delete.stage == Stage::Begin && !module.is_active && module.release == Release::Absent {
+                return Next::Gone(task);
+            }
             let stale = module.stale_runs > 0;
             let has_release = spec.has_chart && module.release != Release::Absent;
             match delete.stage {

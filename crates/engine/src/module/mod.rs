@@ -52,6 +52,10 @@ pub(crate) struct ModuleState {
     pub(crate) upgrades: VecDeque<Upgrade>,
     /// What its enabled script said, and to which question.
     pub(crate) script: Option<ScriptAnswer>,
+    /// A run of it takes its bindings into service.
+    pub(crate) is_synchronizing: bool,
+    /// Events were lost while it was off without being removed.
+    pub(crate) missed_events: bool,
     /// Effects in flight that nobody waits for any more.
     pub(crate) stale_runs: usize,
 }
@@ -188,6 +192,8 @@ impl ModuleState {
             parked: None,
             upgrades: VecDeque::new(),
             script: None,
+            is_synchronizing: false,
+            missed_events: false,
             stale_runs: 0,
         }
     }
@@ -195,6 +201,11 @@ impl ModuleState {
     /// Returns whether the last discovery found the module enabled.
     pub(crate) fn is_on(&self) -> bool {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
+    }
+
+    /// Returns whether its CRDs are not installed as they are now.
+    pub(crate) fn needs_crds(&self) -> bool {
+        !self.spec.crds.is_empty() && self.crds_of != Some(self.spec.content)
     }
 
     /// Forgets what a deletion undoes. What is known about release and files stays.
@@ -207,5 +218,7 @@ impl ModuleState {
         self.last_error = None;
         self.parked = None;
         self.upgrades.clear();
+        self.is_synchronizing = false;
+        self.missed_events = false;
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
-use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::event::{Drift, ReleaseAction, ReleaseOutcome};
 use crate::failure::Failure;
@@ -204,7 +203,6 @@ impl Engine {
         if is_orphan {
             self.modules.remove(name);
             self.sections.remove(name);
-            self.out.push(Effect::ForgetRelease { module: name.clone() });
         }
     }
 }

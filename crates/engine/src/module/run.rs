@@ -192,6 +192,7 @@ impl Engine {
         name: &ModuleName,
         spec: &Arc<Module>,
     ) -> Option<Outcome> {
+        self.modules.get_mut(name)?.is_synchronizing = true;
         for hook in &spec.hooks {
             self.enable_bindings(hook, spec.order);
         }
@@ -222,6 +223,7 @@ impl Engine {
         if let Some(waited) = self.unsynchronized(&spec.hooks) {
             return Some(Outcome::Wait(Reason::Synchronization(waited)));
         }
+        self.modules.get_mut(name)?.is_synchronizing = false;
         if let TaskKind::ModuleRun(run) = &mut task.kind {
             run.stage = Stage::BeforeHelm(0);
         }
@@ -420,7 +422,10 @@ impl Engine {
         let now = self.now;
         let Some(module) = self.modules.get_mut(name) else { return };
         module.release = release;
-        let is_managed = action != ReleaseAction::Unmanaged;
+        let is_managed = match action {
+            ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
+            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
+        };
         if is_managed != module.release_watched {
             module.release_watched = is_managed;
             let module = name.clone();

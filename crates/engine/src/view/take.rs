@@ -6,21 +6,30 @@ use crate::converge::First;
 use crate::engine::{Engine, Life};
 use crate::module::{ModuleState, Release};
 use crate::name::MonitorId;
+use crate::time::Time;
 
 impl Engine {
     /// Returns a picture for people: queues, modules, watches, last failures.
+    ///
+    /// Ages and waits are those at the last event; [`Engine::view_at`] counts on.
     pub fn view(&self) -> View {
+        self.view_at(self.now)
+    }
+
+    /// Returns the picture as it is at `now`.
+    pub fn view_at(&self, now: Time) -> View {
+        let now = now.max(self.now);
         let mut queues: Vec<QueueView> =
-            self.queues.iter().map(|(name, queue)| QueueView::of(name, queue, self.now)).collect();
+            self.queues.iter().map(|(name, queue)| QueueView::of(name, queue, now)).collect();
         queues.sort_by_key(|queue| !queue.name.is_main());
         let in_order = self.order.iter().filter_map(|name| self.modules.get(name));
         let orphans = self.modules.values().filter(|module| !self.keys.contains_key(&module.spec.key));
         View {
-            now: self.now,
+            now,
             queues,
-            modules: in_order.chain(orphans).map(|module| self.module_view(module)).collect(),
+            modules: in_order.chain(orphans).map(|module| self.module_view(module, now)).collect(),
             watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor)).collect(),
-            converge: self.converge_view(),
+            converge: self.converge_view(now),
             config_problems: self.user.problems(),
             warnings: self.catalog.warnings.clone(),
             journal: self.journal.iter().rev().cloned().collect(),
@@ -31,18 +40,18 @@ impl Engine {
     }
 
     /// Returns how far converges are. Cheap.
-    pub fn converge_view(&self) -> ConvergeView {
+    pub fn converge_view(&self, now: Time) -> ConvergeView {
         ConvergeView {
             generation: self.converge.generation,
             first_started: self.converge.first != First::NotStarted,
             first_done: self.converge.first == First::Done,
             tasks: self.queues.unready(),
-            finished_ago: self.converge.finished_at.map(|at| self.now.since(at)),
+            finished_ago: self.converge.finished_at.map(|at| now.since(at)),
             cause: self.converge.begun.as_ref().map(|(_, cause)| cause.to_string()),
         }
     }
 
-    fn module_view(&self, module: &ModuleState) -> ModuleView {
+    fn module_view(&self, module: &ModuleState, now: Time) -> ModuleView {
         let spec = &module.spec;
         ModuleView {
             name: spec.name.clone(),
@@ -50,7 +59,7 @@ impl Engine {
             order: spec.order,
             path: spec.path.clone(),
             phase: module.phase.as_str(),
-            since: self.now.since(module.since),
+            since: now.since(module.since),
             enabled: module.decision.as_ref().map(|_| module.is_on()),
             why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
             last_error: module.last_error.clone(),

@@ -1,0 +1,333 @@
+//! What hooks write, how often they run, and how their runs are merged.
+
+use engine::hook::WatchEvent;
+use engine::object_patch::ObjectPatch;
+use engine::{Config, CronLine, Event, HookOutput, Notice};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::build::{configures, files, patches, sets};
+use crate::world::World;
+
+fn cron(line: &str) -> Event {
+    Event::CronFired { line: CronLine::from(line) }
+}
+
+pub(crate) fn creates(output: HookOutput) -> HookOutput {
+    let text =
+        r#"{"operation":"Create","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}}"#;
+    let object_patches: Vec<ObjectPatch> = engine::object_patch::parse(text.as_bytes()).unwrap();
+    HookOutput { object_patches, ..output }
+}
+
+#[test]
+fn outputs_take_effect_in_order_objects_then_the_config_map_then_values() {
+    let files = files().module(10, "web").hook("a.sh", "onStartup: 1").hook("b.sh", "onStartup: 2");
+    let output = creates(configures("/web/password", &json!("s3cret")));
+    let mut world = World::new(&files).hook("web/a.sh", Ok(output)).showing_values();
+    assert_snapshot!(world.run(), @r#"
+    0.000s > started
+    0.000s     run hook web/a.sh #1 [onStartup] {} {}
+    0.010s > hook #1 ok
+    0.010s     patch 1 objects for web/a.sh #2
+    0.015s > patched #2 ok
+    0.015s     save web #3 "password: s3cret\n"
+    0.020s > saved #3 ok
+    0.020s     run hook web/b.sh #4 [onStartup] {} {"password":"s3cret"}
+    0.021s > ConfigMap rv 101 [web]
+    0.030s > hook #4 ok
+    0.030s     upgrade web #5 {} {"password":"s3cret"}
+    0.080s > release #5 Installed
+    0.080s     watch release web
+    0.080s     list releases #6
+    0.085s > releases #6 [web]
+    "#);
+}
+
+#[test]
+fn f_b1_an_invalid_output_fails_the_run_and_nothing_takes_effect() {
+    let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
+    let mut output = creates(configures("/web/half", &json!(1)));
+    output.values_patch = patches(&json!([{"op": "remove", "path": "/web/nothing"}])).values_patch;
+    let mut world = World::new(&files).hook("web/a.sh", Ok(output));
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     run hook web/a.sh #1 [onStartup]
+    0.010s > hook #1 ok
+    5.010s > timer
+    5.010s     run hook web/a.sh #2 [onStartup]
+    5.020s > hook #2 ok
+    5.020s     upgrade web #3
+    5.070s > release #3 Installed
+    5.070s     watch release web
+    5.070s     list releases #4
+    5.075s > releases #4 [web]
+    ");
+}
+
+#[test]
+fn f_e5_a_patch_without_a_place_fails_the_hook_and_add_then_remove_leave_nothing() {
+    let files = files().module(10, "web").hook("a.sh", "onStartup: 1").hook("b.sh", "onStartup: 2");
+    let mut world = World::new(&files)
+        .hook("web/a.sh", Ok(sets("/web/no/such/parent", &json!(1))))
+        .hook("web/a.sh", Ok(sets("/web/x", &json!(1))))
+        .hook("web/b.sh", Ok(patches(&json!([{"op": "remove", "path": "/web/x"}]))));
+    let trace = world.run();
+    assert_eq!(trace.matches("run hook web/a.sh").count(), 2, "{trace}");
+    let inspected = world.engine.inspect();
+    assert_eq!(*inspected.modules["web"].values, json!({}));
+    let patches: Vec<String> =
+        inspected.modules["web"].patches.iter().map(|patch| format!("{patch:?}")).collect();
+    assert_eq!(patches, ["remove /web/x"]);
+}
+
+#[test]
+fn objects_that_could_not_be_patched_fail_the_hook_before_its_values_are_taken() {
+    let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
+    let mut world = World::new(&files)
+        .hook("web/a.sh", Ok(creates(sets("/web/x", &json!(1)))))
+        .patching(Err("operation 0: forbidden"))
+        .showing_values();
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     run hook web/a.sh #1 [onStartup] {} {}
+    0.010s > hook #1 ok
+    0.010s     patch 1 objects for web/a.sh #2
+    0.015s > patched #2 failed: operation 0: forbidden
+    5.015s > timer
+    5.015s     run hook web/a.sh #3 [onStartup] {} {}
+    5.025s > hook #3 ok
+    5.025s     upgrade web #4 {} {}
+    5.075s > release #4 Installed
+    5.075s     watch release web
+    5.075s     list releases #5
+    5.080s > releases #5 [web]
+    ");
+}
+
+#[test]
+fn a_config_map_that_could_not_be_written_fails_the_hook_and_says_what_was_done() {
+    let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
+    let output = || creates(configures("/web/x", &json!(1)));
+    let mut world = World::new(&files).hook("web/a.sh", Ok(output())).saving(Err("conflict"));
+    world.run_until(1000);
+    let error = world.view().modules[0].last_error.clone().unwrap();
+    assert_eq!(error.to_string(), "conflict: its changes of objects were carried out before");
+}
+
+#[test]
+fn f_e1_values_that_changed_meanwhile_are_judged_again_before_they_are_committed() {
+    let files = files()
+        .module(10, "web")
+        .hook("side.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: side}]")
+        .hook("main.sh", "schedule: [{name: tick, crontab: '0 * * * *'}]")
+        .values(json!({"x": {}}));
+    let mut world = World::new(&files).settled();
+    let at = world.later(0);
+    // While the objects of one hook are patched, the other one removes what it wants to write below.
+    world = world
+        .hook("web/main.sh", Ok(creates(sets("/web/x/y", &json!(1)))))
+        .hook("web/side.sh", Ok(patches(&json!([{"op": "remove", "path": "/web/x"}]))))
+        .at(at + 100, cron("0 * * * *"))
+        .at(at + 101, cron("* * * * *"));
+    world.run_until(at + 1000);
+    let view = world.view();
+    let failed: Vec<String> =
+        view.journal.iter().filter_map(|end| end.failure.as_ref()).map(ToString::to_string).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(
+        failed[0].contains("doc is missing path") && failed[0].contains("were carried out before"),
+        "{failed:?}"
+    );
+    world.run();
+    assert_eq!(*world.engine.inspect().modules["web"].values, json!({}));
+}
+
+#[test]
+fn a_hook_may_fail_where_its_binding_allows_it() {
+    let files = files()
+        .global_hook("allowed.sh", "schedule: [{name: tick, crontab: '* * * * *', allowFailure: true}]")
+        .global_hook("strict.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let mut world = World::new(&files).settled().fails("global/allowed.sh", 1).fails("global/strict.sh", 1);
+    let at = world.later(100);
+    world = world.at(at, cron("* * * * *"));
+    assert_snapshot!(world.run(), @r"
+    0.105s > cron * * * * *
+    0.105s     run hook global/allowed.sh #2 [tick Schedule]
+    0.115s > hook #2 failed: exit status 1
+    0.115s     run hook global/strict.sh #3 [tick Schedule]
+    0.125s > hook #3 failed: exit status 1
+    5.125s > timer
+    5.125s     run hook global/strict.sh #4 [tick Schedule]
+    5.135s > hook #4 ok
+    ");
+}
+
+#[test]
+fn a_hook_runs_no_more_often_than_its_interval_and_sees_what_came_meanwhile() {
+    let files = files().global_hook(
+        "tick.sh",
+        "{settings: {executionMinInterval: 3s}, schedule: [{name: tick, crontab: '* * * * *'}]}",
+    );
+    let mut world = World::new(&files).settled();
+    let at = world.later(100);
+    for n in 0..4 {
+        world = world.at(at + n * 100, cron("* * * * *"));
+    }
+    assert_snapshot!(world.run(), @r"
+    0.105s > cron * * * * *
+    0.105s     run hook global/tick.sh #2 [tick Schedule]
+    0.115s > hook #2 ok
+    0.205s > cron * * * * *
+    0.305s > cron * * * * *
+    0.405s > cron * * * * *
+    3.105s > timer
+    3.105s     run hook global/tick.sh #3 [tick Schedule, tick Schedule, tick Schedule]
+    3.115s > hook #3 ok
+    ");
+}
+
+#[test]
+fn f_b10_no_more_hooks_run_than_allowed() {
+    let mut files = files();
+    for n in 0..300 {
+        files = files.global_hook(
+            &format!("h{n}.sh"),
+            &format!("schedule: [{{name: tick, crontab: '* * * * *', queue: q{n}}}]"),
+        );
+    }
+    let config = Config { max_hooks: 7, ..Config::default() };
+    let mut world = World::with_config(&files, config).settled();
+    let at = world.later(100);
+    world = world.at(at, cron("* * * * *"));
+    let (mut running, mut most, mut runs) = (0_i32, 0, 0);
+    for line in world.run().lines() {
+        if line.contains("run hook") {
+            running += 1;
+            runs += 1;
+        } else if line.contains("> hook #") {
+            running -= 1;
+        }
+        most = most.max(running);
+    }
+    assert_eq!((most, runs), (7, 300));
+    let waits = world
+        .notices
+        .iter()
+        .filter(|n| matches!(n, Notice::TaskWaits { reason, .. } if reason.contains("--max-hooks")))
+        .count();
+    assert_eq!(waits, 293);
+}
+
+#[test]
+fn runs_of_one_hook_that_follow_each_other_are_one_run() {
+    let files = files()
+        .global_hook(
+            "a.sh",
+            "schedule: [{name: one, crontab: '1 * * * *'}, {name: two, crontab: '2 * * * *', group: g}]",
+        )
+        .global_hook("b.sh", "schedule: [{name: one, crontab: '1 * * * *'}]");
+    let mut world = World::new(&files).settled().takes("global/a.sh", 1000);
+    let at = world.later(100);
+    world = world.at(at, cron("1 * * * *"));
+    for n in 0..3 {
+        world = world.at(at + 10 + n, cron("2 * * * *"));
+    }
+    world = world.at(at + 20, cron("1 * * * *")).at(at + 30, cron("2 * * * *"));
+    assert_snapshot!(world.run(), @r"
+    0.105s > cron 1 * * * *
+    0.105s     run hook global/a.sh #2 [one Schedule]
+    0.115s > cron 2 * * * *
+    0.116s > cron 2 * * * *
+    0.117s > cron 2 * * * *
+    0.125s > cron 1 * * * *
+    0.135s > cron 2 * * * *
+    1.105s > hook #2 ok
+    1.105s     run hook global/b.sh #3 [one Schedule]
+    1.115s > hook #3 ok
+    1.115s     run hook global/a.sh #4 [two Schedule, one Schedule]
+    2.115s > hook #4 ok
+    2.115s     run hook global/b.sh #5 [one Schedule]
+    2.125s > hook #5 ok
+    2.125s     run hook global/a.sh #6 [two Schedule]
+    3.125s > hook #6 ok
+    ");
+}
+
+#[test]
+fn f_d3_many_waiting_runs_are_merged_and_nothing_is_lost() {
+    for count in [99, 100, 101, 1_000] {
+        let files = files()
+            .global_hook("a.sh", "kubernetes: [{name: pods, kind: Pod}]")
+            .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod}]");
+        let mut world = World::new(&files).settled().takes("global/a.sh", 5_000).fails("global/a.sh", 1);
+        let at = world.later(100);
+        for n in 0..count {
+            world = world.change(at + n, "Pod", WatchEvent::Added, &format!("p{n:04}"));
+        }
+        let trace = world.run_until(at + count + 1);
+        let waiting = world.queue("main").len();
+        assert!(waiting <= 202, "{count} events, {waiting} tasks: {trace}");
+        let trace = trace + &world.run();
+        for hook in ["global/a.sh", "global/b.sh"] {
+            let runs = trace.lines().filter(|line| line.contains(&format!("run hook {hook}")));
+            let seen: Vec<&str> =
+                runs.flat_map(|line| line.split("Added ns/").skip(1).map(|rest| &rest[..5])).collect();
+            let mut expected: Vec<String> = (0..count).map(|n| format!("p{n:04}")).collect();
+            if hook == "global/a.sh" {
+                // The first run failed and was repeated with more.
+                expected.insert(0, "p0000".to_owned());
+            }
+            assert_eq!(seen, expected, "{hook}, {count} events");
+        }
+    }
+}
+
+#[test]
+fn a_global_hook_switches_modules_on_and_off() {
+    let files = files()
+        .global_hook("switch.sh", "{onStartup: 1, schedule: [{name: tick, crontab: '* * * * *'}]}")
+        .module(10, "web")
+        .off();
+    let mut world = World::new(&files).hook("global/switch.sh", Ok(sets("/webEnabled", &json!(true)))).hook(
+        "global/switch.sh",
+        Ok(patches(
+            &json!([{"op": "remove", "path": "/webEnabled"}, {"op": "add", "path": "/global/x", "value": 1}]),
+        )),
+    );
+    let mut trace = world.run();
+    assert_eq!(world.view().modules[0].why, "global hook switch.sh says true");
+    let at = world.later(100);
+    world = world.at(at, cron("* * * * *"));
+    trace += &world.run();
+    assert_snapshot!(trace, @r"
+    0.000s > started
+    0.000s     run hook global/switch.sh #1 [onStartup]
+    0.010s > hook #1 ok
+    0.010s     upgrade web #2
+    0.060s > release #2 Installed
+    0.060s     watch release web
+    0.060s     list releases #3
+    0.060s     set schedules [* * * * *]
+    0.065s > releases #3 [web]
+    0.165s > cron * * * * *
+    0.165s     run hook global/switch.sh #4 [tick Schedule]
+    0.175s > hook #4 ok
+    0.175s     forget release web
+    0.175s     uninstall web #5
+    0.225s > release #5 Uninstalled
+    ");
+    assert_eq!(world.view().modules[0].why, "nothing enables it");
+}
+
+#[test]
+fn a_stale_answer_leads_to_nothing() {
+    let files = files().module(10, "web").hook("a.sh", "beforeHelm: 1");
+    let mut world = World::new(&files).settled();
+    let run = engine::RunId::new(1);
+    world.send_in(100, Event::HookFinished { run, outcome: Ok(sets("/web/x", &json!(1))), usage: None });
+    world.send_in(101, Event::ReleaseFinished { run, outcome: Err(crate::world::failure("x")) });
+    let trace = world.run();
+    assert_eq!(trace.lines().count(), 2, "{trace}");
+    assert_eq!(world.view().stale_answers, 2);
+}

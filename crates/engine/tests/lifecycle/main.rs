@@ -1,0 +1,22 @@
+//! Lifetimes: events in, a trace of effects out.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that breaks has to say where"
+)]
+#![expect(clippy::wildcard_enum_match_arm, reason = "the pretend outside knows the answers it sent")]
+
+mod build;
+mod config_map;
+mod coverage;
+mod discovery;
+mod hooks;
+mod module_runs;
+mod picture;
+mod random;
+mod reload;
+mod start;
+mod watches;
+mod world;

@@ -1,0 +1,119 @@
+//! What the picture shows.
+
+use engine::{Event, Notice};
+use insta::assert_snapshot;
+
+use crate::build::{Files, config, files};
+use crate::world::World;
+
+fn two() -> Files {
+    files()
+        .global_hook("g.sh", "{beforeAll: 1, kubernetes: [{name: pods, kind: Pod}]}")
+        .module(10, "alpha")
+        .hook("hooks/a.sh", "{onStartup: 1, beforeHelm: 1}")
+        .module(20, "beta")
+}
+
+fn lines(world: &World, queue: &str) -> String {
+    world.queue(queue).join("\n")
+}
+
+#[test]
+fn queues_read_as_those_of_the_reference_operator() {
+    let mut world = World::new(&two());
+    world.run_until(5);
+    assert_snapshot!(lines(&world, "main"), @r"
+    GlobalHookEnableKubernetesBindings:main::g.sh:Operator-Startup
+    GlobalHookWaitKubernetesSynchronization:main:::Operator-Startup
+    ConvergeModules:main:::Operator-Startup
+    ");
+    world.run_until(15);
+    assert_snapshot!(lines(&world, "main"), @r"
+    GlobalHookRun:main:kubernetes:g.sh:pods:Operator-Startup
+    GlobalHookWaitKubernetesSynchronization:main:::Operator-Startup
+    ConvergeModules:main:::Operator-Startup
+    ");
+    world.run_until(25);
+    assert_snapshot!(lines(&world, "main"), @r"
+    GlobalHookRun:main:beforeAll:g.sh:beforeAll:Operator-Startup
+    ConvergeModules:main:::Operator-Startup
+    ");
+    world.run_until(35);
+    assert_snapshot!(lines(&world, "main"), @r"
+    ModuleRun:main:alpha:doStartup:OperatorStartup
+    ModuleRun:main:beta:doStartup:OperatorStartup
+    ConvergeModules:main:::Operator-Startup
+    ");
+}
+
+#[test]
+fn a_failed_task_says_so_with_its_retry_and_cause() {
+    let mut world = World::new(&two()).fails("alpha/hooks/a.sh", 1);
+    world.run_until(2_000);
+    assert_snapshot!(lines(&world, "main"), @r"
+    ModuleRun:main:alpha:doStartup:OperatorStartup:failures 1:exit status 1
+    ModuleRun:main:beta:doStartup:OperatorStartup
+    ConvergeModules:main:::Operator-Startup
+    ");
+    let view = world.engine.view_at(engine::Time::from_start(std::time::Duration::from_millis(2_040)));
+    let queue = &view.queues[0];
+    assert_snapshot!(queue.status, @r"
+    sleep after fail for 5s (3s left of 5s delay)
+    ");
+    let head = &queue.tasks[0];
+    assert_eq!(head.cause, "start → converge 1 → module alpha");
+    let millis = |duration: Option<std::time::Duration>| duration.unwrap().as_millis();
+    assert_eq!((millis(head.retry_in), head.age.as_millis()), (3_000, 2_000));
+    assert_eq!(view.modules[0].phase, "failed");
+    assert_eq!(view.journal[0].failure.as_ref().unwrap().message, "exit status 1");
+}
+
+#[test]
+fn the_converge_status_counts_tasks_of_converges() {
+    let mut world = World::new(&two());
+    world.run_until(5);
+    let during = world.engine.converge_view(world.now);
+    assert!(during.first_started && !during.first_done && during.tasks > 0, "{during:?}");
+    world.run();
+    let after = world.engine.converge_view(world.now);
+    assert_eq!((after.first_done, after.tasks), (true, 0));
+    let finished =
+        world.notices.iter().filter(|n| matches!(n, Notice::ConvergeFinished { first: true, .. })).count();
+    assert_eq!(finished, 1);
+}
+
+#[test]
+fn f_d2_looking_changes_nothing() {
+    let busy =
+        || World::new(&two()).fails("alpha/hooks/a.sh", 3).at(7_000, config(101, &[("global", "x: 1")]));
+    let mut seen = busy();
+    let mut trace = String::new();
+    for millis in (0..60_000).step_by(50) {
+        trace += &seen.run_until(millis);
+        let _ = (seen.engine.view(), seen.engine.inspect(), seen.engine.next_wakeup());
+    }
+    assert_eq!(trace, busy().run_until(60_000));
+}
+
+#[test]
+fn f_e7_the_picture_shows_no_values() {
+    let mut world = World::new(&two()).configured(&[("alpha", "password: hunter22-hunter22")]);
+    world.run();
+    world.send_in(1, Event::TimerFired);
+    world.run();
+    let shown = format!("{:?} {:?} {:?}", world.view(), world.engine, world.notices);
+    assert!(!shown.contains("hunter22"), "{shown}");
+    assert!(format!("{:?}", world.engine.inspect()).contains("alpha"));
+}
+
+#[test]
+fn the_journal_keeps_the_last_thousand_ends() {
+    let files = files().global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let mut world = World::new(&files).settled();
+    for _ in 0..1_200 {
+        let at = world.later(20);
+        world = world.at(at, Event::CronFired { line: "* * * * *".into() });
+        world.run();
+    }
+    assert_eq!(world.view().journal.len(), 1_000);
+}

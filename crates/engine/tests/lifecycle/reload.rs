@@ -1,0 +1,331 @@
+//! Changed files, commands, the end.
+
+use std::sync::Arc;
+
+use engine::{Command, CommandId, CronLine, Event, Failure, FailureKind, Notice, ReviewId};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::build::{Files, config, files};
+use crate::world::World;
+
+fn two() -> Files {
+    files().module(10, "alpha").hook("a.sh", "beforeHelm: 1").module(20, "beta").hook("b.sh", "beforeHelm: 1")
+}
+
+fn changed(mut world: World, files: &Files) -> World {
+    world.send_in(100, Event::CatalogChanged { catalog: files.catalog() });
+    world
+}
+
+fn command(mut world: World, command: Command) -> World {
+    world.send_in(100, Event::Commanded { id: CommandId::new(1), command });
+    world
+}
+
+#[test]
+fn only_a_changed_module_runs_again() {
+    let new = two().with(|module| {
+        module.content = 2;
+        module.static_values = Arc::new(json!({"new": 1}));
+    });
+    let mut world = changed(World::new(&two()).settled().showing_values(), &new);
+    assert_snapshot!(world.run(), @r#"
+    0.225s > files changed
+    0.225s     run hook beta/b.sh #6 [beforeHelm] {} {"new":1}
+    0.235s > hook #6 ok
+    0.235s     upgrade beta #7 {} {"new":1}
+    0.285s > release #7 Upgraded
+    "#);
+}
+
+#[test]
+fn files_that_did_not_change_run_nothing() {
+    let trace = changed(World::new(&two()).settled(), &two()).run();
+    assert_eq!(trace.lines().count(), 1, "{trace}");
+}
+
+#[test]
+fn a_new_module_is_started_and_a_vanished_one_keeps_its_release() {
+    let new = files().module(15, "gamma").module(20, "beta").hook("b.sh", "beforeHelm: 1");
+    let mut world = changed(World::new(&two()).settled(), &new);
+    let mut trace = world.run();
+    let phases: Vec<String> =
+        world.view().modules.iter().map(|m| format!("{} {}", m.name, m.phase)).collect();
+    assert_eq!(phases, ["gamma running", "beta running", "alpha orphaned"]);
+    trace += &command(world, Command::PurgeModule("alpha".into())).run();
+    assert_snapshot!(trace, @r#"
+    0.225s > files changed
+    0.225s     forget release alpha
+    0.225s     upgrade gamma #6
+    0.275s > release #6 Installed
+    0.275s     watch release gamma
+    0.275s     run hook beta/b.sh #7 [beforeHelm]
+    0.285s > hook #7 ok
+    0.285s     upgrade beta #8
+    0.335s > release #8 Unchanged
+    0.435s > command c1 PurgeModule(ModuleName("alpha"))
+    0.435s     answer c1 the removal of release alpha is queued
+    0.435s     uninstall alpha #9
+    0.485s > release #9 Uninstalled
+    "#);
+}
+
+#[test]
+fn an_orphan_that_comes_back_is_started_again() {
+    let new = files().module(20, "beta").hook("b.sh", "beforeHelm: 1");
+    let world = changed(World::new(&two()).settled(), &new).settled();
+    let mut world = changed(world, &two());
+    let trace = world.run();
+    assert!(trace.contains("run hook alpha/a.sh") && !trace.contains("uninstall"), "{trace}");
+    assert_eq!(world.view().modules[0].phase, "running");
+}
+
+#[test]
+fn a_broken_new_version_leaves_the_old_one_in_force_and_its_tasks_wait() {
+    let tick = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
+    let old = two().hook("tick.sh", tick);
+    let broken = old.clone().with(|module| {
+        module.content = 2;
+        module.broken = Some(Failure::new(FailureKind::Files, "hook 'tick.sh' exits 1"));
+    });
+    let mut world = changed(World::new(&old).settled(), &broken);
+    world.send_in(200, Event::CronFired { line: CronLine::from("* * * * *") });
+    let mut trace = world.run();
+    let waits = world.view().queues.iter().find(|queue| queue.name.as_str() == "side").unwrap().tasks[0]
+        .waits_for
+        .clone();
+    assert_eq!(waits.as_deref(), Some("its new version is broken: hook 'tick.sh' exits 1"));
+    let good = old.clone().with(|module| module.content = 3);
+    trace += &changed(world, &good).run();
+    assert_snapshot!(trace, @r"
+    0.225s > files changed
+    0.325s > cron * * * * *
+    0.425s > files changed
+    0.425s     run hook beta/b.sh #6 [beforeHelm]
+    0.425s     run hook beta/tick.sh #7 [tick Schedule] in side
+    0.435s > hook #6 ok
+    0.435s     upgrade beta #8
+    0.435s > hook #7 ok
+    0.485s > release #8 Unchanged
+    ");
+}
+
+#[test]
+fn changed_bindings_are_synchronised_anew_and_a_new_startup_hook_runs() {
+    let old = two().hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let new = two()
+        .hook("w.sh", "kubernetes: [{name: nodes, kind: Node}]")
+        .hook("new.sh", "onStartup: 1")
+        .with(|m| m.content = 2);
+    assert_snapshot!(changed(World::new(&old).settled(), &new).run(), @r"
+    0.245s > files changed
+    0.245s     stop monitor m1
+    0.245s     run hook beta/new.sh #7 [onStartup]
+    0.255s > hook #7 ok
+    0.255s     start monitor m2 of Node
+    0.265s > listed 0 for m2
+    0.265s     run hook beta/w.sh #8 [nodes Synchronization]
+    0.275s > hook #8 ok
+    0.275s     run hook beta/b.sh #9 [beforeHelm]
+    0.285s > hook #9 ok
+    0.285s     upgrade beta #10
+    0.335s > release #10 Unchanged
+    ");
+}
+
+#[test]
+fn a_dropped_global_hook_is_taken_into_service() {
+    let old = two().global_hook("old.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let new = two().global_hook("new.sh", "{onStartup: 1, kubernetes: [{name: nodes, kind: Node}], schedule: [{name: t, crontab: '1 * * * *'}]}");
+    assert_snapshot!(changed(World::new(&old).settled(), &new).run(), @r"
+    0.245s > files changed
+    0.245s     stop monitor m1
+    0.245s     run hook global/new.sh #7 [onStartup]
+    0.245s     set schedules [1 * * * *]
+    0.255s > hook #7 ok
+    0.255s     start monitor m2 of Node
+    0.265s > listed 0 for m2
+    0.265s     run hook global/new.sh #8 [nodes Synchronization]
+    0.275s > hook #8 ok
+    ");
+}
+
+#[test]
+fn a_command_runs_one_module_or_all() {
+    let world = World::new(&two()).settled();
+    let mut world = command(world, Command::RunModule("beta".into()));
+    let mut trace = world.run();
+    let mut world = command(world, Command::Converge);
+    trace += &world.run();
+    assert_snapshot!(trace, @r#"
+    0.225s > command c1 RunModule(ModuleName("beta"))
+    0.225s     answer c1 a run of module beta is queued
+    0.225s     run hook beta/b.sh #6 [beforeHelm]
+    0.235s > hook #6 ok
+    0.235s     upgrade beta #7
+    0.285s > release #7 Unchanged
+    0.385s > command c1 Converge
+    0.385s     answer c1 converge 3 is queued
+    0.385s     run hook alpha/a.sh #8 [beforeHelm]
+    0.395s > hook #8 ok
+    0.395s     upgrade alpha #9
+    0.445s > release #9 Unchanged
+    0.445s     run hook beta/b.sh #10 [beforeHelm]
+    0.455s > hook #10 ok
+    0.455s     upgrade beta #11
+    0.505s > release #11 Unchanged
+    "#);
+}
+
+#[test]
+fn commands_that_make_no_sense_are_refused_with_the_reason() {
+    let old = two().module(30, "off").off();
+    let mut trace = String::new();
+    let mut world = World::new(&old).settled();
+    for asked in [
+        Command::RunModule("off".into()),
+        Command::RunModule("nobody".into()),
+        Command::PurgeModule("alpha".into()),
+        Command::ResumeModule("alpha".into()),
+        Command::SetEnabled("nobody".into(), true),
+    ] {
+        world = command(world, asked);
+        trace += &world.run();
+    }
+    assert_snapshot!(trace, @r#"
+    0.225s > command c1 RunModule(ModuleName("off"))
+    0.225s     refuse c1 module off is not enabled: nothing enables it
+    0.325s > command c1 RunModule(ModuleName("nobody"))
+    0.325s     refuse c1 there is no module nobody
+    0.425s > command c1 PurgeModule(ModuleName("alpha"))
+    0.425s     refuse c1 module alpha is enabled, its release is in use
+    0.525s > command c1 ResumeModule(ModuleName("alpha"))
+    0.525s     refuse c1 module alpha is not parked, it is running
+    0.625s > command c1 SetEnabled(ModuleName("nobody"), true)
+    0.625s     refuse c1 there is no module nobody
+    "#);
+}
+
+#[test]
+fn a_command_switches_a_module_on_in_the_config_map() {
+    let mut world = command(
+        World::new(&two().module(30, "off").off()).settled(),
+        Command::SetEnabled("off".into(), true),
+    );
+    assert_snapshot!(world.run(), @r#"
+    0.225s > command c1 SetEnabled(ModuleName("off"), true)
+    0.225s     save offEnabled #6 "true"
+    0.230s > saved #6 ok
+    0.230s     answer c1 module off is enabled by key offEnabled of ConfigMap ops/addon-operator
+    0.231s > ConfigMap rv 101 [offEnabled]
+    0.231s     run hook alpha/a.sh #7 [beforeHelm]
+    0.241s > hook #7 ok
+    0.241s     upgrade alpha #8
+    0.291s > release #8 Unchanged
+    0.291s     run hook beta/b.sh #9 [beforeHelm]
+    0.301s > hook #9 ok
+    0.301s     upgrade beta #10
+    0.351s > release #10 Unchanged
+    0.351s     upgrade off #11
+    0.401s > release #11 Installed
+    0.401s     watch release off
+    "#);
+}
+
+#[test]
+fn a_parked_module_is_resumed_by_command() {
+    let mut world = World::new(&two()).settled();
+    for _ in 0..3 {
+        world = world.release("beta", Ok(engine::ReleaseAction::Upgraded));
+        let drift = engine::Drift::Status("failed".to_owned());
+        world.send_in(1000, Event::ReleaseDrifted { module: "beta".into(), drift });
+        world.run();
+    }
+    assert_eq!(world.view().modules[1].phase, "parked");
+    let mut world = command(world, Command::ResumeModule("beta".into()));
+    assert_snapshot!(world.run(), @r#"
+    3.405s > command c1 ResumeModule(ModuleName("beta"))
+    3.405s     answer c1 module beta goes on; a run of it is queued
+    3.405s     run hook beta/b.sh #12 [beforeHelm]
+    3.415s > hook #12 ok
+    3.415s     upgrade beta #13
+    3.465s > release #13 Unchanged
+    "#);
+    assert_eq!(world.view().modules[1].phase, "running");
+}
+
+#[test]
+fn reviews_are_answered() {
+    let mut world = World::new(&two()).settled();
+    world.send_in(
+        10,
+        Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".to_owned(), review: Arc::new(json!({})) },
+    );
+    assert_snapshot!(world.run(), @r"
+    0.135s > review r1 of w
+    0.135s     answer r1 failed
+    ");
+}
+
+#[test]
+fn shutdown_ends_hooks_and_begins_nothing_new() {
+    let mut world = World::new(&two())
+        .takes("alpha/a.sh", 60_000)
+        .at(100, Event::ShutdownRequested)
+        .at(101, config(101, &[("global", "x: 1")]));
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     run hook alpha/a.sh #1 [beforeHelm]
+    0.100s > shutdown
+    0.100s     cancel #1
+    0.101s > ConfigMap rv 101 [global]
+    0.105s > hook #1 failed: ended by SIGTERM
+    0.105s     exit
+    ");
+}
+
+#[test]
+fn shutdown_waits_for_a_release_and_for_what_a_hook_asked_for() {
+    let mut world = World::new(&two()).at(30, Event::ShutdownRequested);
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     run hook alpha/a.sh #1 [beforeHelm]
+    0.010s > hook #1 ok
+    0.010s     upgrade alpha #2
+    0.030s > shutdown
+    0.060s > release #2 Installed
+    0.060s     watch release alpha
+    0.060s     exit
+    ");
+}
+
+#[test]
+fn shutdown_at_rest_is_the_end() {
+    let mut world = World::new(&two()).settled();
+    world.send_in(10, Event::ShutdownRequested);
+    world.send_in(20, Event::ShutdownRequested);
+    assert_snapshot!(world.run(), @r"
+    0.135s > shutdown
+    0.135s     exit
+    0.145s > shutdown
+    ");
+}
+
+#[test]
+fn warnings_of_the_files_are_told() {
+    let mut old = two();
+    old.warnings.push("two modules are called alpha".to_owned());
+    let mut world = World::new(&old).settled();
+    old.warnings.push("hook x has no execute bit".to_owned());
+    world = changed(world, &old).settled();
+    let told: Vec<&str> = world
+        .notices
+        .iter()
+        .filter_map(|n| match n {
+            Notice::Warned { message, .. } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["two modules are called alpha", "hook x has no execute bit"]);
+}

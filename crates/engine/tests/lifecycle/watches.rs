@@ -1,0 +1,373 @@
+//! Bindings of hooks to objects.
+
+use engine::hook::WatchEvent::{Added, Deleted, Modified};
+use engine::{CronLine, Event, Failure, FailureKind, MonitorId, Notice};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::build::{config, files, item, key, sets};
+use crate::world::World;
+
+#[test]
+fn a_module_is_synchronised_between_on_startup_and_before_helm() {
+    let files = files()
+        .module(10, "web")
+        .hook("start.sh", "onStartup: 1")
+        .hook("watch.sh", "kubernetes: [{name: z, kind: Pod}, {name: a, kind: Node}]")
+        .hook("before.sh", "beforeHelm: 1");
+    assert_snapshot!(World::new(&files).object("Pod", "x").run(), @r"
+    0.000s > started
+    0.000s     run hook web/start.sh #1 [onStartup]
+    0.010s > hook #1 ok
+    0.010s     start monitor m1 of Pod
+    0.010s     start monitor m2 of Node
+    0.020s > listed 1 for m1
+    0.020s > listed 0 for m2
+    0.020s     run hook web/watch.sh #2 [z Synchronization]
+    0.030s > hook #2 ok
+    0.030s     run hook web/watch.sh #3 [a Synchronization]
+    0.040s > hook #3 ok
+    0.040s     run hook web/before.sh #4 [beforeHelm]
+    0.050s > hook #4 ok
+    0.050s     upgrade web #5
+    0.100s > release #5 Installed
+    0.100s     watch release web
+    0.100s     list releases #6
+    0.105s > releases #6 [web]
+    ");
+}
+
+#[test]
+fn events_are_held_back_until_the_synchronization_succeeded() {
+    let files = files().module(10, "web").hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let mut world = World::new(&files)
+        .takes("web/watch.sh", 100)
+        .fails("web/watch.sh", 1)
+        .change(50, "Pod", Added, "seen-by-the-second-attempt")
+        .change(5150, "Pod", Added, "held-back");
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.010s > listed 0 for m1
+    0.010s     run hook web/watch.sh #1 [pods Synchronization]
+    0.050s > object ns/seen-by-the-second-attempt Added for m1
+    0.110s > hook #1 failed: exit status 1
+    5.110s > timer
+    5.110s     run hook web/watch.sh #2 [pods Synchronization]
+    5.150s > object ns/held-back Added for m1
+    5.210s > hook #2 ok
+    5.210s     upgrade web #3
+    5.260s > release #3 Installed
+    5.260s     watch release web
+    5.260s     run hook web/watch.sh #4 [pods Added ns/held-back]
+    5.360s > hook #4 ok
+    5.360s     list releases #5
+    5.365s > releases #5 [web]
+    ");
+}
+
+#[test]
+fn only_the_events_that_a_binding_asks_for_run_its_hook() {
+    let files = files().module(10, "web").hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, executeHookOnEvent: [Deleted], executeHookOnSynchronization: false}]");
+    let mut world = World::new(&files)
+        .change(500, "Pod", Added, "x")
+        .change(600, "Pod", Modified, "x")
+        .change(700, "Pod", Deleted, "x");
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.010s > listed 0 for m1
+    0.010s     upgrade web #1
+    0.060s > release #1 Installed
+    0.060s     watch release web
+    0.060s     list releases #2
+    0.065s > releases #2 [web]
+    0.500s > object ns/x Added for m1
+    0.600s > object ns/x Modified for m1
+    0.700s > object ns/x Deleted for m1
+    0.700s     run hook web/watch.sh #3 [pods Deleted ns/x]
+    0.710s > hook #3 ok
+    ");
+}
+
+#[test]
+fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let mut world = World::new(&files).object("Pod", "a").object("Pod", "b").settled();
+    let page = vec![(key("b"), item("new")), (key("c"), item("old"))];
+    let monitor = MonitorId::new(1);
+    world.send_in(100, Event::Listed { monitor, page, last: false });
+    world.send_in(101, Event::Listed { monitor, page: vec![(key("d"), item("old"))], last: true });
+    assert_snapshot!(world.run(), @r"
+    0.125s > listed 2 for m1
+    0.126s > listed 1 for m1
+    0.126s     run hook global/watch.sh #3 [pods Deleted ns/a, pods Modified ns/b, pods Added ns/c, pods Added ns/d]
+    0.136s > hook #3 ok
+    ");
+}
+
+#[test]
+fn f_c5_a_watch_that_two_modules_share_lives_on_when_one_goes() {
+    let hook = "kubernetes: [{name: pods, kind: Pod}]";
+    let files = files().module(10, "a").hook("a.sh", hook).module(20, "b").hook("b.sh", hook);
+    let mut world = World::new(&files).settled();
+    let at = world.later(0);
+    world = world.at(at + 100, config(101, &[("aEnabled", "false")])).change(at + 500, "Pod", Added, "x");
+    let mut trace = world.run();
+    let at = world.later(0);
+    world = world.at(at + 100, config(102, &[("aEnabled", "false"), ("bEnabled", "false")]));
+    trace += &world.run();
+    assert_snapshot!(trace, @r"
+    0.235s > ConfigMap rv 101 [aEnabled]
+    0.235s     forget release a
+    0.235s     uninstall a #6
+    0.285s > release #6 Uninstalled
+    0.285s     upgrade b #7
+    0.335s > release #7 Unchanged
+    0.635s > object ns/x Added for m1
+    0.635s     run hook b/b.sh #8 [pods Added ns/x]
+    0.645s > hook #8 ok
+    0.745s > ConfigMap rv 102 [aEnabled bEnabled]
+    0.745s     forget release b
+    0.745s     uninstall b #9
+    0.795s > release #9 Uninstalled
+    0.795s     stop monitor m1
+    ");
+}
+
+#[test]
+fn a_module_that_waits_for_a_kind_goes_behind_the_one_that_brings_it() {
+    let files = files()
+        .module(10, "user")
+        .hook("u.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}]}")
+        .module(20, "crds");
+    let mut world = World::new(&files).without_kind("Thing");
+    let mut trace = world.run();
+    assert_eq!(world.view().queues[0].tasks[0].waits_for.as_deref(), Some("kind Thing does not exist yet"));
+    assert!(!world.view().converge.first_done);
+    world.kind_appears("Thing");
+    trace += &world.run();
+    assert_snapshot!(trace, @r"
+    0.000s > started
+    0.000s     start monitor m1 of Thing
+    0.010s > kind Thing of m1 is missing
+    0.010s     upgrade crds #1
+    0.060s > release #1 Installed
+    0.060s     watch release crds
+    0.060s > kind of m1 appeared
+    0.070s > listed 0 for m1
+    0.070s     run hook user/u.sh #2 [things Synchronization]
+    0.080s > hook #2 ok
+    0.080s     run hook user/u.sh #3 [beforeHelm]
+    0.090s > hook #3 ok
+    0.090s     upgrade user #4
+    0.140s > release #4 Installed
+    0.140s     watch release user
+    0.140s     list releases #5
+    0.145s > releases #5 [crds user]
+    ");
+    assert!(world.view().converge.first_done);
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along_and_the_watch_sleeps() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: things, kind: Thing}]");
+    let mut world = World::new(&files).object("Thing", "x").settled();
+    let monitor = MonitorId::new(1);
+    world.send_in(100, Event::KindVanished { monitor, kind: "v1/Thing".to_owned() });
+    world.send_in(200, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "gone") });
+    let mut trace = world.run();
+    assert_eq!(world.view().watches[0].missing_kind.as_deref(), Some("v1/Thing"));
+    world.kind_appears("Thing");
+    trace += &world.run();
+    assert_snapshot!(trace, @r"
+    0.125s > kind v1/Thing of m1 is missing
+    0.125s     run hook global/watch.sh #3 [things Deleted ns/x]
+    0.135s > hook #3 ok
+    0.225s > watch m1 failed: gone
+    0.225s > kind of m1 appeared
+    0.235s > listed 1 for m1
+    0.235s     run hook global/watch.sh #4 [things Added ns/x]
+    0.245s > hook #4 ok
+    ");
+    assert!(world.notices.iter().any(|n| matches!(n, Notice::WatchFailed { .. })));
+    assert_eq!(world.view().watches[0].failure, None);
+}
+
+#[test]
+fn a_hook_never_runs_on_a_snapshot_that_is_not_complete() {
+    let files = files().module(10, "web").hook(
+        "w.sh",
+        "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod, queue: side, waitForSynchronization: false}]}",
+    );
+    // The binding is not waited for, but the beforeHelm hook shows its snapshot.
+    assert_snapshot!(World::new(&files).run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.010s > listed 0 for m1
+    0.010s     run hook web/w.sh #1 [beforeHelm]
+    0.010s     run hook web/w.sh #2 [pods Synchronization] in side
+    0.020s > hook #1 ok
+    0.020s     upgrade web #3
+    0.020s > hook #2 ok
+    0.070s > release #3 Installed
+    0.070s     watch release web
+    0.070s     list releases #4
+    0.075s > releases #4 [web]
+    ");
+}
+
+#[test]
+fn an_event_that_changes_values_runs_the_module_once_more() {
+    let files = files().module(10, "web").hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let mut world = World::new(&files)
+        .hook("web/w.sh", Ok(sets("/web/seen", &json!("sync"))))
+        .hook("web/w.sh", Ok(sets("/web/seen", &json!("event"))))
+        .hook("web/w.sh", Ok(sets("/web/seen", &json!("event"))))
+        .change(500, "Pod", Added, "x")
+        .change(700, "Pod", Modified, "x");
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.010s > listed 0 for m1
+    0.010s     run hook web/w.sh #1 [pods Synchronization]
+    0.020s > hook #1 ok
+    0.020s     upgrade web #2
+    0.070s > release #2 Installed
+    0.070s     watch release web
+    0.070s     list releases #3
+    0.075s > releases #3 [web]
+    0.500s > object ns/x Added for m1
+    0.500s     run hook web/w.sh #4 [pods Added ns/x]
+    0.510s > hook #4 ok
+    0.510s     upgrade web #5
+    0.560s > release #5 Upgraded
+    0.700s > object ns/x Modified for m1
+    0.700s     run hook web/w.sh #6 [pods Modified ns/x]
+    0.710s > hook #6 ok
+    ");
+}
+
+#[test]
+fn f_c7_events_of_a_named_queue_wait_while_its_synchronization_fails() {
+    let files = files().global_hook(
+        "w.sh",
+        "kubernetes: [{name: pods, kind: Pod, queue: side, waitForSynchronization: false}]",
+    );
+    let mut world = World::new(&files)
+        .fails("global/w.sh", 1)
+        .change(1000, "Pod", Added, "x")
+        .change(5025, "Pod", Added, "y");
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.000s     list releases #1
+    0.005s > releases #1 []
+    0.010s > listed 0 for m1
+    0.010s     run hook global/w.sh #2 [pods Synchronization] in side
+    0.020s > hook #2 failed: exit status 1
+    1.000s > object ns/x Added for m1
+    5.020s > timer
+    5.020s     run hook global/w.sh #3 [pods Synchronization] in side
+    5.025s > object ns/y Added for m1
+    5.030s > hook #3 ok
+    5.030s     run hook global/w.sh #4 [pods Added ns/y] in side
+    5.040s > hook #4 ok
+    ");
+}
+
+#[test]
+fn events_of_a_module_that_is_off_run_nothing_and_are_made_up_for_when_it_stays() {
+    let files = files()
+        .module(10, "web")
+        .hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]")
+        .global_hook("slow.sh", "beforeAll: 1");
+    let mut world = World::new(&files).takes("global/slow.sh", 400).settled();
+    let at = world.later(0);
+    world = world
+        .at(at + 100, config(101, &[("webEnabled", "false")]))
+        .change(at + 300, "Pod", Added, "x")
+        .at(at + 400, config(102, &[("webEnabled", "true")]));
+    assert_snapshot!(world.run(), @r"
+    0.575s > ConfigMap rv 101 [webEnabled]
+    0.575s     run hook global/slow.sh #5 [beforeAll]
+    0.775s > object ns/x Added for m1
+    0.875s > ConfigMap rv 102 [webEnabled]
+    0.975s > hook #5 ok
+    0.975s     stop monitor m1
+    0.975s     start monitor m2 of Pod
+    0.985s > listed 1 for m2
+    0.985s     run hook web/w.sh #6 [pods Synchronization]
+    0.995s > hook #6 ok
+    0.995s     upgrade web #7
+    1.045s > release #7 Unchanged
+    ");
+}
+
+#[test]
+fn tasks_of_other_modules_in_a_shared_queue_survive_a_removal() {
+    let hook = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
+    let files = files()
+        .module(10, "a")
+        .hook("a.sh", hook)
+        .module(20, "b")
+        .hook("b.sh", hook)
+        .global_hook("g.sh", hook);
+    let mut world = World::new(&files).takes("global/g.sh", 1000).settled();
+    let at = world.later(0);
+    world = world
+        .at(at + 100, Event::CronFired { line: CronLine::from("* * * * *") })
+        .at(at + 200, config(101, &[("aEnabled", "false")]));
+    assert_snapshot!(world.run(), @r"
+    0.205s > cron * * * * *
+    0.205s     run hook global/g.sh #4 [tick Schedule] in side
+    0.305s > ConfigMap rv 101 [aEnabled]
+    0.305s     forget release a
+    0.305s     uninstall a #5
+    0.355s > release #5 Uninstalled
+    0.355s     upgrade b #6
+    0.405s > release #6 Unchanged
+    1.205s > hook #4 ok
+    1.205s     run hook b/b.sh #7 [tick Schedule] in side
+    1.215s > hook #7 ok
+    ");
+}
+
+#[test]
+fn schedules_do_not_fire_before_the_first_run_of_their_module_is_through() {
+    let files = files()
+        .module(10, "a")
+        .module(20, "b")
+        .off()
+        .hook("b.sh", "{beforeHelm: 1, schedule: [{name: tick, crontab: '* * * * *', queue: side}]}");
+    let mut world = World::new(&files).takes("b/b.sh", 300).settled();
+    let at = world.later(0);
+    let cron = || Event::CronFired { line: CronLine::from("* * * * *") };
+    world = world
+        .at(at + 100, config(101, &[("bEnabled", "true")]))
+        .at(at + 200, cron())
+        .at(at + 600, cron())
+        .at(at + 1000, config(102, &[]));
+    assert_snapshot!(world.run(), @r"
+    0.155s > ConfigMap rv 101 [bEnabled]
+    0.155s     upgrade a #3
+    0.205s > release #3 Unchanged
+    0.205s     run hook b/b.sh #4 [beforeHelm]
+    0.205s     set schedules [* * * * *]
+    0.255s > cron * * * * *
+    0.505s > hook #4 ok
+    0.505s     upgrade b #5
+    0.555s > release #5 Installed
+    0.555s     watch release b
+    0.655s > cron * * * * *
+    0.655s     run hook b/b.sh #6 [tick Schedule] in side
+    0.955s > hook #6 ok
+    1.055s > ConfigMap rv 102 []
+    1.055s     forget release b
+    1.055s     uninstall b #7
+    1.055s     set schedules []
+    1.105s > release #7 Uninstalled
+    1.105s     upgrade a #8
+    1.155s > release #8 Unchanged
+    ");
+}

@@ -1,0 +1,606 @@
+//! A pretend outside: carries out effects after a fixed delay and writes a trace.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::hook::{Trigger, WatchEvent};
+use engine::snapshot::{Item, Key};
+use engine::{
+    Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module, MonitorId, Notice,
+    ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
+};
+
+use crate::build::Files;
+
+/// How long effects take, in milliseconds.
+const HOOK: u64 = 10;
+const SCRIPT: u64 = 10;
+const LIST: u64 = 10;
+const RELEASE: u64 = 50;
+const OTHER: u64 = 5;
+
+/// What a hook run comes to.
+pub(crate) type HookOutcome = Result<HookOutput, Failure>;
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    pub(crate) trace: String,
+    pub(crate) notices: Vec<Notice>,
+    /// Events on their way to the engine. Equal times keep insertion order.
+    pending: BTreeMap<(Time, u64), Event>,
+    next_seq: u64,
+    /// What each hook does, run by run. A hook without a plan succeeds.
+    hooks: BTreeMap<String, VecDeque<HookOutcome>>,
+    scripts: BTreeMap<String, VecDeque<Result<Verdict, Failure>>>,
+    releases: BTreeMap<String, VecDeque<Result<ReleaseAction, Failure>>>,
+    loads: BTreeMap<String, VecDeque<Arc<Module>>>,
+    patching: VecDeque<Result<(), Failure>>,
+    saving: VecDeque<Result<(), Failure>>,
+    durations: BTreeMap<String, u64>,
+    /// What the cluster holds.
+    pub(crate) deployed: BTreeMap<String, (u32, u64)>,
+    objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
+    missing_kinds: BTreeSet<String>,
+    pub(crate) monitors: BTreeMap<MonitorId, String>,
+    config: ConfigData,
+    config_version: u64,
+    /// Effects in flight: what they are and whose queue they block.
+    pub(crate) in_flight: BTreeMap<RunId, Option<String>>,
+    /// Show values of hooks and charts in the trace.
+    shows_values: bool,
+    pub(crate) steps: usize,
+}
+
+impl World {
+    pub(crate) fn new(files: &Files) -> Self {
+        Self::with_config(files, Config { namespace: "ops".to_owned(), ..Config::default() })
+    }
+
+    pub(crate) fn with_config(files: &Files, config: Config) -> Self {
+        let mut world = Self {
+            engine: Engine::new(config, files.catalog()),
+            now: Time::START,
+            trace: String::new(),
+            notices: Vec::new(),
+            pending: BTreeMap::new(),
+            next_seq: 0,
+            hooks: BTreeMap::new(),
+            scripts: BTreeMap::new(),
+            releases: BTreeMap::new(),
+            loads: BTreeMap::new(),
+            patching: VecDeque::new(),
+            saving: VecDeque::new(),
+            durations: BTreeMap::new(),
+            deployed: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            missing_kinds: BTreeSet::new(),
+            monitors: BTreeMap::new(),
+            config: ConfigData::default(),
+            config_version: 100,
+            in_flight: BTreeMap::new(),
+            shows_values: false,
+            steps: 0,
+        };
+        world.send_in(0, Event::Started);
+        world
+    }
+
+    /// Starts with this ConfigMap.
+    pub(crate) fn configured(mut self, pairs: &[(&str, &str)]) -> Self {
+        self.config = (*crate::build::data(pairs)).clone();
+        let event =
+            Event::ConfigChanged { version: "100".to_owned(), data: Some(Arc::new(self.config.clone())) };
+        self.pending.insert((Time::START, 0), event);
+        let started = self.pending.pop_first().map(|(_, event)| event);
+        self.pending.clear();
+        self.send_in(0, started.unwrap());
+        self.send_in(0, Event::Started);
+        self
+    }
+
+    /// Makes the next run of `hook` end like this.
+    pub(crate) fn hook(mut self, hook: &str, outcome: HookOutcome) -> Self {
+        self.hooks.entry(hook.to_owned()).or_default().push_back(outcome);
+        self
+    }
+
+    /// Makes the next `times` runs of `hook` fail.
+    pub(crate) fn fails(mut self, hook: &str, times: usize) -> Self {
+        for _ in 0..times {
+            self = self.hook(hook, Err(failure("exit status 1")));
+        }
+        self
+    }
+
+    /// Makes the next run of a module's enabled script end like this.
+    pub(crate) fn script(mut self, module: &str, outcome: Result<bool, &str>) -> Self {
+        let outcome = outcome.map(|enabled| Verdict { enabled, reason: None }).map_err(failure);
+        self.scripts.entry(module.to_owned()).or_default().push_back(outcome);
+        self
+    }
+
+    /// Makes the next work on a release end like this.
+    pub(crate) fn release(mut self, module: &str, outcome: Result<ReleaseAction, &str>) -> Self {
+        let outcome = outcome.map_err(|message| Failure::new(FailureKind::Release, message));
+        self.releases.entry(module.to_owned()).or_default().push_back(outcome);
+        self
+    }
+
+    /// Makes the next reading of a module's files find this.
+    pub(crate) fn loads(mut self, module: Module) -> Self {
+        self.loads.entry(module.name.to_string()).or_default().push_back(Arc::new(module));
+        self
+    }
+
+    pub(crate) fn patching(mut self, outcome: Result<(), &str>) -> Self {
+        self.patching.push_back(outcome.map_err(|message| Failure::new(FailureKind::Cluster, message)));
+        self
+    }
+
+    pub(crate) fn saving(mut self, outcome: Result<(), &str>) -> Self {
+        self.saving.push_back(outcome.map_err(|message| Failure::new(FailureKind::Cluster, message)));
+        self
+    }
+
+    /// Makes each run of `hook` take `millis`.
+    pub(crate) fn takes(mut self, hook: &str, millis: u64) -> Self {
+        self.durations.insert(hook.to_owned(), millis);
+        self
+    }
+
+    /// Puts an object into the cluster before anything is listed.
+    pub(crate) fn object(mut self, kind: &str, name: &str) -> Self {
+        let objects = self.objects.entry(kind.to_owned()).or_default();
+        objects.insert(crate::build::key(name), crate::build::item("old"));
+        self
+    }
+
+    /// Makes the cluster one that does not know `kind`.
+    pub(crate) fn without_kind(mut self, kind: &str) -> Self {
+        self.missing_kinds.insert(kind.to_owned());
+        self
+    }
+
+    /// Puts a release into the cluster that we own.
+    pub(crate) fn deployed(mut self, name: &str) -> Self {
+        self.deployed.insert(name.to_owned(), (1, 0));
+        self
+    }
+
+    /// Shows values in the trace.
+    pub(crate) fn showing_values(mut self) -> Self {
+        self.shows_values = true;
+        self
+    }
+
+    /// Sends `event` at `millis` after the start.
+    pub(crate) fn at(mut self, millis: u64, event: Event) -> Self {
+        let at = Time::from_start(Duration::from_millis(millis));
+        self.pending.insert((at, self.next_seq), event);
+        self.next_seq += 1;
+        self
+    }
+
+    /// Changes an object at `millis` after the start, for everybody who watches `kind`.
+    pub(crate) fn change(self, millis: u64, kind: &str, change: WatchEvent, name: &str) -> Self {
+        // Monitors get their number in the order of the bindings; a change is for the first one of its kind.
+        let monitor = MonitorId::new(u64::MAX);
+        let text = format!("{kind} at {millis}");
+        let event = Event::ObjectChanged {
+            monitor,
+            change,
+            key: crate::build::key(&format!("{kind}/{name}")),
+            item: crate::build::item(&text),
+        };
+        self.at(millis, event)
+    }
+
+    /// Runs until nothing is left to happen, or `millis` after the start, and returns the trace.
+    pub(crate) fn run_until(&mut self, millis: u64) -> String {
+        let end = Time::from_start(Duration::from_millis(millis));
+        while let Some(event) = self.next_event(end) {
+            self.take_in(event);
+        }
+        std::mem::take(&mut self.trace)
+    }
+
+    /// Runs for ten minutes at most and returns the trace.
+    pub(crate) fn run(&mut self) -> String {
+        self.run_until(600_000)
+    }
+
+    /// Runs everything and forgets the trace.
+    pub(crate) fn settled(mut self) -> Self {
+        self.run();
+        self
+    }
+
+    /// Makes `millis` from now on the time of the next events.
+    pub(crate) fn later(&self, millis: u64) -> u64 {
+        u64::try_from(self.now.since_start().as_millis()).unwrap() + millis
+    }
+
+    /// Sends `event` `millis` from now on.
+    pub(crate) fn send_in(&mut self, millis: u64, event: Event) {
+        let at = self.now + Duration::from_millis(millis);
+        self.pending.insert((at, self.next_seq), event);
+        self.next_seq += 1;
+    }
+
+    fn next_event(&mut self, end: Time) -> Option<Event> {
+        let event_at = self.pending.first_key_value().map(|((at, _), _)| *at);
+        let wakeup = self.engine.next_wakeup();
+        let (at, is_timer) = match (event_at, wakeup) {
+            (None, None) => return None,
+            (Some(at), None) => (at, false),
+            (None, Some(wakeup)) => (wakeup, true),
+            (Some(at), Some(wakeup)) => (at.min(wakeup), wakeup < at),
+        };
+        if at > end {
+            return None;
+        }
+        self.now = self.now.max(at);
+        if is_timer { Some(Event::TimerFired) } else { self.pending.pop_first().map(|(_, event)| event) }
+    }
+
+    pub(crate) fn take_in(&mut self, event: Event) {
+        self.steps += 1;
+        for event in self.addressed(event) {
+            crate::coverage::saw_event(&event);
+            let shown = shown_event(&event);
+            writeln!(self.trace, "{} > {shown}", self.now).unwrap();
+            self.note_answer(&event);
+            for effect in self.engine.handle(self.now, event) {
+                crate::coverage::saw_effect(&effect);
+                self.carry_out(effect);
+            }
+            self.check();
+        }
+    }
+
+    /// Puts the numbers of monitors into events that name kinds.
+    fn addressed(&mut self, event: Event) -> Vec<Event> {
+        match event {
+            Event::ObjectChanged { monitor, change, key, item } if monitor.number() == u64::MAX => {
+                let (kind, name) = key.name.split_once('/').unwrap();
+                let key = crate::build::key(name);
+                let objects = self.objects.entry(kind.to_owned()).or_default();
+                if change == WatchEvent::Deleted {
+                    objects.remove(&key);
+                } else {
+                    objects.insert(key.clone(), Arc::clone(&item));
+                }
+                let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
+                let event = |(monitor, _): (&MonitorId, &String)| Event::ObjectChanged {
+                    monitor: *monitor,
+                    change,
+                    key: key.clone(),
+                    item: Arc::clone(&item),
+                };
+                watching.map(event).collect()
+            }
+            other => vec![other],
+        }
+    }
+
+    fn note_answer(&mut self, event: &Event) {
+        if let Event::HookFinished { run, .. }
+        | Event::ObjectsPatched { run, .. }
+        | Event::ConfigSaved { run, .. }
+        | Event::CrdsEnsured { run, .. }
+        | Event::ModuleLoaded { run, .. }
+        | Event::ReleaseFinished { run, .. }
+        | Event::ReleasesListed { run, .. }
+        | Event::ScriptFinished { run, .. } = event
+        {
+            self.in_flight.remove(run);
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each effect")]
+    fn carry_out(&mut self, effect: Effect) {
+        if let Effect::Notify(notice) = effect {
+            self.notices.push(notice);
+            return;
+        }
+        let shown = self.shown_effect(&effect);
+        writeln!(self.trace, "{}     {shown}", self.now).unwrap();
+        match effect {
+            Effect::AnswerCommand { .. }
+            | Effect::AnswerReview { .. }
+            | Effect::Exit
+            | Effect::ForgetRelease { .. }
+            | Effect::Notify(_)
+            | Effect::SetSchedules { .. }
+            | Effect::WatchRelease { .. } => {}
+            Effect::CancelRun { run } => {
+                let answer = self.pending.iter().find_map(|(at, event)| match event {
+                    Event::HookFinished { run: its, .. } | Event::ScriptFinished { run: its, .. }
+                        if *its == run =>
+                    {
+                        Some(*at)
+                    }
+                    _ => None,
+                });
+                if let Some(at) = answer {
+                    self.pending.remove(&at);
+                    let outcome = Err(Failure::new(FailureKind::HookExit, "ended by SIGTERM"));
+                    self.send_in(OTHER, Event::HookFinished { run, outcome, usage: None });
+                }
+            }
+            Effect::EnsureCrds { run, .. } => {
+                self.in_flight.insert(run, None);
+                self.send_in(OTHER, Event::CrdsEnsured { run, outcome: Ok(()) });
+            }
+            Effect::ListReleases { run } => {
+                self.in_flight.insert(run, None);
+                let releases = self.deployed.keys().map(|name| ReleaseName::from(name.as_str())).collect();
+                self.send_in(OTHER, Event::ReleasesListed { run, outcome: Ok(releases) });
+            }
+            Effect::LoadModule { run, module } => {
+                self.in_flight.insert(run, None);
+                let loaded = self.loads.get_mut(module.as_str()).and_then(VecDeque::pop_front);
+                let outcome = loaded.ok_or_else(|| {
+                    Failure::new(FailureKind::Files, "hook 'x' answers --config with garbage")
+                });
+                self.send_in(OTHER, Event::ModuleLoaded { run, outcome });
+            }
+            Effect::PatchObjects { run, .. } => {
+                self.in_flight.insert(run, None);
+                let outcome = self.patching.pop_front().unwrap_or(Ok(()));
+                self.send_in(OTHER, Event::ObjectsPatched { run, outcome });
+            }
+            Effect::RunEnabledScript { run, module, .. } => {
+                self.in_flight.insert(run, None);
+                let planned = self.scripts.get_mut(module.name.as_str()).and_then(VecDeque::pop_front);
+                let outcome = planned.unwrap_or(Ok(Verdict { enabled: true, reason: None }));
+                self.send_in(SCRIPT, Event::ScriptFinished { run, outcome, usage: None });
+            }
+            Effect::RunHook { run, hook, labels, .. } => {
+                self.in_flight.insert(run, Some(labels.queue.to_string()));
+                let name = hook.id.to_string();
+                let outcome = self.hooks.get_mut(&name).and_then(VecDeque::pop_front);
+                let takes = self.durations.get(&name).copied().unwrap_or(HOOK);
+                let outcome = outcome.unwrap_or_else(|| Ok(HookOutput::default()));
+                self.send_in(takes, Event::HookFinished { run, outcome, usage: None });
+            }
+            Effect::SaveConfigValues { run, key, text } => self.save(run, key, text.map(|text| text.0)),
+            Effect::StartMonitor { monitor, spec } => {
+                let kind = spec.selection.kind.clone();
+                self.monitors.insert(monitor, kind.clone());
+                if self.missing_kinds.contains(&kind) {
+                    self.send_in(LIST, Event::KindVanished { monitor, kind });
+                } else {
+                    self.list(monitor, &kind);
+                }
+            }
+            Effect::StopMonitor { monitor } => {
+                self.monitors.remove(&monitor);
+            }
+            Effect::UninstallRelease { run, release } => self.uninstall(run, release.as_str()),
+            Effect::UpgradeRelease { run, module, values, .. } => {
+                let checksum =
+                    values::Checksum::of(&(&*values.global, values.module.as_ref().map(|m| &*m.values)));
+                self.upgrade(run, &module, &checksum.to_string());
+            }
+        }
+    }
+
+    /// Answers a watch with all objects of its kind.
+    pub(crate) fn list(&mut self, monitor: MonitorId, kind: &str) {
+        let objects = self.objects.get(kind).cloned().unwrap_or_default();
+        self.send_in(LIST, Event::Listed { monitor, page: objects.into_iter().collect(), last: true });
+    }
+
+    /// Makes `kind` exist now.
+    pub(crate) fn kind_appears(&mut self, kind: &str) {
+        self.missing_kinds.remove(kind);
+        let waiting: Vec<MonitorId> =
+            self.monitors.iter().filter(|(_, its)| *its == kind).map(|(id, _)| *id).collect();
+        for monitor in waiting {
+            self.send_in(0, Event::KindAppeared { monitor });
+            self.list(monitor, kind);
+        }
+    }
+
+    fn save(&mut self, run: RunId, key: String, text: Option<String>) {
+        self.in_flight.insert(run, None);
+        if let Some(Err(failure)) = self.saving.pop_front() {
+            self.send_in(OTHER, Event::ConfigSaved { run, outcome: Err(failure) });
+            return;
+        }
+        match text {
+            Some(text) => self.config.0.insert(key, text),
+            None => self.config.0.remove(&key),
+        };
+        self.config_version += 1;
+        let version = self.config_version.to_string();
+        self.send_in(OTHER, Event::ConfigSaved { run, outcome: Ok(version.clone()) });
+        let data = Some(Arc::new(self.config.clone()));
+        self.send_in(OTHER + 1, Event::ConfigChanged { version, data });
+    }
+
+    fn uninstall(&mut self, run: RunId, name: &str) {
+        self.in_flight.insert(run, Some("main".to_owned()));
+        let planned = self.releases.get_mut(name).and_then(VecDeque::pop_front);
+        let outcome = if let Some(Err(failure)) = planned {
+            Err(failure)
+        } else {
+            let known = self.deployed.remove(name).is_some();
+            let action = if known { ReleaseAction::Uninstalled } else { ReleaseAction::Absent };
+            Ok(ReleaseOutcome { action, revision: 0, checksum: 0 })
+        };
+        self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
+    }
+
+    fn upgrade(&mut self, run: RunId, module: &Module, checksum: &str) {
+        self.in_flight.insert(run, None);
+        let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
+        let name = module.name.to_string();
+        let planned = self.releases.get_mut(&name).and_then(VecDeque::pop_front);
+        let outcome = match planned {
+            Some(Err(failure)) => Err(failure),
+            planned => {
+                let known = self.deployed.get(&name).copied();
+                let real = match known {
+                    None => ReleaseAction::Installed,
+                    Some((_, its)) if its == checksum => ReleaseAction::Unchanged,
+                    Some(_) => ReleaseAction::Upgraded,
+                };
+                let action = planned.and_then(Result::ok).unwrap_or(real);
+                let revision =
+                    known.map_or(0, |(revision, _)| revision) + u32::from(action != ReleaseAction::Unchanged);
+                self.deployed.insert(name, (revision, checksum));
+                Ok(ReleaseOutcome { action, revision, checksum })
+            }
+        };
+        self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.engine.view()
+    }
+
+    /// The lines of a queue as the reference operator prints them.
+    pub(crate) fn queue(&self, name: &str) -> Vec<String> {
+        let view = self.view();
+        let queue = view.queues.iter().find(|queue| queue.name.as_str() == name);
+        let lines = queue.into_iter().flat_map(|queue| &queue.tasks);
+        lines
+            .map(|task| task.line(&task.last_failure.as_ref().map(ToString::to_string).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Facts that hold after every event, whatever the events were.
+    fn check(&mut self) {
+        let busy =
+            self.in_flight.values().flatten().fold(BTreeMap::<&String, usize>::new(), |mut busy, queue| {
+                *busy.entry(queue).or_default() += 1;
+                busy
+            });
+        for (queue, count) in busy {
+            assert!(count <= 1, "{count} effects of queue {queue} are in flight");
+        }
+    }
+
+    fn shown_effect(&self, effect: &Effect) -> String {
+        match effect {
+            Effect::AnswerCommand { id, outcome: Ok(text) } => format!("answer {id} {text}"),
+            Effect::AnswerCommand { id, outcome: Err(failure) } => format!("refuse {id} {failure}"),
+            Effect::AnswerReview { id, outcome } => {
+                format!("answer {id} {}", if outcome.is_ok() { "ok" } else { "failed" })
+            }
+            Effect::CancelRun { run } => format!("cancel {run}"),
+            Effect::EnsureCrds { run, module } => format!("ensure CRDs of {} {run}", module.name),
+            Effect::Exit => "exit".to_owned(),
+            Effect::ForgetRelease { module } => format!("forget release {module}"),
+            Effect::ListReleases { run } => format!("list releases {run}"),
+            Effect::LoadModule { run, module } => format!("load module {module} {run}"),
+            Effect::Notify(_) => String::new(),
+            Effect::PatchObjects { run, hook, patches } => {
+                format!("patch {} objects for {hook} {run}", patches.len())
+            }
+            Effect::RunEnabledScript { run, module, values, .. } => {
+                let so_far: Vec<&str> = values
+                    .enabled_modules
+                    .iter()
+                    .flat_map(|names| names.iter())
+                    .map(engine::ModuleName::as_str)
+                    .collect();
+                format!("run enabled script of {} {run} after [{}]", module.name, so_far.join(" "))
+            }
+            Effect::RunHook { run, hook, contexts, values, labels, .. } => {
+                let contexts: Vec<String> = contexts.contexts().iter().map(shown_context).collect();
+                let queue =
+                    if labels.queue.is_main() { String::new() } else { format!(" in {}", labels.queue) };
+                let values = match &values.module {
+                    _ if !self.shows_values => String::new(),
+                    Some(module) => format!(" {} {}", values.global, module.values),
+                    None => format!(" {}", values.global),
+                };
+                format!("run hook {} {run} [{}]{queue}{values}", hook.id, contexts.join(", "))
+            }
+            Effect::SaveConfigValues { run, key, text } => {
+                format!("save {key} {run} {:?}", text.as_ref().map_or("nothing", |text| text.0.as_str()))
+            }
+            Effect::SetSchedules { lines } => {
+                let lines: Vec<&str> = lines.iter().map(engine::CronLine::as_str).collect();
+                format!("set schedules [{}]", lines.join(", "))
+            }
+            Effect::StartMonitor { monitor, spec } => {
+                format!("start monitor {monitor} of {}", spec.selection.kind)
+            }
+            Effect::StopMonitor { monitor } => format!("stop monitor {monitor}"),
+            Effect::UninstallRelease { run, release } => format!("uninstall {release} {run}"),
+            Effect::UpgradeRelease { run, module, values, maintenance } => {
+                let note = if *maintenance { " in maintenance" } else { "" };
+                let values = match &values.module {
+                    Some(module) if self.shows_values => format!(" {} {}", values.global, module.values),
+                    _ => String::new(),
+                };
+                format!("upgrade {} {run}{note}{values}", module.name)
+            }
+            Effect::WatchRelease { module } => format!("watch release {module}"),
+        }
+    }
+}
+
+fn shown_context(context: &engine::hook::BindingContext) -> String {
+    match &context.trigger {
+        Trigger::Event { event, key, .. } => format!("{} {event} {key}", context.binding),
+        Trigger::Lifecycle(point) => point.to_string(),
+        Trigger::Schedule => format!("{} Schedule", context.binding),
+        Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
+    }
+}
+
+fn shown_event(event: &Event) -> String {
+    fn end<T>(outcome: &Result<T, Failure>) -> String {
+        match outcome {
+            Ok(_) => "ok".to_owned(),
+            Err(failure) => format!("failed: {failure}"),
+        }
+    }
+    match event {
+        Event::Started => "started".to_owned(),
+        Event::CatalogChanged { .. } => "files changed".to_owned(),
+        Event::Commanded { id, command } => format!("command {id} {command:?}"),
+        Event::ConfigChanged { version, data } => {
+            let keys: Vec<&str> = data.iter().flat_map(|data| data.0.keys()).map(String::as_str).collect();
+            format!("ConfigMap rv {version} [{}]", keys.join(" "))
+        }
+        Event::ConfigRejected { failure } => format!("ConfigMap rejected: {failure}"),
+        Event::ConfigSaved { run, outcome } => format!("saved {run} {}", end(outcome)),
+        Event::CrdsEnsured { run, outcome } => format!("CRDs {run} {}", end(outcome)),
+        Event::CronFired { line } => format!("cron {line}"),
+        Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
+        Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
+        Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
+        Event::Listed { monitor, page, .. } => format!("listed {} for {monitor}", page.len()),
+        Event::ModuleLoaded { run, outcome } => format!("loaded {run} {}", end(outcome)),
+        Event::ObjectChanged { monitor, change, key, .. } => format!("object {key} {change} for {monitor}"),
+        Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
+        Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
+        Event::ReleaseFinished { run, outcome: Ok(outcome) } => format!("release {run} {:?}", outcome.action),
+        Event::ReleaseFinished { run, outcome: Err(failure) } => format!("release {run} failed: {failure}"),
+        Event::ReleasesListed { run, outcome } => {
+            let names: Vec<String> = outcome.iter().flatten().map(ToString::to_string).collect();
+            format!("releases {run} [{}]", names.join(" "))
+        }
+        Event::ReviewRequested { id, webhook, .. } => format!("review {id} of {webhook}"),
+        Event::ScriptFinished { run, outcome: Ok(verdict), .. } => {
+            format!("script {run} {}", verdict.enabled)
+        }
+        Event::ScriptFinished { run, outcome: Err(failure), .. } => format!("script {run} failed: {failure}"),
+        Event::ShutdownRequested => "shutdown".to_owned(),
+        Event::TimerFired => "timer".to_owned(),
+        Event::WatchFailed { monitor, failure } => format!("watch {monitor} failed: {failure}"),
+    }
+}
+
+pub(crate) fn failure(message: &str) -> Failure {
+    Failure::new(FailureKind::HookExit, message)
+}
