@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::journal::TaskEnd;
-use crate::name::{HookId, ModuleName, MonitorId, QueueName, TaskId};
+use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::time::Time;
 
 pub use mask::masked;
@@ -21,6 +21,8 @@ pub struct View {
     pub now: Time,
     /// All queues: `main` first, then by name.
     pub queues: Vec<QueueView>,
+    /// The global hooks by path.
+    pub global_hooks: Vec<HookName>,
     /// All modules as they run, orphans last.
     pub modules: Vec<ModuleView>,
     /// All watches.

@@ -27,6 +27,7 @@ impl Engine {
         View {
             now,
             queues,
+            global_hooks: self.catalog.global.hooks.iter().map(|hook| hook.id.name.clone()).collect(),
             modules: in_order.chain(orphans).map(|module| self.module_view(module, now)).collect(),
             watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor)).collect(),
             converge: self.converge_view(now),
