@@ -1,3 +1,5 @@
+//! Tests of reading charts.
+
 use super::*;
 
 fn tree(files: &[(&str, &str)]) -> Tree {

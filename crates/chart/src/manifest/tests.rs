@@ -1,3 +1,5 @@
+//! Tests of manifests.
+
 use super::*;
 
 fn sorted(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>, Vec<String>) {

@@ -1,3 +1,5 @@
+//! Tests of release records.
+
 use serde_json::json;
 
 use super::*;

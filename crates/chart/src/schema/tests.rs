@@ -1,3 +1,5 @@
+//! Tests of schemas of charts.
+
 use serde_json::json;
 
 use super::*;

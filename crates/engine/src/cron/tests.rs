@@ -1,3 +1,5 @@
+//! Tests of crontab lines.
+
 use super::*;
 
 fn zone(name: &str) -> TimeZone {

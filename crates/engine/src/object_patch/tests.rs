@@ -1,3 +1,5 @@
+//! Tests of object patches.
+
 use serde_json::json;
 
 use super::*;

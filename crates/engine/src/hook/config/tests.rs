@@ -1,3 +1,5 @@
+//! Tests of configurations of hooks.
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
