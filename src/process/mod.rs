@@ -1,0 +1,9 @@
+//! Processes: start, follow, limit, end and account for them.
+//!
+//! Each process leads a group of its own, so that ending it ends what it
+//! started. Its exit is seen through a pidfd, never by polling.
+
+mod run;
+mod wait;
+
+pub use run::{Exit, Finished, Program, RunError, Stream};
