@@ -1,0 +1,168 @@
+//! What was asked for: flags before environment before defaults, checked as a whole.
+
+mod options;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use thiserror::Error;
+
+pub use options::{Kind, SETTINGS, Setting};
+pub use settings::{LogType, OnModuleFailure, Settings, processors};
+
+/// Why the configuration can't be used. The program exits with 2.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// An option has a text that it can't have.
+    #[error("configuration error: {option} ({source_of}) is {given:?}: expected {expected}")]
+    Malformed {
+        /// The option.
+        option: &'static str,
+        /// The flag or the environment variable that set it.
+        source_of: String,
+        /// What was given.
+        given: String,
+        /// What would do.
+        expected: String,
+    },
+    /// An option of the reference operator that is not supported, where ignoring it could do harm.
+    #[error("configuration error: {option} is not supported: {advice}")]
+    Unsupported {
+        /// The option or environment variable.
+        option: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+/// A snapshot of the process environment.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// Returns the environment of this process.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
+    pub fn of_process() -> Self {
+        Self(env::vars_os().collect())
+    }
+
+    /// Returns the variable `name`, if it is set to readable text. Set but empty counts as set.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(&OsString::from(name)).and_then(|value| value.to_str())
+    }
+
+    /// Returns the environment with `name` set to `value`.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the environment without the variables whose name `matches`.
+    #[must_use]
+    pub fn without(mut self, matches: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|name, _| !name.to_str().is_some_and(&matches));
+        self
+    }
+
+    /// Returns all variables.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+}
+
+/// What was given for each option, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    flags: BTreeMap<String, String>,
+    environment: Environment,
+    defaults: BTreeMap<&'static str, String>,
+}
+
+impl Given {
+    /// Returns what the flags and the environment say.
+    pub fn new(flags: BTreeMap<String, String>, environment: Environment) -> Self {
+        Self { flags, environment, defaults: BTreeMap::new() }
+    }
+
+    /// Returns the same with another default for the option `flag`.
+    #[must_use]
+    pub fn default_to(mut self, flag: &'static str, text: impl Into<String>) -> Self {
+        self.defaults.insert(flag, text.into());
+        self
+    }
+
+    /// Returns the environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns the text of an option and who set it; `None` where its default holds.
+    fn find(&self, setting: &Setting) -> Option<(String, String)> {
+        if let Some(text) = self.flags.get(setting.flag) {
+            return Some((text.clone(), format!("flag --{}", setting.flag)));
+        }
+        let set = |name: &&'static str| {
+            self.environment.text(name).map(|text| (text.to_owned(), (*name).to_owned()))
+        };
+        setting.variables.iter().find_map(set)
+    }
+
+    fn text(&self, flag: &'static str) -> (String, String) {
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.flag == flag) else {
+            return (String::new(), String::new());
+        };
+        self.find(setting).unwrap_or_else(|| {
+            let default = self.defaults.get(flag).cloned().unwrap_or_else(|| setting.default.to_owned());
+            (default, "default".to_owned())
+        })
+    }
+
+    fn parse<T>(
+        &self,
+        flag: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let (given, source_of) = self.text(flag);
+        parse(given.trim()).ok_or_else(|| ConfigError::Malformed {
+            option: flag,
+            source_of,
+            given,
+            expected: expected.to_owned(),
+        })
+    }
+
+    fn number<T: std::str::FromStr>(&self, flag: &'static str) -> Result<T, ConfigError> {
+        self.parse(flag, "a number that is not negative", |text| text.parse().ok())
+    }
+
+    fn duration(&self, flag: &'static str) -> Result<Duration, ConfigError> {
+        self.parse(flag, "a duration like 5s, 500ms or 1m30s", parse_duration)
+    }
+
+    fn switch(&self, flag: &'static str) -> Result<bool, ConfigError> {
+        self.parse(flag, "true or false", parse_bool)
+    }
+}
+
+/// Returns the duration that `text` says in Go's notation: `1h30m`, `500ms`, `0`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    text.parse::<SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok())
+}
+
+/// Returns the boolean that `text` says: what Go accepts, and yes and no.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" | "yes" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" | "no" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,336 @@
+//! The options with their types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{ConfigError, Environment, Given, parse_bool};
+
+/// What the operator was told to do, checked.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is on or off")]
+pub struct Settings {
+    /// The directories with modules, in order.
+    pub modules_dirs: Vec<PathBuf>,
+    /// The directory with global hooks.
+    pub global_hooks_dir: PathBuf,
+    /// The order of modules without number.
+    pub unnumbered_order: u32,
+    /// Where the files of hooks are written; `None` for a new directory.
+    pub tmp_dir: Option<PathBuf>,
+    /// The namespace of the ConfigMap and of the releases.
+    pub namespace: String,
+    /// The name of the ConfigMap.
+    pub config_map: String,
+    /// The address of the HTTP server.
+    pub listen_address: String,
+    /// The port of the HTTP server.
+    pub listen_port: u16,
+    /// What the names of metrics begin with.
+    pub metrics_prefix: String,
+    /// How long a failed task waits.
+    pub retry_delay: Duration,
+    /// How far that delay may grow.
+    pub retry_max_delay: Duration,
+    /// What a failing module does to those behind it.
+    pub on_module_failure: OnModuleFailure,
+    /// How many modules of one order number run at the same time.
+    pub module_concurrency: usize,
+    /// How many hooks run at the same time.
+    pub max_hooks: usize,
+    /// How long a hook may run if it does not say itself.
+    pub hook_timeout: Option<Duration>,
+    /// How long a hook may take for `--config`.
+    pub hook_config_timeout: Duration,
+    /// How long an enabled script may run.
+    pub enabled_timeout: Option<Duration>,
+    /// How long running hooks are waited for at the end.
+    pub shutdown_timeout: Duration,
+    /// Whether changed files are taken up while the operator runs.
+    pub watch_files: bool,
+    /// Whether a missing `values.yaml` is an error.
+    pub strict_values: bool,
+    /// The labels of all objects that modules bring.
+    pub extra_labels: BTreeMap<String, String>,
+    /// Files in `crds/` that begin so are no CRDs.
+    pub crd_filters: Vec<String>,
+    /// How many revisions of a release are kept; 0 for all.
+    pub helm_history_max: usize,
+    /// How long the hooks of a chart may take.
+    pub helm_timeout: Duration,
+    /// A release that is never removed.
+    pub helm_ignore_release: String,
+    /// The context of the kubeconfig; empty for its current one.
+    pub kube_context: String,
+    /// The path of the kubeconfig; empty for the usual places.
+    pub kube_config: String,
+    /// The address of the API server; empty for that of the kubeconfig.
+    pub kube_server: String,
+    /// Requests per second in the long run; 0 for no limit.
+    pub kube_qps: f64,
+    /// Requests at once.
+    pub kube_burst: u32,
+    /// Requests per second of what hooks write.
+    pub patcher_qps: f64,
+    /// Requests at once of what hooks write.
+    pub patcher_burst: u32,
+    /// How long one request of what hooks write may take.
+    pub patcher_timeout: Duration,
+    /// The least severe level that is logged.
+    pub log_level: tracing::Level,
+    /// The form of log lines; `None` for what suits the command.
+    pub log_type: Option<LogType>,
+    /// Whether log lines have no time.
+    pub log_no_time: bool,
+    /// Whether JSON lines of hooks are merged into the log.
+    pub log_proxy_hook_json: bool,
+    /// The socket of the debugging commands.
+    pub debug_socket: PathBuf,
+    /// Where the debugging commands answer over TCP, too; empty for nowhere.
+    pub debug_http_addr: String,
+    /// Whether the files of hooks are kept.
+    pub keep_tmp_files: bool,
+    /// Whether each request to the API server is logged.
+    pub log_requests: bool,
+    /// What to tell about the options once the log is open.
+    pub warnings: Vec<String>,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LogType {
+    /// Text in colours.
+    Color,
+    /// One JSON object a line.
+    Json,
+    /// Plain text.
+    Text,
+}
+
+/// What a failing module does to the modules behind it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OnModuleFailure {
+    /// They wait.
+    Block,
+    /// They go first.
+    Pass,
+}
+
+impl Settings {
+    /// Returns the settings, or the first thing that is wrong with them.
+    pub fn new(given: &Given) -> Result<Self, ConfigError> {
+        refuse(given)?;
+        let dirs = given.text("modules-dir").0;
+        let tmp_dir = given.text("tmp-dir").0;
+        let hooks = given.number::<usize>("max-hooks")?;
+        let text = |flag| given.text(flag).0;
+        Ok(Self {
+            modules_dirs: dirs.split(':').filter(|dir| !dir.is_empty()).map(PathBuf::from).collect(),
+            global_hooks_dir: text("global-hooks-dir").into(),
+            unnumbered_order: given.number("unnumbered-modules-order")?,
+            tmp_dir: (!tmp_dir.is_empty()).then(|| tmp_dir.into()),
+            namespace: text("namespace"),
+            config_map: text("config-map"),
+            listen_address: text("prometheus-listen-address"),
+            listen_port: given
+                .parse("prometheus-listen-port", "a port, 0 to 65535", |text| text.parse().ok())?,
+            metrics_prefix: text("prometheus-metrics-prefix"),
+            retry_delay: given.duration("retry-delay")?,
+            retry_max_delay: given.duration("retry-max-delay")?,
+            on_module_failure: given.parse("on-module-failure", "block or pass", |text| match text {
+                "block" => Some(OnModuleFailure::Block),
+                "pass" => Some(OnModuleFailure::Pass),
+                _ => None,
+            })?,
+            module_concurrency: given.parse("module-concurrency", "a number, at least 1", |text| {
+                text.parse().ok().filter(|count| *count > 0)
+            })?,
+            max_hooks: if hooks > 0 { hooks } else { 4 * processors() },
+            hook_timeout: limit(given.duration("hook-timeout")?),
+            hook_config_timeout: given.duration("hook-config-timeout")?,
+            enabled_timeout: limit(given.duration("enabled-timeout")?),
+            shutdown_timeout: given.duration("shutdown-timeout")?,
+            watch_files: given.switch("watch-files")?,
+            strict_values: given.switch("strict-check-values-mode-enabled")?,
+            extra_labels: given.parse("crd-extra-labels", "labels like a=b,c=d", parse_labels)?,
+            crd_filters: text("crd-filters").split(',').map(|prefix| prefix.trim().to_owned()).collect(),
+            helm_history_max: given.number("helm-history-max")?,
+            helm_timeout: given.duration("helm-timeout")?,
+            helm_ignore_release: text("helm-ignore-release"),
+            kube_context: text("kube-context"),
+            kube_config: text("kube-config"),
+            kube_server: text("kube-server"),
+            kube_qps: given.parse("kube-client-qps", "a number that is not negative", parse_rate)?,
+            kube_burst: given.number("kube-client-burst")?,
+            patcher_qps: given.parse(
+                "object-patcher-kube-client-qps",
+                "a number that is not negative",
+                parse_rate,
+            )?,
+            patcher_burst: given.number("object-patcher-kube-client-burst")?,
+            patcher_timeout: given.duration("object-patcher-kube-client-timeout")?,
+            log_level: given.parse("log-level", "trace, debug, info, warn or error", parse_level)?,
+            log_type: given.parse("log-type", "json, text or color", |text| match text {
+                "" => Some(None),
+                "json" => Some(Some(LogType::Json)),
+                "text" => Some(Some(LogType::Text)),
+                "color" => Some(Some(LogType::Color)),
+                _ => None,
+            })?,
+            log_no_time: given.switch("log-no-time")?,
+            log_proxy_hook_json: given.switch("log-proxy-hook-json")?,
+            debug_socket: text("debug-unix-socket").into(),
+            debug_http_addr: text("debug-http-addr"),
+            keep_tmp_files: given.switch("debug-keep-tmp-files")?,
+            log_requests: given.switch("debug-kubernetes-api")?,
+            warnings: warnings(given.environment(), &text("crd-filters")),
+        })
+    }
+}
+
+/// Returns the number of processors that this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Options whose silence would do harm.
+fn refuse(given: &Given) -> Result<(), ConfigError> {
+    let unsupported =
+        |option: &str, advice| Err(ConfigError::Unsupported { option: option.to_owned(), advice });
+    let environment = given.environment();
+    if environment.text("ADDON_OPERATOR_HA") == Some("true") {
+        return unsupported("ADDON_OPERATOR_HA", "run one replica and leave it out");
+    }
+    if !given.text("shell-chroot-dir").0.is_empty() {
+        return unsupported(
+            "--shell-chroot-dir",
+            "hooks run in the operator's own file system; leave it out",
+        );
+    }
+    if given.switch("admission-server-enabled")? {
+        return unsupported(
+            "--admission-server-enabled",
+            "nothing is served without an embedding program; leave it out",
+        );
+    }
+    let extenders = given.text("applied-module-extenders").0;
+    if !extenders.is_empty() && extenders != "Static,DynamicallyEnabled,KubeConfig,ScriptEnabled" {
+        return unsupported(
+            "--applied-module-extenders",
+            "the order is always Static,DynamicallyEnabled,KubeConfig,ScriptEnabled; leave it out",
+        );
+    }
+    let helm2 = [
+        "ADDON_OPERATOR_TILLER_LISTEN_PORT",
+        "ADDON_OPERATOR_TILLER_PROBE_LISTEN_PORT",
+        "TILLER_MAX_HISTORY",
+        "TILLER_BIN_PATH",
+        "HELM2",
+    ];
+    for name in helm2 {
+        if environment.text(name).is_some_and(|value| !value.is_empty()) {
+            return unsupported(name, "Helm 2 is not supported; move to Helm 3 and unset it");
+        }
+    }
+    match environment.text("HELM_DRIVER") {
+        None | Some("" | "secret" | "secrets") => Ok(()),
+        Some(_) => unsupported("HELM_DRIVER", "releases are kept in Secrets; unset it"),
+    }
+}
+
+/// Options whose silence does no harm.
+fn warnings(environment: &Environment, crd_filters: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if environment.text("USE_NELM").and_then(parse_bool) == Some(true) {
+        warnings.push("USE_NELM has no effect: charts are installed by the built-in engine".to_owned());
+    }
+    if crd_filters.split(',').any(|prefix| prefix.trim().is_empty()) {
+        warnings.push("an empty prefix in --crd-filters matches every file: no CRD is installed".to_owned());
+    }
+    warnings
+}
+
+fn limit(duration: Duration) -> Option<Duration> {
+    (duration > Duration::ZERO).then_some(duration)
+}
+
+fn parse_rate(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0)
+}
+
+fn parse_level(text: &str) -> Option<tracing::Level> {
+    match text.to_ascii_lowercase().as_str() {
+        "fatal" | "critical" | "none" => Some(tracing::Level::ERROR),
+        "warning" => Some(tracing::Level::WARN),
+        level => level.parse().ok(),
+    }
+}
+
+fn parse_labels(text: &str) -> Option<BTreeMap<String, String>> {
+    let pair = |part: &str| {
+        part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+    };
+    text.split(',').filter(|part| !part.trim().is_empty()).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(flags: &[(&str, &str)], variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+        let flags = flags.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let environment = variables
+            .iter()
+            .fold(Environment::default(), |environment, (name, text)| environment.with(name, *text));
+        Settings::new(&Given::new(flags, environment))
+    }
+
+    #[test]
+    fn flags_win_over_prefixed_variables_over_old_spellings_over_defaults() {
+        let dirs = |flags: &[(&str, &str)], variables: &[(&str, &str)]| {
+            settings(flags, variables).unwrap().modules_dirs
+        };
+        assert_eq!(dirs(&[], &[]), [PathBuf::from("modules")]);
+        assert_eq!(dirs(&[], &[("MODULES_DIR", "/a:/b")]), [PathBuf::from("/a"), PathBuf::from("/b")]);
+        let both = [("MODULES_DIR", "/old"), ("ADDON_OPERATOR_MODULES_DIR", "/new")];
+        assert_eq!(dirs(&[], &both), [PathBuf::from("/new")]);
+        assert_eq!(dirs(&[("modules-dir", "/flag")], &both), [PathBuf::from("/flag")]);
+        assert_eq!(dirs(&[], &[("MODULES_DIR", "")]), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_malformed_option_names_who_set_it_and_what_would_do() {
+        let error = settings(&[], &[("ADDON_OPERATOR_RETRY_DELAY", "soon")]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "configuration error: retry-delay (ADDON_OPERATOR_RETRY_DELAY) is \"soon\": expected a duration like 5s, 500ms or 1m30s"
+        );
+        assert!(settings(&[("prometheus-listen-port", "70000")], &[]).is_err());
+        assert!(settings(&[("module-concurrency", "0")], &[]).is_err());
+    }
+
+    #[test]
+    fn options_whose_silence_would_do_harm_are_refused_by_name() {
+        for (name, value) in [
+            ("ADDON_OPERATOR_HA", "true"),
+            ("ADDON_OPERATOR_SHELL_CHROOT_DIR", "/chroot"),
+            ("ADDON_OPERATOR_ADMISSION_SERVER_ENABLED", "true"),
+            ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static"),
+            ("HELM_DRIVER", "sql"),
+            ("TILLER_BIN_PATH", "/tiller"),
+        ] {
+            assert!(settings(&[], &[(name, value)]).is_err(), "{name}");
+        }
+        assert_eq!(settings(&[], &[("USE_NELM", "true")]).unwrap().warnings.len(), 1);
+    }
+
+    #[test]
+    fn levels_and_durations_are_read_as_users_write_them() {
+        assert_eq!(settings(&[], &[("RLOG_LOG_LEVEL", "DEBUG")]).unwrap().log_level, tracing::Level::DEBUG);
+        assert_eq!(
+            settings(&[("helm-timeout", "1h30m")], &[]).unwrap().helm_timeout,
+            Duration::from_mins(90)
+        );
+        assert_eq!(settings(&[("hook-timeout", "0")], &[]).unwrap().hook_timeout, None);
+    }
+}
