@@ -1,0 +1,118 @@
+//! How the API server is reached, and what its errors mean.
+
+use std::path::PathBuf;
+
+use engine::{Failure, FailureKind};
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use thiserror::Error;
+
+use super::limit::Limit;
+
+/// Where the API server is looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// A kubeconfig; `None` for the usual places, then for the cluster that we run in.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig; `None` for its current one.
+    pub context: Option<String>,
+    /// The address of the API server, instead of that in the kubeconfig.
+    pub server: Option<String>,
+}
+
+/// Why no API server is known. The program exits with 2: waiting would not help.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The kubeconfig can't be used.
+    #[error("kubeconfig {path} can't be used: {source}")]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: kube::config::KubeconfigError,
+    },
+    /// Nothing says where a cluster is.
+    #[error(
+        "no cluster: there is no kubeconfig and this is not a Pod ({0}); \
+         name one with --kube-config, or run `addon-operator dev`, which brings its own cluster"
+    )]
+    Nowhere(kube::config::InferConfigError),
+    /// The client can't be built from what is known.
+    #[error("the client of the API server can't be made: {0}")]
+    Client(kube::Error),
+    /// The address of the API server is not one.
+    #[error("--kube-server {given:?} is not an address: {source}")]
+    Server {
+        /// What was given.
+        given: String,
+        /// What is wrong.
+        source: http::uri::InvalidUri,
+    },
+}
+
+/// Returns a client of the API server that `access` leads to. Nothing is sent yet.
+pub async fn connect(access: &Access, limit: &Limit) -> Result<Client, ConnectError> {
+    let mut config = match &access.kubeconfig {
+        Some(path) => {
+            let wrong = |source| ConnectError::Kubeconfig { path: path.clone(), source };
+            let kubeconfig = Kubeconfig::read_from(path).map_err(wrong)?;
+            let options =
+                KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?
+        }
+        None if access.context.is_some() => {
+            let options =
+                KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+            let wrong = |source| ConnectError::Kubeconfig { path: PathBuf::from("~/.kube/config"), source };
+            Config::from_kubeconfig(&options).await.map_err(wrong)?
+        }
+        None => Config::infer().await.map_err(ConnectError::Nowhere)?,
+    };
+    if let Some(server) = &access.server {
+        let wrong = |source| ConnectError::Server { given: server.clone(), source };
+        config.cluster_url = server.parse().map_err(wrong)?;
+    }
+    // A watch is quiet for as long as nothing happens; each request has its own deadline where it needs one.
+    config.read_timeout = None;
+    let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
+    Ok(builder.with_layer(limit).build())
+}
+
+/// Returns a client of an API server in this process.
+pub fn connect_in_process<S, B>(service: S, namespace: &str) -> Client
+where
+    S: tower::Service<http::Request<kube::client::Body>, Response = http::Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<tower::BoxError>,
+    B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError>,
+{
+    Client::new(service, namespace)
+}
+
+/// Returns what an error of a request means, in one line without the noise of the client.
+pub fn failure(what: &str, error: &kube::Error) -> Failure {
+    if let kube::Error::Api(status) = error {
+        let failure = Failure::new(FailureKind::Cluster, format!("{what}: {}", status.message));
+        return match status.code {
+            403 => failure.advise("the operator's ServiceAccount needs a role that allows this"),
+            401 => failure.advise("the credentials are not accepted (any more)"),
+            _ => failure,
+        };
+    }
+    let mut failure = Failure::of(FailureKind::Cluster, error);
+    let cause = std::mem::replace(&mut failure.message, what.to_owned());
+    failure.chain.insert(0, cause);
+    failure
+}
+
+/// Returns whether the API server says that there is no such object.
+pub fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Returns whether the API server says that the object was changed in between, or exists already.
+pub fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
