@@ -1,0 +1,141 @@
+//! What filters give, compared with the answers of the reference's jq.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn check(filter: &str, input: &Value, expected: &str) {
+    let compiled = Filter::compile(filter).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    let results = compiled.run(input).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    let seen: Vec<String> = results.iter().map(ToString::to_string).collect();
+    assert_eq!(seen.join(" "), expected, "{filter} on {input}");
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn filters_give_what_jq_gives() {
+    let cases: &[(&str, Value, &str)] = &[
+        (".", json!({"b": 1, "a": 2}), r#"{"a":2,"b":1}"#),
+        (".a.b.c", json!({}), "null"),
+        (".a[1:3]", json!({"a": [1, 2, 3, 4]}), "[2,3]"),
+        (".[-1]", json!([1, 2]), "2"),
+        (".a.b = 1", json!({}), r#"{"a":{"b":1}}"#),
+        (".a[2] = 1", json!({}), r#"{"a":[null,null,1]}"#),
+        (
+            r#".metadata.annotations["x"] = "y""#,
+            json!({"metadata": {}}),
+            r#"{"metadata":{"annotations":{"x":"y"}}}"#,
+        ),
+        ("del(.metadata.annotations.x)", json!({"metadata": {}}), r#"{"metadata":{}}"#),
+        ("del(.a[0, 2])", json!({"a": [1, 2, 3]}), r#"{"a":[2]}"#),
+        ("del(.[] | select(. > 1))", json!([1, 2, 3]), "[1]"),
+        ("setpath([\"a\", 0, \"b\"]; 1)", json!(null), r#"{"a":[{"b":1}]}"#),
+        ("to_entries", json!({"b": 1, "a": null}), r#"[{"key":"a","value":null},{"key":"b","value":1}]"#),
+        ("with_entries(.value += 1)", json!({"a": 1}), r#"{"a":2}"#),
+        ("from_entries", json!([{"name": "a", "value": 1}, {"k": "b", "v": false}]), r#"{"a":1,"b":false}"#),
+        ("join(\",\")", json!(["a", null, 1]), r#""a,,1""#),
+        ("map(.a) | add", json!([{"a": 1}, {"a": 2}]), "3"),
+        ("9007199254740993 + 0", json!(null), "9007199254740993"),
+        (".n", json!({"n": 18_446_744_073_709_551_615_u64}), "18446744073709551615"),
+        ("1.0 | tostring", json!(null), r#""1""#),
+        ("10 / 4, 10 / 5, 7 % 3, -7 % 3", json!(null), "2.5 2 1 -1"),
+        ("length", json!("äö"), "2"),
+        ("[.[] | tojson]", json!([1, "a", null, 1.5]), r#"["1","\"a\"","null","1.5"]"#),
+        ("fromjson", json!("{\"a\":[1]}"), r#"{"a":[1]}"#),
+        ("tonumber", json!("12.5"), "12.5"),
+        ("contains({a: [\"b\"]})", json!({"a": ["abc"], "c": 1}), "true"),
+        ("inside([1, 2])", json!([1]), "true"),
+        ("index(\"b\"), indices(\"b\")", json!("abcb"), "1 [1,3]"),
+        ("any(. > 2), all(. > 0)", json!([1, 3]), "true true"),
+        ("[paths]", json!({"a": [1]}), r#"[["a"],["a",0]]"#),
+        ("[leaf_paths]", json!({"a": [1]}), r#"[["a",0]]"#),
+        ("[tostream]", json!({"a": [1]}), r#"[[["a",0],1],[["a",0]],[["a"]]]"#),
+        ("fromstream(tostream)", json!({"a": [1, {"b": 2}]}), r#"{"a":[1,{"b":2}]}"#),
+        ("group_by(.a) | map(length)", json!([{"a": 1}, {"a": 2}, {"a": 1}]), "[2,1]"),
+        ("unique, (map(-.) | sort)", json!([3, 1, 3]), "[1,3] [-3,-3,-1]"),
+        ("flatten", json!([1, [2, [3]]]), "[1,2,3]"),
+        ("walk(if type == \"number\" then . + 1 else . end)", json!([1, {"a": 2}]), r#"[2,{"a":3}]"#),
+        (
+            "test(\"^a.c$\"), sub(\"b\"; \"x\"), [scan(\"[a-c]\")]",
+            json!("abc"),
+            r#"true "axc" ["a","b","c"]"#,
+        ),
+        ("split(\",\")", json!("a,b"), r#"["a","b"]"#),
+        ("@base64, (@base64 | @base64d)", json!("hi"), r#""aGk=" "hi""#),
+        ("@csv, @tsv", json!([1, "a\"b", null]), r#""1,\"a\"\"b\"," "1\ta\"b\t""#),
+        ("@html", json!("<&>"), r#""&lt;&amp;&gt;""#),
+        ("\"x\\(.a)y\"", json!({"a": {"b": 1}}), r#""x{\"b\":1}y""#),
+        ("IN(1, 2), (INDEX([{id: 1}][]; .id))", json!(1), r#"true {"1":{"id":1}}"#),
+        ("limit(2; .[])", json!([1, 2, 3]), "1 2"),
+        ("first(.[]), last(.[])", json!([1, 2, 3]), "1 3"),
+        ("[range(3)], [range(0; 10; 4)]", json!(null), "[0,1,2] [0,4,8]"),
+        ("reduce .[] as $x (0; . + $x)", json!([1, 2]), "3"),
+        ("[foreach .[] as $x (0; . + $x)]", json!([1, 2]), "[1,3]"),
+        ("try error(\"x\") catch .", json!(null), r#""x""#),
+        (".a?", json!([1]), ""),
+        ("env, $ENV", json!(null), "{} {}"),
+        ("now | type", json!(null), r#""number""#),
+        ("todate", json!(0), r#""1970-01-01T00:00:00Z""#),
+        ("\"a\" * 3, {a: {b: 1}} * {a: {c: 2}}", json!(null), r#""aaa" {"a":{"b":1,"c":2}}"#),
+        ("{a: 1} + {b: 2}, [1, 2] - [1], null + 1", json!(null), r#"{"a":1,"b":2} [2] 1"#),
+        ("input_line_number", json!(null), "0"),
+        ("halt", json!(1), ""),
+        ("transpose", json!([[1, 2], [3]]), "[[1,3],[2,null]]"),
+        ("ltrimstr(\"a\"), rtrimstr(\"c\"), startswith(\"a\")", json!("abc"), r#""bc" "ab" true"#),
+        ("ascii_upcase, explode", json!("ab"), r#""AB" [97,98]"#),
+        ("min_by(.a), max_by(.a)", json!([{"a": 2}, {"a": 1}]), r#"{"a":1} {"a":2}"#),
+        ("keys, has(\"a\")", json!({"b": 1, "a": 2}), r#"["a","b"] true"#),
+        ("splits(\", *\")", json!("a, b"), r#""a" "b""#),
+        ("capture(\"(?<x>a)\")", json!("a"), r#"{"x":"a"}"#),
+        (
+            "[.[] | type]",
+            json!([null, true, 1, "", [], {}]),
+            r#"["null","boolean","number","string","array","object"]"#,
+        ),
+        ("path(.a[0].b)", json!(null), r#"["a",0,"b"]"#),
+        ("getpath([\"a\", \"b\"])", json!(null), "null"),
+        (".[2:4] = [\"x\"]", json!([1, 2, 3, 4, 5]), r#"[1,2,"x",5]"#),
+        ("map_values(empty)", json!({"a": 1}), "{}"),
+        (".a |= empty", json!({"a": 1, "b": 2}), r#"{"b":2}"#),
+        ("1e1000 | isinfinite", json!(null), "true"),
+        ("[limit(3; repeat(1))]", json!(null), "[1,1,1]"),
+        ("bsearch(2), bsearch(5)", json!([1, 2, 3]), "1 -4"),
+    ];
+    for (filter, input, expected) in cases {
+        check(filter, input, expected);
+    }
+}
+
+#[test]
+fn one_result_is_kept_for_a_binding() {
+    let result = |filter: &str| Filter::compile(filter).unwrap().result(&json!({"a": 1})).unwrap();
+    assert_eq!(result("empty"), Value::Null);
+    assert_eq!(result(".a"), json!(1));
+    assert_eq!(result(".a, .b"), json!([1, null]));
+}
+
+#[test]
+fn mistakes_say_where_they_are() {
+    let error = |filter: &str| Filter::compile(filter).unwrap_err().to_string();
+    assert!(error(".a | nosuch").contains("nosuch"), "{}", error(".a | nosuch"));
+    assert!(error(".a |").starts_with("the jq filter is not understood: "), "{}", error(".a |"));
+    assert!(error(".a\n | nosuch(1)").contains("line 2"), "{}", error(".a\n | nosuch(1)"));
+    assert!(Filter::compile("input").is_err());
+}
+
+#[test]
+fn errors_of_a_run_are_errors() {
+    let error =
+        |filter: &str| Filter::compile(filter).unwrap().run(&json!({"a": 1})).unwrap_err().to_string();
+    assert_eq!(error("error(\"no\")"), "no");
+    assert!(error("1 / 0").contains("divide by zero"), "{}", error("1 / 0"));
+    assert!(error(".[0]").contains("expected an array but got: object"), "{}", error(".[0]"));
+    assert!(error("nan").contains("JSON does not have"), "{}", error("nan"));
+    assert!(error("infinite").contains("JSON does not have"));
+}
+
+#[test]
+fn a_filter_is_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&Filter::compile(".").unwrap());
+}

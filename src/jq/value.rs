@@ -1,0 +1,258 @@
+//! Values of filters: what JSON has, with integers that stay integers and keys in order.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jaq_core::val::{Range, ValR};
+use serde_json::Value;
+
+/// A value that a filter works on. A clone shares what it holds.
+#[derive(Clone, Debug)]
+pub(super) enum Val {
+    Null,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(Arc<str>),
+    Arr(Arc<Vec<Val>>),
+    Obj(Arc<Object>),
+}
+
+/// An object. Its keys are in order, as the reference operator's filters show them.
+pub(super) type Object = BTreeMap<Arc<str>, Val>;
+
+pub(super) type Error = jaq_core::Error<Val>;
+
+impl Val {
+    /// Returns the type as jq names it.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Int(_) | Self::Float(_) => "number",
+            Self::Str(_) => "string",
+            Self::Arr(_) => "array",
+            Self::Obj(_) => "object",
+        }
+    }
+
+    pub(super) fn str(text: &str) -> Self {
+        Self::Str(text.into())
+    }
+
+    pub(super) fn arr(items: Vec<Val>) -> Self {
+        Self::Arr(Arc::new(items))
+    }
+
+    pub(super) fn obj(object: Object) -> Self {
+        Self::Obj(Arc::new(object))
+    }
+
+    /// Returns a number, as an integer where it is one that fits exactly.
+    #[expect(clippy::cast_possible_truncation, reason = "the value was checked to be an integer in range")]
+    pub(super) fn number(value: f64) -> Self {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        if value.fract() == 0.0 && value.abs() <= EXACT {
+            Self::Int(value as i128)
+        } else {
+            Self::Float(value)
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a float is asked for")]
+    pub(super) fn as_float(&self) -> Option<f64> {
+        match self {
+            Self::Int(value) => Some(*value as f64),
+            Self::Float(value) => Some(*value),
+            Self::Null | Self::Bool(_) | Self::Str(_) | Self::Arr(_) | Self::Obj(_) => None,
+        }
+    }
+
+    /// Returns the whole number below, as an index into an array.
+    #[expect(clippy::cast_possible_truncation, reason = "an index beyond any array is beyond any array")]
+    pub(super) fn as_index(&self) -> Option<isize> {
+        match self {
+            Self::Int(value) => {
+                Some(isize::try_from(*value).unwrap_or(if *value < 0 { isize::MIN } else { isize::MAX }))
+            }
+            Self::Float(value) if !value.is_nan() => Some(value.floor() as isize),
+            Self::Null | Self::Bool(_) | Self::Float(_) | Self::Str(_) | Self::Arr(_) | Self::Obj(_) => None,
+        }
+    }
+
+    /// Returns the JSON value, or why there is none: a number that is not finite.
+    pub(super) fn to_json(&self) -> Result<Value, String> {
+        Ok(match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => value.into(),
+                (_, Ok(value)) => value.into(),
+                (Err(_), Err(_)) => json_float(self.as_float().unwrap_or(f64::NAN))?,
+            },
+            Self::Float(value) => json_float(*value)?,
+            Self::Str(text) => Value::String(text.as_ref().to_owned()),
+            Self::Arr(items) => Value::Array(items.iter().map(Self::to_json).collect::<Result<_, _>>()?),
+            Self::Obj(object) => {
+                let pairs = object.iter().map(|(key, value)| Ok((key.as_ref().to_owned(), value.to_json()?)));
+                Value::Object(pairs.collect::<Result<_, String>>()?)
+            }
+        })
+    }
+}
+
+fn json_float(value: f64) -> Result<Value, String> {
+    serde_json::Number::from_f64(value)
+        .map(Value::Number)
+        .ok_or_else(|| format!("the result holds a number that JSON does not have: {value}"))
+}
+
+impl From<&Value> for Val {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(value), _, _) => Self::Int(value.into()),
+                (_, Some(value), _) => Self::Int(value.into()),
+                (_, _, value) => Self::Float(value.unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => Self::str(text),
+            Value::Array(items) => Self::arr(items.iter().map(Self::from).collect()),
+            Value::Object(object) => Self::obj(
+                object.iter().map(|(key, value)| (Arc::from(key.as_str()), Self::from(value))).collect(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Val {
+    /// Writes compact JSON; numbers that JSON does not have as jq writes them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) if value.is_nan() => f.write_str("null"),
+            Self::Float(value) if value.is_infinite() => {
+                let largest = if *value > 0.0 { f64::MAX } else { f64::MIN };
+                Self::Float(largest).fmt(f)
+            }
+            Self::Float(value) => f.write_str(&values::number::format_json(*value).unwrap_or_default()),
+            Self::Str(text) => write!(f, "{}", Value::from(text.as_ref())),
+            Self::Arr(items) => {
+                f.write_str("[")?;
+                for (place, item) in items.iter().enumerate() {
+                    if place > 0 {
+                        f.write_str(",")?;
+                    }
+                    item.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+            Self::Obj(object) => {
+                f.write_str("{")?;
+                for (place, (key, value)) in object.iter().enumerate() {
+                    if place > 0 {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{}:{value}", Value::from(key.as_ref()))?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+impl Ord for Val {
+    /// Orders as jq does: null, false, true, numbers, strings, arrays, objects.
+    fn cmp(&self, other: &Self) -> Ordering {
+        fn rank(value: &Val) -> u8 {
+            match value {
+                Val::Null => 0,
+                Val::Bool(false) => 1,
+                Val::Bool(true) => 2,
+                Val::Int(_) | Val::Float(_) => 3,
+                Val::Str(_) => 4,
+                Val::Arr(_) => 5,
+                Val::Obj(_) => 6,
+            }
+        }
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Int(_) | Self::Float(_), Self::Int(_) | Self::Float(_)) => {
+                let (a, b) = (self.as_float().unwrap_or(f64::NAN), other.as_float().unwrap_or(f64::NAN));
+                // NaN is smaller than any number, itself included.
+                a.partial_cmp(&b).unwrap_or(if a.is_nan() { Ordering::Less } else { Ordering::Greater })
+            }
+            (Self::Str(a), Self::Str(b)) => a.cmp(b),
+            (Self::Arr(a), Self::Arr(b)) => a.cmp(b),
+            (Self::Obj(a), Self::Obj(b)) => a.keys().cmp(b.keys()).then_with(|| a.values().cmp(b.values())),
+            (a, b) => rank(a).cmp(&rank(b)),
+        }
+    }
+}
+
+impl PartialOrd for Val {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Val {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Val {}
+
+impl From<bool> for Val {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<isize> for Val {
+    fn from(value: isize) -> Self {
+        Self::Int(value as i128)
+    }
+}
+
+impl From<usize> for Val {
+    fn from(value: usize) -> Self {
+        Self::Int(value as i128)
+    }
+}
+
+impl From<f64> for Val {
+    fn from(value: f64) -> Self {
+        Self::number(value)
+    }
+}
+
+impl From<String> for Val {
+    fn from(text: String) -> Self {
+        Self::Str(text.into())
+    }
+}
+
+impl From<Range<Val>> for Val {
+    fn from(range: Range<Val>) -> Self {
+        let bounds = [("start", range.start), ("end", range.end)];
+        Self::obj(bounds.into_iter().map(|(key, bound)| (key.into(), bound.unwrap_or(Self::Null))).collect())
+    }
+}
+
+impl FromIterator<Val> for Val {
+    fn from_iter<I: IntoIterator<Item = Val>>(items: I) -> Self {
+        Self::arr(items.into_iter().collect())
+    }
+}
+
+/// Returns a failure with a text.
+pub(super) fn fail<T>(text: impl ToString) -> ValR<T, Val> {
+    Err(Error::str(text))
+}
