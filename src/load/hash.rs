@@ -1,0 +1,58 @@
+//! Hashes that tell whether a file or a directory changed while the operator runs.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Files larger than this are told apart by size and time, not by content.
+const LARGEST_READ: u64 = 1024 * 1024;
+
+/// Returns the hash of some bytes. It holds for this process only.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns a hash of the names, modes and contents of all files below `root`.
+pub(super) fn hash_directory(root: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let walk = walkdir::WalkDir::new(root).follow_links(true).sort_by_file_name();
+    for entry in walk.into_iter().flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        entry.path().strip_prefix(root).unwrap_or(entry.path()).hash(&mut hasher);
+        metadata.mode().hash(&mut hasher);
+        if !metadata.is_file() {
+            continue;
+        }
+        let content = (metadata.len() <= LARGEST_READ).then(|| fs::read(entry.path()).ok()).flatten();
+        match content {
+            Some(bytes) => bytes.hash(&mut hasher),
+            None => (metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_hash_changes_with_names_modes_and_contents_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("hook.sh");
+        fs::write(&file, "one").unwrap();
+        let first = hash_directory(dir.path());
+        fs::write(&file, "one").unwrap();
+        assert_eq!(hash_directory(dir.path()), first);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let executable = hash_directory(dir.path());
+        assert_ne!(executable, first);
+        fs::write(&file, "two").unwrap();
+        assert_ne!(hash_directory(dir.path()), executable);
+    }
+}

@@ -1,0 +1,186 @@
+//! The hooks of a directory, and what they answer to `--config`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::hook::{HookKind, HookSpec, config};
+use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::hash::hash;
+use crate::process::{Exit, Program, Stream};
+
+/// How many bytes a configuration may have.
+const LONGEST_CONFIG: usize = 1024 * 1024;
+
+/// Asks hooks for their configuration and remembers the answers.
+#[derive(Debug)]
+pub(super) struct Configurations {
+    environment: Vec<(OsString, OsString)>,
+    timeout: Duration,
+    at_once: Semaphore,
+    // Only answers that were understood are kept, by path and content.
+    known: Mutex<BTreeMap<(PathBuf, u64), HookSpec>>,
+}
+
+/// An executable that may be a hook.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Its name inside the scope.
+    pub(super) name: String,
+    /// Where it is.
+    pub(super) path: PathBuf,
+}
+
+/// Returns the executables below `root` by path, and what was left out.
+///
+/// Which directories and files are no hooks is §7.1 of the reference's behaviour.
+pub(super) fn candidates(root: &Path, prefix: &str) -> (Vec<Candidate>, Vec<String>) {
+    let mut found = Vec::new();
+    let mut warnings = Vec::new();
+    let is_hidden = |name: &str| name.starts_with('.');
+    let walk = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
+    let walk = walk.filter_entry(|entry| {
+        let name = entry.file_name().to_string_lossy();
+        let skipped = is_hidden(&name) || matches!(&*name, "lib" | "venv");
+        entry.depth() == 0 || !(entry.file_type().is_dir() && skipped)
+    });
+    for entry in walk.flatten() {
+        let name = entry.file_name().to_string_lossy();
+        let extension = entry.path().extension().and_then(|extension| extension.to_str());
+        let is_data = matches!(extension, Some("yaml" | "json" | "md" | "txt"));
+        if entry.file_type().is_dir() || is_hidden(&name) || is_data {
+            continue;
+        }
+        let Ok(metadata) = fs::metadata(entry.path()) else {
+            warnings.push(format!("{} is left out: it can't be read", entry.path().display()));
+            continue;
+        };
+        if !metadata.is_file() {
+            continue;
+        }
+        if metadata.permissions().mode() & 0o111 == 0 {
+            warnings.push(format!(
+                "{}: no executable permissions, chmod +x is required to run this hook",
+                entry.path().display()
+            ));
+            continue;
+        }
+        let relative = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_string_lossy();
+        found.push(Candidate { name: format!("{prefix}{relative}"), path: entry.path().to_owned() });
+    }
+    (found, warnings)
+}
+
+impl Configurations {
+    /// Returns a loader that gives hooks `environment` and ends those that do not answer within `timeout`.
+    pub(super) fn new(environment: Vec<(OsString, OsString)>, timeout: Duration) -> Self {
+        let at_once = Semaphore::new(2 * crate::config::processors());
+        Self { environment, timeout, at_once, known: Mutex::default() }
+    }
+
+    /// Returns the hooks, all asked at the same time, or the first that could not be understood.
+    pub(super) async fn load(&self, scope: &Scope, found: Vec<Candidate>) -> Result<Vec<Arc<Hook>>, Failure> {
+        let hooks = found.into_iter().map(|candidate| self.hook(scope, candidate));
+        futures::future::join_all(hooks).await.into_iter().collect()
+    }
+
+    async fn hook(&self, scope: &Scope, candidate: Candidate) -> Result<Arc<Hook>, Failure> {
+        let Candidate { name, path } = candidate;
+        let content = match fs::read(&path) {
+            Ok(bytes) => hash(&bytes),
+            Err(error) => {
+                return Err(Failure::new(
+                    FailureKind::Files,
+                    format!("can't read {}: {error}", path.display()),
+                ));
+            }
+        };
+        let key = (path.clone(), content);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let spec = if let Some(spec) = known {
+            spec
+        } else {
+            let text = self.ask(&path).await.map_err(|failure| describe(scope, &name, failure))?;
+            let kind = match scope {
+                Scope::Global => HookKind::Global,
+                Scope::Module(_) => HookKind::Module,
+            };
+            let spec = config::parse(HookName::from(name.as_str()), kind, &text).map_err(|error| {
+                describe(
+                    scope,
+                    &name,
+                    Failure::of(FailureKind::HookOutput, &error)
+                        .advise("run it with --config and compare with docs/hooks.md"),
+                )
+            })?;
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, spec.clone());
+            spec
+        };
+        let id = HookId { scope: scope.clone(), name: HookName::from(name) };
+        Ok(Arc::new(Hook { id, path: path.to_string_lossy().into(), content, spec }))
+    }
+
+    /// Runs `<hook> --config` and returns what it printed.
+    async fn ask(&self, path: &Path) -> Result<String, Failure> {
+        let Ok(_permit) = self.at_once.acquire().await else {
+            return Err(Failure::new(FailureKind::Bug, "the limit of configuration calls is gone"));
+        };
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&printed);
+        let program = Program {
+            path: path.to_owned(),
+            args: vec!["--config".into()],
+            environment: self.environment.clone(),
+            timeout: Some(self.timeout),
+        };
+        let (_keep, cancel) = oneshot::channel();
+        let finished = program
+            .run(cancel, move |stream, bytes| {
+                let mut text = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                if stream == Stream::Stdout && text.len() < LONGEST_CONFIG {
+                    text.extend_from_slice(bytes);
+                }
+            })
+            .await
+            .map_err(|error| Failure::of(FailureKind::Files, &error))?;
+        match finished.exit {
+            Exit::Code(0) => {
+                let text = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
+                if text.len() >= LONGEST_CONFIG {
+                    return Err(Failure::new(FailureKind::HookOutput, "it printed more than 1 MiB"));
+                }
+                String::from_utf8(text).map_err(|_| {
+                    Failure::new(FailureKind::HookOutput, "it printed something that is not UTF-8")
+                })
+            }
+            Exit::TimedOut(limit) => Err(Failure::new(
+                FailureKind::HookTimeout,
+                format!("it did not answer within {} s", limit.as_secs_f64()),
+            )
+            .advise(
+                "does it check its first argument for --config? --hook-config-timeout changes the limit",
+            )),
+            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled) => {
+                let said = finished.stderr.trim();
+                let text = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
+                Err(Failure::new(FailureKind::HookExit, text))
+            }
+        }
+    }
+}
+
+fn describe(scope: &Scope, name: &str, mut failure: Failure) -> Failure {
+    let whose = match scope {
+        Scope::Global => "global".to_owned(),
+        Scope::Module(module) => format!("`{module}` module"),
+    };
+    let cause = std::mem::replace(&mut failure.message, format!("{whose} hook `{name}` --config invalid"));
+    failure.chain.insert(0, cause);
+    failure
+}

@@ -1,0 +1,241 @@
+//! The files of one module: values, schemas, scripts, chart and CRDs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{EnabledFlag, Failure, FailureKind, Module, ModuleName, Script};
+use serde_json::{Map, Value};
+use values::merge::merge;
+use values::schema::Schemas;
+use values::yaml;
+
+use super::directory::Entry;
+use super::hash::{hash, hash_directory};
+use super::hooks::{Candidate, candidates};
+use super::{LoadError, Places, Sections};
+
+/// What the `values.yaml` of the modules directories say.
+#[derive(Debug, Default)]
+pub(super) struct SharedValues {
+    /// The `global` sections, merged.
+    pub(super) global: Map<String, Value>,
+    /// The other sections, by directory.
+    sections: Vec<Sections>,
+    /// `<key>Enabled` by key, the last directory wins.
+    enabled: BTreeMap<String, EnabledFlag>,
+}
+
+impl SharedValues {
+    /// Reads `values.yaml` of each modules directory.
+    pub(super) fn read(places: &Places) -> Result<Self, LoadError> {
+        let mut shared = Self::default();
+        for dir in &places.modules_dirs {
+            let path = dir.join("values.yaml");
+            let wrong = |message: String| LoadError::Values { path: path.clone(), message };
+            let mut sections = Sections::new();
+            match read_mapping(&path) {
+                Ok(Some(mapping)) => sections.extend(mapping),
+                Ok(None) if places.strict => {
+                    return Err(wrong("the file is missing, and strict checks are on".to_owned()));
+                }
+                Ok(None) => {}
+                Err(message) => return Err(wrong(message)),
+            }
+            match sections.remove("global") {
+                None | Some(Value::Null) => {}
+                Some(Value::Object(global)) => {
+                    let mut merged = Value::Object(std::mem::take(&mut shared.global));
+                    merge(&mut merged, &Value::Object(global)).map_err(|error| wrong(error.to_string()))?;
+                    if let Value::Object(merged) = merged {
+                        shared.global = merged;
+                    }
+                }
+                Some(_) => return Err(wrong("the section global should be a mapping".to_owned())),
+            }
+            for (key, value) in &sections {
+                if key.ends_with("Enabled") {
+                    let value = flag(key, value).map_err(wrong)?;
+                    let source = path.to_string_lossy().into();
+                    shared.enabled.insert(key.clone(), EnabledFlag { value, source });
+                }
+            }
+            shared.sections.push(sections);
+        }
+        Ok(shared)
+    }
+}
+
+/// Returns what `<key>Enabled` says: a boolean, or its text in any case.
+fn flag(key: &str, value: &Value) -> Result<bool, String> {
+    let text = match value {
+        Value::Bool(value) => return Ok(*value),
+        Value::String(text) => text.trim().to_ascii_lowercase(),
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => String::new(),
+    };
+    match text.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("{key} should be true or false")),
+    }
+}
+
+/// Reads a YAML file that holds a mapping; `None` when there is no such file.
+fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("can't be read: {error}")),
+    };
+    match yaml::parse(&text).map_err(|error| error.to_string())? {
+        Value::Null => Ok(Some(Map::new())),
+        Value::Object(mapping) => Ok(Some(mapping)),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err("should be a mapping of keys to values".to_owned())
+        }
+    }
+}
+
+/// Reads a module. Returns what may be its hooks and what was left out, too.
+pub(super) fn read(
+    entry: &Entry,
+    shared: &SharedValues,
+    places: &Places,
+) -> (Module, Vec<Candidate>, Vec<String>) {
+    let path = &entry.path;
+    let key: Arc<str> = values::name::camel(&entry.name).into();
+    let (hooks, mut warnings) = candidates(&path.join("hooks"), "hooks/");
+    let mut module = Module {
+        name: ModuleName::from(entry.name.as_str()),
+        key: Arc::clone(&key),
+        order: entry.order,
+        path: path.to_string_lossy().into(),
+        content: 0,
+        enabled: shared.enabled.get(&format!("{key}Enabled")).cloned(),
+        enabled_script: enabled_script(path, &mut warnings),
+        static_values: Arc::new(Value::Object(Map::new())),
+        schemas: Arc::default(),
+        hooks: Vec::new(),
+        has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
+        crds: crds(path, &places.crd_filters),
+        broken: None,
+    };
+    let outside = shared.sections.get(entry.place).and_then(|sections| sections.get(&*key));
+    let (own, broken) = match own_values(path, &key, places.strict) {
+        Ok(own) => (own, None),
+        Err(failure) => (OwnValues::default(), Some(failure)),
+    };
+    if let Some(flag) = own.enabled {
+        module.enabled = Some(flag);
+    }
+    let result = broken.map_or(Ok(()), Err).and_then(|()| {
+        module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);
+        module.schemas = schemas(path)?;
+        Ok(())
+    });
+    module.broken = result.err();
+    // The directory's values are outside of the module's own files, but make it another module.
+    let outside = outside.map(Value::to_string).unwrap_or_default();
+    module.content = hash_directory(path) ^ hash(format!("{outside}{:?}", module.enabled).as_bytes());
+    (module, hooks, warnings)
+}
+
+fn files(message: String) -> Failure {
+    Failure::new(FailureKind::Values, message)
+}
+
+/// What a module's own `values.yaml` says about it.
+#[derive(Default)]
+struct OwnValues {
+    section: Option<Value>,
+    enabled: Option<EnabledFlag>,
+}
+
+fn own_values(path: &Path, key: &str, strict: bool) -> Result<OwnValues, Failure> {
+    let path = path.join("values.yaml");
+    let wrong = |message: String| files(format!("{}: {message}", path.display()));
+    let Some(mut mapping) = read_mapping(&path).map_err(wrong)? else {
+        if strict {
+            return Err(wrong("the file is missing, and strict checks are on".to_owned()));
+        }
+        return Ok(OwnValues::default());
+    };
+    let name = format!("{key}Enabled");
+    let source = path.to_string_lossy().into();
+    let enabled = match mapping.remove(&name) {
+        None => None,
+        Some(value) => Some(EnabledFlag { value: flag(&name, &value).map_err(wrong)?, source }),
+    };
+    Ok(OwnValues { section: mapping.remove(key), enabled })
+}
+
+fn static_values(
+    path: &Path,
+    key: &str,
+    outside: Option<&Value>,
+    own: Option<&Value>,
+) -> Result<Value, Failure> {
+    let mut merged = Value::Object(Map::new());
+    for section in [outside, own].into_iter().flatten() {
+        if !section.is_object() {
+            let message =
+                format!("{}: the section {key} should be a mapping", path.join("values.yaml").display());
+            return Err(files(message));
+        }
+        merge(&mut merged, section).map_err(|error| {
+            files(format!("{}: section {key}: {error}", path.join("values.yaml").display()))
+        })?;
+    }
+    Ok(merged)
+}
+
+/// Reads the schemas below `dir`.
+pub(super) fn schemas(dir: &Path) -> Result<Arc<Schemas>, Failure> {
+    let read = |name: &str| -> Result<Option<(String, String)>, Failure> {
+        let path = dir.join("openapi").join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) if text.trim().is_empty() => Ok(None),
+            Ok(text) => Ok(Some((path.to_string_lossy().into_owned(), text))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(files(format!("{}: can't be read: {error}", path.display()))),
+        }
+    };
+    let (config, own) = (read("config-values.yaml")?, read("values.yaml")?);
+    let schemas = Schemas::compile(config.as_ref().map(borrow), own.as_ref().map(borrow));
+    let schemas = schemas.map_err(|error| Failure::of(FailureKind::Values, &error))?;
+    if schemas.has_cel_rules() {
+        tracing::warn!(path = %dir.display(), "the rules of x-deckhouse-validations are not checked yet");
+    }
+    Ok(Arc::new(schemas))
+}
+
+fn borrow(file: &(String, String)) -> (&str, &str) {
+    (&file.0, &file.1)
+}
+
+fn enabled_script(path: &Path, warnings: &mut Vec<String>) -> Option<Script> {
+    let path = path.join("enabled");
+    let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    if metadata.permissions().mode() & 0o111 == 0 {
+        warnings.push(format!("{} is left out: it is not executable, try chmod +x", path.display()));
+        return None;
+    }
+    let content = fs::read(&path).map(|bytes| hash(&bytes)).unwrap_or_default();
+    Some(Script { path: path.to_string_lossy().into(), content })
+}
+
+/// Returns the files of a module's CRDs by path. A prefix names files that are none.
+fn crds(path: &Path, filters: &[String]) -> Vec<Arc<str>> {
+    let is_crd = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.extension().is_some_and(|extension| extension == "yaml")
+            && !filters.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    };
+    let walk = walkdir::WalkDir::new(path.join("crds")).sort_by_file_name().into_iter().flatten();
+    walk.filter(|entry| !entry.file_type().is_dir() && is_crd(entry.path()))
+        .map(|entry| entry.path().to_string_lossy().into())
+        .collect()
+}
