@@ -1,0 +1,113 @@
+//! The ConfigMap that users edit.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+
+use engine::{ConfigData, Event, Failure, FailureKind};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::cluster::{failure, is_conflict, is_not_found};
+use crate::driver::Inbox;
+
+/// How often a write is tried when somebody else creates or removes the ConfigMap at the same moment.
+const ATTEMPTS: usize = 5;
+
+/// One ConfigMap, read, watched and written.
+#[derive(Clone)]
+pub struct ConfigSource {
+    api: Api<ConfigMap>,
+    name: String,
+    title: String,
+}
+
+impl ConfigSource {
+    /// Returns the source for a ConfigMap that need not exist.
+    pub fn new(client: Client, namespace: &str, name: &str) -> Self {
+        let title = format!("ConfigMap {namespace}/{name}");
+        Self { api: Api::namespaced(client, namespace), name: name.to_owned(), title }
+    }
+
+    /// Reads the ConfigMap once.
+    pub async fn read(&self) -> Result<Event, Failure> {
+        let found = self.api.get_opt(&self.name).await;
+        let found = found.map_err(|error| failure(&format!("can't read {}", self.title), &error))?;
+        Ok(match found {
+            Some(map) => changed(map),
+            None => absent(),
+        })
+    }
+
+    /// Tells each change, for as long as anybody listens.
+    pub async fn watch(self, inbox: Inbox) {
+        let selected = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
+        let mut changes = pin!(watcher(self.api.clone(), selected).default_backoff());
+        let mut listed = None;
+        while let Some(change) = changes.next().await {
+            let event = match change {
+                Ok(watcher::Event::Init) => {
+                    listed = None;
+                    continue;
+                }
+                Ok(watcher::Event::InitApply(map)) => {
+                    listed = Some(map);
+                    continue;
+                }
+                Ok(watcher::Event::InitDone) => listed.take().map_or_else(absent, changed),
+                Ok(watcher::Event::Apply(map)) => changed(map),
+                Ok(watcher::Event::Delete(_)) => absent(),
+                Err(error) => {
+                    tracing::warn!(error = %error, "the watch of {} broke; it is opened again", self.title);
+                    continue;
+                }
+            };
+            if !inbox.event(event).await {
+                return;
+            }
+        }
+    }
+
+    /// Sets one key, or removes it. Other keys are left as they are. Returns the new resource version.
+    pub async fn save(&self, key: &str, text: Option<&str>) -> Result<String, Failure> {
+        let what = format!("can't write key {key} of {}", self.title);
+        for _ in 0..ATTEMPTS {
+            let patch = Patch::Merge(json!({ "data": { key: text } }));
+            match self.api.patch(&self.name, &PatchParams::default(), &patch).await {
+                Ok(map) => return Ok(map.metadata.resource_version.unwrap_or_default()),
+                Err(error) if is_not_found(&error) => {}
+                Err(error) if is_conflict(&error) => continue,
+                Err(error) => return Err(failure(&what, &error)),
+            }
+            let Some(text) = text else { return Ok(String::new()) };
+            let map = ConfigMap {
+                metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+                data: Some(BTreeMap::from([(key.to_owned(), text.to_owned())])),
+                ..ConfigMap::default()
+            };
+            match self.api.create(&PostParams::default(), &map).await {
+                Ok(map) => return Ok(map.metadata.resource_version.unwrap_or_default()),
+                // Somebody else created it in between: patch that one.
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(failure(&what, &error)),
+            }
+        }
+        Err(Failure::new(FailureKind::Cluster, format!("{what}: it is created and removed all the time")))
+    }
+}
+
+fn changed(map: ConfigMap) -> Event {
+    Event::ConfigChanged {
+        version: map.metadata.resource_version.unwrap_or_default(),
+        data: Some(Arc::new(ConfigData(map.data.unwrap_or_default()))),
+    }
+}
+
+fn absent() -> Event {
+    Event::ConfigChanged { version: String::new(), data: None }
+}
