@@ -1,0 +1,294 @@
+//! Log lines: JSON for machines, text for people.
+//!
+//! Lines are written by a thread of their own, so that a reader who is slow or
+//! stuck never stops the operator; what does not fit is dropped and counted.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::config::LogType;
+
+/// How many lines wait for a slow reader before lines are dropped.
+const WAITING_LINES: usize = 16 * 1024;
+
+/// The name of the field whose JSON object is merged into the line.
+pub const MERGED: &str = "merged";
+
+/// The open log. It ends, with all lines written, when it is closed.
+#[derive(Debug)]
+pub struct Log {
+    lines: Mutex<Option<SyncSender<Line>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    level: Arc<AtomicU8>,
+}
+
+enum Line {
+    Text(String),
+    Stop,
+}
+
+impl Log {
+    /// Opens the log of this process on standard output.
+    pub fn open(form: LogType, level: Level, no_time: bool) -> Arc<Self> {
+        let (sender, receiver) = sync_channel(WAITING_LINES);
+        let writer =
+            std::thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&receiver)).ok();
+        let shared_level = Arc::new(AtomicU8::new(rank(level)));
+        let layer = Lines {
+            form,
+            no_time,
+            level: Arc::clone(&shared_level),
+            sender: sender.clone(),
+            dropped: AtomicU64::new(0),
+        };
+        // A second log, as in tests, leaves the first in place.
+        let _ = tracing_subscriber::registry().with(layer).try_init();
+        Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer), level: shared_level })
+    }
+
+    /// Returns the least severe level that is written.
+    pub fn level(&self) -> Level {
+        level_of(self.level.load(Ordering::Relaxed))
+    }
+
+    /// Changes the least severe level that is written.
+    pub fn set_level(&self, level: Level) {
+        self.level.store(rank(level), Ordering::Relaxed);
+        tracing::callsite::rebuild_interest_cache();
+    }
+
+    /// Writes all lines that wait and ends the log.
+    pub fn close(&self) {
+        if let Ok(mut lines) = self.lines.lock()
+            && let Some(lines) = lines.take()
+        {
+            let _ = lines.send(Line::Stop);
+        }
+        if let Ok(mut writer) = self.writer.lock()
+            && let Some(writer) = writer.take()
+        {
+            let _ = writer.join();
+        }
+    }
+}
+
+fn write_lines(lines: &Receiver<Line>) {
+    while let Ok(Line::Text(first)) = lines.recv() {
+        let mut out = first;
+        let mut stopped = false;
+        // What waits is written with one call.
+        while let Ok(line) = lines.try_recv() {
+            match line {
+                Line::Text(text) => out.push_str(&text),
+                Line::Stop => stopped = true,
+            }
+            if stopped || out.len() > 256 * 1024 {
+                break;
+            }
+        }
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
+        if stopped {
+            return;
+        }
+    }
+}
+
+struct Lines {
+    form: LogType,
+    no_time: bool,
+    level: Arc<AtomicU8>,
+    sender: SyncSender<Line>,
+    dropped: AtomicU64,
+}
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
+        let least = self.level.load(Ordering::Relaxed);
+        let rank = rank(*metadata.level());
+        // Libraries are heard when they warn, or when everything is asked for.
+        let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
+        rank <= least && (ours || rank <= 2 || least >= 5)
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut record = Record::default();
+        event.record(&mut record);
+        let metadata = event.metadata();
+        let mut text = match self.form {
+            LogType::Json => json(record, *metadata.level(), metadata.target(), self.no_time),
+            LogType::Text => plain(&record, *metadata.level(), self.no_time, false),
+            LogType::Color => plain(&record, *metadata.level(), self.no_time, true),
+        };
+        text.push('\n');
+        let lost = self.dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            let _ = writeln!(text, "{lost} log lines were dropped because their reader is too slow");
+        }
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(Line::Text(text)) {
+            self.dropped.fetch_add(lost + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Record {
+    message: String,
+    fields: Map<String, Value>,
+}
+
+impl Record {
+    fn put(&mut self, field: &Field, value: Value) {
+        self.fields.insert(field.name().to_owned(), value);
+    }
+}
+
+impl Visit for Record {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.message);
+        } else if field.name() == MERGED {
+            if let Ok(Value::Object(merged)) = serde_json::from_str(value) {
+                self.fields.extend(merged);
+            }
+        } else if !value.is_empty() {
+            self.put(field, value.into());
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+/// Returns a line with the keys of the reference operator: level, logger, msg, the fields by name, time.
+fn json(record: Record, level: Level, target: &str, no_time: bool) -> String {
+    let mut line = String::with_capacity(256);
+    let logger = target.replace("addon_operator", "addon-operator").replace("::", ".");
+    let put = |line: &mut String, key: &str, value: &Value| {
+        let _ = write!(line, "{}:{value},", Value::from(key));
+    };
+    line.push('{');
+    put(&mut line, "level", &name(level).into());
+    put(&mut line, "logger", &logger.into());
+    put(&mut line, "msg", &record.message.into());
+    for (key, value) in &record.fields {
+        put(&mut line, key, value);
+    }
+    if !no_time {
+        put(&mut line, "time", &now().into());
+    }
+    line.pop();
+    line.push('}');
+    line
+}
+
+fn plain(record: &Record, level: Level, no_time: bool, color: bool) -> String {
+    let (on, off) = match (color, level) {
+        (false, _) => ("", ""),
+        (true, Level::ERROR) => ("\u{1b}[31m", "\u{1b}[0m"),
+        (true, Level::WARN) => ("\u{1b}[33m", "\u{1b}[0m"),
+        (true, Level::INFO) => ("\u{1b}[36m", "\u{1b}[0m"),
+        (true, _) => ("\u{1b}[2m", "\u{1b}[0m"),
+    };
+    let (dim, undim) = if color { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+    let mut line = String::with_capacity(256);
+    if !no_time {
+        let _ = write!(line, "{dim}{}{undim} ", now());
+    }
+    let _ = write!(line, "{on}{:5}{off} {}", name(level).to_ascii_uppercase(), record.message);
+    for (key, value) in &record.fields {
+        let bare = value.as_str().filter(|text| !text.contains([' ', '\n', '"', '=']));
+        let text = bare.map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let _ = write!(line, " {dim}{key}={undim}{text}");
+    }
+    line
+}
+
+fn now() -> String {
+    format!("{:.3}", Timestamp::now())
+}
+
+/// Returns the name of a level as the log writes it.
+pub fn name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+fn rank(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 1,
+        Level::WARN => 2,
+        Level::INFO => 3,
+        Level::DEBUG => 4,
+        Level::TRACE => 5,
+    }
+}
+
+fn level_of(rank: u8) -> Level {
+    match rank {
+        1 => Level::ERROR,
+        2 => Level::WARN,
+        3 => Level::INFO,
+        4 => Level::DEBUG,
+        _ => Level::TRACE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let fields = serde_json::json!({"queue": "main", "took": 0.5, "error": "a b"});
+        Record { message: "task done".into(), fields: fields.as_object().cloned().unwrap() }
+    }
+
+    #[test]
+    fn json_lines_have_the_keys_that_people_grep_for() {
+        assert_eq!(
+            json(record(), Level::INFO, "addon_operator::telemetry", true),
+            r#"{"level":"info","logger":"addon-operator.telemetry","msg":"task done","error":"a b","queue":"main","took":0.5}"#
+        );
+    }
+
+    #[test]
+    fn text_lines_quote_what_has_spaces() {
+        assert_eq!(
+            plain(&record(), Level::WARN, true, false),
+            r#"WARN  task done error="a b" queue=main took=0.5"#
+        );
+    }
+}

@@ -1,0 +1,228 @@
+//! The names of the operator's own metrics, and their values.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
+
+/// The bounds of all histograms, in seconds.
+const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// How often the reference operator counts that it lives, in seconds.
+const TICK: u64 = 10;
+
+const MODULE_HOOK: &[&str] = &["module", "hook", "binding", "queue", "activation"];
+const GLOBAL_HOOK: &[&str] = &["hook", "binding", "queue", "activation"];
+
+/// What the metrics of one kind of hooks are.
+#[derive(Debug)]
+pub(super) struct HookMetrics {
+    pub(super) run_seconds: HistogramVec,
+    pub(super) user_cpu: HistogramVec,
+    pub(super) system_cpu: HistogramVec,
+    pub(super) max_rss: GaugeVec,
+    pub(super) allowed_errors: CounterVec,
+    pub(super) errors: CounterVec,
+    pub(super) successes: CounterVec,
+}
+
+/// All metrics of the operator.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Registry,
+    begun: Instant,
+    prefix: String,
+    pub(super) binding_count: GaugeVec,
+    pub(super) config_values_errors: CounterVec,
+    pub(super) discover_errors: CounterVec,
+    pub(super) module_delete_errors: CounterVec,
+    pub(super) module_run_seconds: HistogramVec,
+    pub(super) module_run_errors: CounterVec,
+    pub(super) release_redeployed: CounterVec,
+    pub(super) absent_resources: CounterVec,
+    pub(super) module_info: GaugeVec,
+    pub(super) module_helm_seconds: HistogramVec,
+    pub(super) helm_operation_seconds: HistogramVec,
+    pub(super) module_hooks: HookMetrics,
+    pub(super) global_hooks: HookMetrics,
+    pub(super) convergence_seconds: CounterVec,
+    pub(super) convergence_total: CounterVec,
+    pub(super) task_wait: CounterVec,
+    pub(super) queue_length: GaugeVec,
+    pub(super) snapshot_objects: GaugeVec,
+    pub(super) watch_errors: CounterVec,
+    pub(super) tasks_waiting: CounterVec,
+}
+
+/// Makes metrics and puts them into a registry.
+struct Maker<'a> {
+    registry: &'a Registry,
+    prefix: &'a str,
+}
+
+impl Maker<'_> {
+    fn opts(&self, name: &str, help: &str) -> Opts {
+        Opts::new(format!("{}{name}", self.prefix), help)
+    }
+
+    fn counter(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, prometheus::Error> {
+        let metric = CounterVec::new(self.opts(name, help), labels)?;
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn gauge(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, prometheus::Error> {
+        let metric = GaugeVec::new(self.opts(name, help), labels)?;
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn histogram(&self, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
+        let opts = HistogramOpts { common_opts: self.opts(name, help), buckets: BUCKETS.to_vec() };
+        let metric = HistogramVec::new(opts, labels)?;
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn hooks(&self, kind: &str, labels: &[&str]) -> Result<HookMetrics, prometheus::Error> {
+        let name = |rest: &str| format!("{kind}_hook_{rest}");
+        Ok(HookMetrics {
+            run_seconds: self.histogram(&name("run_seconds"), "How long runs of hooks take", labels)?,
+            user_cpu: self.histogram(
+                &name("run_user_cpu_seconds"),
+                "Processor time of hooks in user mode",
+                labels,
+            )?,
+            system_cpu: self.histogram(
+                &name("run_sys_cpu_seconds"),
+                "Processor time of hooks in the kernel",
+                labels,
+            )?,
+            max_rss: self.gauge(&name("run_max_rss_bytes"), "Largest memory of a run", labels)?,
+            allowed_errors: self.counter(
+                &name("allowed_errors_total"),
+                "Failed runs that may fail",
+                labels,
+            )?,
+            errors: self.counter(&name("errors_total"), "Failed runs", labels)?,
+            successes: self.counter(&name("success_total"), "Runs that did what they should", labels)?,
+        })
+    }
+}
+
+impl Metrics {
+    /// Returns the metrics with names that begin with `prefix`.
+    #[expect(clippy::too_many_lines, reason = "a table with one row for each metric")]
+    pub(super) fn new(prefix: &str) -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let make = Maker { registry: &registry, prefix };
+        Ok(Self {
+            binding_count: make.gauge("binding_count", "Bindings of a hook", &["module", "hook"])?,
+            config_values_errors: make.counter(
+                "config_values_errors_total",
+                "Problems of the ConfigMap",
+                &[],
+            )?,
+            discover_errors: make.counter(
+                "modules_discover_errors_total",
+                "Failed discoveries of modules",
+                &[],
+            )?,
+            module_delete_errors: make.counter(
+                "module_delete_errors_total",
+                "Failed deletions",
+                &["module"],
+            )?,
+            module_run_seconds: make.histogram(
+                "module_run_seconds",
+                "How long runs of modules take",
+                &["module", "activation"],
+            )?,
+            module_run_errors: make.counter(
+                "module_run_errors_total",
+                "Failed runs of modules",
+                &["module"],
+            )?,
+            release_redeployed: make.counter(
+                "modules_helm_release_redeployed_total",
+                "Releases that had an unexpected status",
+                &["module"],
+            )?,
+            absent_resources: make.counter(
+                "modules_absent_resources_total",
+                "Objects of releases that were gone",
+                &["module", "resource"],
+            )?,
+            module_info: make.gauge(
+                "mm_module_info",
+                "Modules and whether they are on",
+                &["module", "enabled", "critical"],
+            )?,
+            module_helm_seconds: make.histogram(
+                "module_helm_seconds",
+                "How long releases take",
+                &["module", "activation"],
+            )?,
+            helm_operation_seconds: make.histogram(
+                "helm_operation_seconds",
+                "How long operations on releases take",
+                &["module", "activation", "operation"],
+            )?,
+            module_hooks: make.hooks("module", MODULE_HOOK)?,
+            global_hooks: make.hooks("global", GLOBAL_HOOK)?,
+            convergence_seconds: make.counter(
+                "convergence_seconds",
+                "How long converges took",
+                &["activation"],
+            )?,
+            convergence_total: make.counter(
+                "convergence_total",
+                "Converges that came to their end",
+                &["activation"],
+            )?,
+            task_wait: make.counter(
+                "task_wait_in_queue_seconds_total",
+                "How long tasks waited in queues",
+                &["module", "hook", "binding", "queue"],
+            )?,
+            queue_length: make.gauge("tasks_queue_length", "Tasks in a queue", &["queue"])?,
+            snapshot_objects: make.gauge(
+                "kube_snapshot_objects",
+                "Objects in a snapshot",
+                &["module", "hook", "binding", "queue"],
+            )?,
+            watch_errors: make.counter(
+                "kubernetes_client_watch_errors_total",
+                "Watches that broke",
+                &["error_type"],
+            )?,
+            tasks_waiting: make.counter(
+                "tasks_held_back_total",
+                "Tasks that could not begin at once",
+                &["queue", "module"],
+            )?,
+            prefix: prefix.to_owned(),
+            begun: Instant::now(),
+            registry,
+        })
+    }
+
+    /// Returns all metrics in the text format of Prometheus.
+    pub(super) fn text(&self) -> String {
+        let mut out = Vec::new();
+        let mut families = self.registry.gather();
+        families.extend(prometheus::gather());
+        if TextEncoder::new().encode(&families, &mut out).is_err() {
+            return String::new();
+        }
+        let mut text = String::from_utf8(out).unwrap_or_default();
+        // Counted when somebody asks: a timer would wake an idle operator for nothing.
+        let name = format!("{}live_ticks", self.prefix);
+        let ticks = self.begun.elapsed().as_secs() / TICK + 1;
+        let _ = write!(
+            text,
+            "# HELP {name} Counts every {TICK} seconds\n# TYPE {name} counter\n{name} {ticks}\n"
+        );
+        text
+    }
+}

@@ -1,0 +1,330 @@
+//! What is told about the operator: logs and metrics. It folds notices and knows no logic.
+
+mod exported;
+pub mod log;
+mod metrics;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage};
+use tokio::sync::watch;
+
+use exported::Exported;
+use metrics::Metrics;
+
+/// The label of what runs before the first converge has ended.
+const STARTUP: &str = "OperatorStartup";
+
+/// Takes in notices; tells people and Prometheus.
+#[derive(Debug)]
+pub struct Telemetry {
+    metrics: Metrics,
+    exported: Mutex<Exported>,
+    converged: watch::Sender<bool>,
+}
+
+impl Telemetry {
+    /// Returns telemetry whose metrics begin with `prefix`, or why there can't be such metrics.
+    pub fn new(prefix: &str) -> Result<Self, prometheus::Error> {
+        let (converged, _) = watch::channel(false);
+        Ok(Self { metrics: Metrics::new(prefix)?, exported: Mutex::default(), converged })
+    }
+
+    /// Returns the operator's own metrics as text.
+    pub fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+
+    /// Returns the metrics of hooks as text.
+    pub fn hook_metrics_text(&self) -> String {
+        self.exported.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+
+    /// Returns what becomes true when the first converge has ended.
+    pub fn converged(&self) -> watch::Receiver<bool> {
+        self.converged.subscribe()
+    }
+
+    /// Counts the bindings of a catalog's hooks.
+    pub fn count_bindings(&self, catalog: &Catalog) {
+        let modules = catalog.modules.iter().flat_map(|module| &module.hooks);
+        for hook in catalog.global.hooks.iter().chain(modules) {
+            let spec = &hook.spec;
+            let count = spec.lifecycle.len() + spec.schedules.len() + spec.kubernetes.len();
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let (module, name) = names(&hook.id);
+            self.metrics.binding_count.with_label_values(&[module, name]).set(count.into());
+        }
+    }
+
+    /// Takes in one notice.
+    #[expect(clippy::too_many_lines, reason = "one arm for each notice")]
+    pub fn take(&self, notice: Notice) {
+        match notice {
+            Notice::TaskQueued { task } => log_task(&task, "add", "queued"),
+            Notice::TaskStarted { task, waited } => self.task_started(&task, waited),
+            Notice::TaskWaits { task, reason } => self.task_waits(&task, &reason),
+            Notice::TaskFinished { task, took, failure, retry, allowed } => {
+                self.task_finished(&task, took, failure.as_ref(), retry, allowed);
+            }
+            Notice::HookRan { hook, binding, queue, usage, outcome, startup } => {
+                self.hook_ran(&hook, &[binding, queue.as_str(), activation(startup)], usage, outcome);
+            }
+            Notice::ReleaseRan { module, action, took, startup } => {
+                self.release_ran(module.as_str(), action, took, startup);
+            }
+            Notice::ReleaseDrifted { module, absent, what } => {
+                self.release_drifted(module.as_str(), absent.as_deref(), &what);
+            }
+            Notice::MetricsExported { hook, operations } => {
+                let problems =
+                    self.exported.lock().unwrap_or_else(PoisonError::into_inner).take(&hook, &operations);
+                for problem in problems {
+                    tracing::warn!("{problem}");
+                }
+            }
+            Notice::MetricsForgotten { scope } => {
+                self.exported.lock().unwrap_or_else(PoisonError::into_inner).forget(&scope);
+            }
+            Notice::ConvergeStarted { generation, cause } => {
+                tracing::info!(%cause, "converge {generation} begins");
+            }
+            Notice::ConvergeFinished { generation, took, first, cause } => {
+                self.converged_now(generation, took, first, &cause.to_string());
+            }
+            Notice::DiscoveryFailed { failure } => {
+                self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
+                log_failure(&failure, "modules can't be discovered; it is tried again");
+            }
+            Notice::ConfigChecked { problems } => {
+                for problem in &problems {
+                    self.metrics.config_values_errors.with_label_values::<&str>(&[]).inc();
+                    log_failure(problem, "the ConfigMap has a problem; what was good before stays in force");
+                }
+            }
+            Notice::ModuleChanged { module, phase, reason } => {
+                tracing::info!(
+                    module = module.as_str(),
+                    "module.state" = phase,
+                    reason = reason.as_deref().unwrap_or_default(),
+                    "module {module} is {phase}"
+                );
+            }
+            Notice::ModulesDiscovered { modules } => self.modules_discovered(&modules),
+            Notice::QueueChanged { queue, length } => {
+                let length = u32::try_from(length).unwrap_or(u32::MAX);
+                self.metrics.queue_length.with_label_values(&[queue.as_str()]).set(length.into());
+            }
+            Notice::SnapshotChanged { bindings, objects, .. } => {
+                let objects = u32::try_from(objects).unwrap_or(u32::MAX);
+                for fed in bindings.iter() {
+                    let (module, hook) = names(&fed.hook);
+                    let labels = [module, hook, &*fed.binding, fed.queue.as_str()];
+                    self.metrics.snapshot_objects.with_label_values(&labels).set(objects.into());
+                }
+            }
+            Notice::Warned { scope, message } => {
+                tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");
+            }
+            Notice::WatchFailed { failure, .. } => {
+                self.metrics.watch_errors.with_label_values(&["fail"]).inc();
+                log_failure(&failure, "a watch broke; it is opened again");
+            }
+        }
+    }
+
+    fn task_started(&self, task: &TaskInfo, waited: Duration) {
+        let module = task.scope.module().map_or("", |module| module.as_str());
+        let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
+        let binding = task.binding.as_deref().unwrap_or(task.kind);
+        let labels = [module, hook, binding, task.queue.as_str()];
+        self.metrics.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
+        log_task(task, "start", "begins");
+    }
+
+    fn task_waits(&self, task: &TaskInfo, reason: &str) {
+        let module = task.scope.module().map_or("", |module| module.as_str());
+        self.metrics.tasks_waiting.with_label_values(&[task.queue.as_str(), module]).inc();
+        tracing::info!(
+            queue = task.queue.as_str(),
+            "task.id" = %task.id,
+            "task.flow" = "noop",
+            module,
+            cause = %task.cause,
+            "{} waits: {reason}",
+            title(task)
+        );
+    }
+
+    fn task_finished(
+        &self,
+        task: &TaskInfo,
+        took: Duration,
+        failure: Option<&Failure>,
+        retry: Option<Duration>,
+        allowed: bool,
+    ) {
+        let module = task.scope.module().map_or("", |module| module.as_str());
+        match (task.kind, failure) {
+            ("ModuleRun", Some(_)) => self.metrics.module_run_errors.with_label_values(&[module]).inc(),
+            ("ModuleDelete", Some(_)) => self.metrics.module_delete_errors.with_label_values(&[module]).inc(),
+            ("ModuleRun", None) => {
+                let labels = [module, activation(!*self.converged.borrow())];
+                self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
+            }
+            _ => {}
+        }
+        let (seconds, title) = (took.as_secs_f64(), title(task));
+        macro_rules! log {
+            ($level:ident, $text:expr, $error:expr) => {
+                tracing::$level!(
+                    queue = task.queue.as_str(),
+                    "task.id" = %task.id,
+                    "task.flow" = "end",
+                    task_type = task.kind,
+                    module,
+                    hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str()),
+                    cause = %task.cause,
+                    seconds,
+                    error = $error,
+                    "{}",
+                    $text
+                )
+            };
+        }
+        match failure {
+            None => log!(info, format!("{title} done in {seconds:.3} s"), ""),
+            Some(failure) if allowed => {
+                log!(info, format!("{title} failed, but is allowed to fail"), explained(failure));
+            }
+            Some(failure) => {
+                let again = retry.map_or(0.0, |retry| retry.as_secs_f64());
+                log!(error, format!("{title} failed; tried again in {again} s"), explained(failure));
+            }
+        }
+    }
+
+    fn hook_ran(&self, hook: &HookId, labels: &[&str; 3], usage: Option<Usage>, outcome: HookEnd) {
+        let [binding, queue, activation] = *labels;
+        let (module, name) = names(hook);
+        let (metrics, labels) = match &hook.scope {
+            Scope::Global => (&self.metrics.global_hooks, vec![name, binding, queue, activation]),
+            Scope::Module(_) => (&self.metrics.module_hooks, vec![module, name, binding, queue, activation]),
+        };
+        let ends = [
+            (&metrics.allowed_errors, HookEnd::AllowedError),
+            (&metrics.errors, HookEnd::Error),
+            (&metrics.successes, HookEnd::Success),
+        ];
+        for (counter, end) in ends {
+            counter.with_label_values(&labels).inc_by(f64::from(u8::from(end == outcome)));
+        }
+        let Some(usage) = usage else { return };
+        metrics.run_seconds.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        if outcome == HookEnd::Success {
+            metrics.user_cpu.with_label_values(&labels).observe(usage.user.as_secs_f64());
+            metrics.system_cpu.with_label_values(&labels).observe(usage.system.as_secs_f64());
+            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+            metrics.max_rss.with_label_values(&labels).set(usage.max_rss as f64);
+        }
+    }
+
+    fn release_ran(&self, module: &str, action: Option<ReleaseAction>, took: Duration, startup: bool) {
+        let seconds = took.as_secs_f64();
+        let activation = activation(startup);
+        self.metrics.module_helm_seconds.with_label_values(&[module, activation]).observe(seconds);
+        let operation = match action {
+            Some(ReleaseAction::Unchanged | ReleaseAction::Unmanaged | ReleaseAction::Absent) => {
+                "check-upgrade"
+            }
+            Some(ReleaseAction::Installed | ReleaseAction::Upgraded) | None => "upgrade",
+            Some(ReleaseAction::Uninstalled) => "uninstall",
+        };
+        self.metrics
+            .helm_operation_seconds
+            .with_label_values(&[module, activation, operation])
+            .observe(seconds);
+        if let Some(action) = action {
+            tracing::info!(module, seconds, "release of module {module}: {action:?}");
+        }
+    }
+
+    fn release_drifted(&self, module: &str, absent: Option<&str>, what: &str) {
+        match absent {
+            Some(resource) => self.metrics.absent_resources.with_label_values(&[module, resource]).inc(),
+            None => self.metrics.release_redeployed.with_label_values(&[module]).inc(),
+        }
+        tracing::warn!(module, "release of module {module}: {what}");
+    }
+
+    fn modules_discovered(&self, modules: &[(engine::ModuleName, bool)]) {
+        self.metrics.module_info.reset();
+        for (module, enabled) in modules {
+            let labels = [module.as_str(), if *enabled { "true" } else { "false" }, "true"];
+            self.metrics.module_info.with_label_values(&labels).set(1.0);
+        }
+        let on: Vec<&str> =
+            modules.iter().filter(|(_, enabled)| *enabled).map(|(module, _)| module.as_str()).collect();
+        tracing::info!(modules = on.join(","), "{} of {} modules are on", on.len(), modules.len());
+    }
+
+    fn converged_now(&self, generation: u64, took: Duration, first: bool, cause: &str) {
+        let seconds = took.as_secs_f64();
+        self.metrics.convergence_seconds.with_label_values(&[activation(first)]).inc_by(seconds);
+        self.metrics.convergence_total.with_label_values(&[activation(first)]).inc();
+        tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
+        if first {
+            tracing::info!("first converge is finished. Operator is ready now.");
+            self.converged.send_replace(true);
+        }
+    }
+}
+
+fn names(hook: &HookId) -> (&str, &str) {
+    (hook.scope.module().map_or("", |module| module.as_str()), hook.name.as_str())
+}
+
+fn activation(startup: bool) -> &'static str {
+    if startup { STARTUP } else { "" }
+}
+
+/// Returns what a task is, as people say it.
+fn title(task: &TaskInfo) -> String {
+    match (&task.hook, &task.binding) {
+        (Some(hook), Some(binding)) => format!("{} {hook} ({binding})", task.kind),
+        (Some(hook), None) => format!("{} {hook}", task.kind),
+        (None, _) => match &task.scope {
+            Scope::Global => task.kind.to_owned(),
+            Scope::Module(module) => format!("{} {module}", task.kind),
+        },
+    }
+}
+
+fn log_task(task: &TaskInfo, flow: &str, what: &str) {
+    let module = task.scope.module().map_or("", |module| module.as_str());
+    let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
+    tracing::debug!(
+        queue = task.queue.as_str(),
+        "task.id" = %task.id,
+        "task.flow" = flow,
+        task_type = task.kind,
+        module,
+        hook,
+        cause = %task.cause,
+        "{} {what}",
+        title(task)
+    );
+}
+
+fn log_failure(failure: &Failure, what: &str) {
+    tracing::error!(error = explained(failure), "{what}");
+}
+
+/// Returns a failure with what to do about it.
+fn explained(failure: &Failure) -> String {
+    match &failure.advice {
+        Some(advice) => format!("{failure} ({advice})"),
+        None => failure.to_string(),
+    }
+}
