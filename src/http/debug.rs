@@ -1,0 +1,248 @@
+//! The debugging socket: values, patches and snapshots, for the owner of the operator alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use engine::view::TaskView;
+use engine::{Command, Inspection, ModuleName, ScopeInspection};
+use serde_json::{Map, Value, json};
+use values::patch::Operation;
+
+use super::queue;
+use crate::driver::Questions;
+use crate::telemetry::log::Log;
+
+/// What the socket answers from.
+#[derive(Clone)]
+pub(super) struct Debug {
+    pub(super) questions: Questions,
+    #[expect(dead_code, reason = "the level of the log is set through it")]
+    pub(super) log: Arc<Log>,
+}
+
+/// Returns the routes of the socket.
+pub(super) fn router(debug: Debug) -> Router {
+    Router::new()
+        .route("/", get(|| async { "debug endpoint is alive" }))
+        .route("/discovery", get(discovery))
+        .route("/queue/{file}", get(queues))
+        .route("/global/{file}", get(global))
+        .route("/module/{file}", get(modules))
+        .route("/module/{name}/{file}", get(module).post(command))
+        .route("/converge", post(converge))
+        .with_state(debug)
+}
+
+const ROUTES: &str = "GET /global/config.{json,yaml,text}\nGET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\n\
+GET /global/snapshots.{json,yaml,text}\nGET /global/values.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
+GET /module/{name}/config.{json,yaml,text}\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/snapshots.{json,yaml,text}\n\
+GET /module/{name}/values.{json,yaml,text}\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";
+
+async fn discovery() -> &'static str {
+    ROUTES
+}
+
+/// A name of a route with its format: `values.yaml`.
+fn split(file: &str) -> (&str, &str) {
+    file.rsplit_once('.')
+        .filter(|(_, format)| matches!(*format, "json" | "yaml" | "text"))
+        .unwrap_or((file, "text"))
+}
+
+/// Returns data in a format; text is YAML, except for what has a text of its own.
+fn formatted(format: &str, data: &Value) -> Response {
+    match format {
+        "json" => ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response(),
+        "yaml" => ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response(),
+        _ => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{data}\n")).into_response(),
+    }
+}
+
+fn ended() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
+}
+
+fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
+}
+
+async fn queues(
+    State(debug): State<Debug>,
+    Path(file): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    let show = |task: &TaskView| task.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
+    let show_empty = is_true(query.get("showEmpty"));
+    match split(&file) {
+        ("main", "text") => queue::queue_text(&view, "main", &show).into_response(),
+        ("main", format) => formatted(format, &queue::queue_json(&view, "main", &show)),
+        ("list", "text") => queue::list_text(&view, show_empty, &show).into_response(),
+        ("list", format) => formatted(format, &queue::list_json(&view, show_empty, &show)),
+        _ => not_found(),
+    }
+}
+
+/// Returns whether a parameter says true, in any of Go's spellings.
+fn is_true(text: Option<&String>) -> bool {
+    text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
+}
+
+async fn global(State(debug): State<Debug>, Path(file): Path<String>) -> Response {
+    let (Some(inspection), Some(view)) = (debug.questions.inspect().await, debug.questions.view().await)
+    else {
+        return ended();
+    };
+    let (name, format) = split(&file);
+    match name {
+        "list" => formatted(format, &json!({"globalHooks": view.global_hooks})),
+        name => scope_part(&inspection.global, name).map_or_else(not_found, |data| formatted(format, &data)),
+    }
+}
+
+async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    let (name, format) = split(&file);
+    match name {
+        "list" => {
+            let mut enabled: Vec<&str> = view
+                .modules
+                .iter()
+                .filter(|module| module.enabled == Some(true))
+                .map(|module| module.name.as_str())
+                .collect();
+            enabled.sort_unstable();
+            formatted(format, &json!({"enabledModules": enabled}))
+        }
+        "resource-monitor" => {
+            let monitors = view.modules.iter().filter(|module| module.enabled == Some(true));
+            let data: Map<String, Value> =
+                monitors.map(|module| (module.name.to_string(), module.release.into())).collect();
+            formatted(format, &data.into())
+        }
+        _ => not_found(),
+    }
+}
+
+async fn module(
+    State(debug): State<Debug>,
+    Path((name, file)): Path<(String, String)>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let Some(inspection) = debug.questions.inspect().await else { return ended() };
+    let Some(scope) = inspection.modules.get(name.as_str()) else { return unknown(&inspection, &name) };
+    let (part, format) = split(&file);
+    let Some(data) = scope_part(scope, part) else { return not_found() };
+    if is_true(query.get("global"))
+        && let Some(global) = scope_part(&inspection.global, part)
+    {
+        let both = Map::from_iter([("global".to_owned(), global), (scope.key.clone(), data)]);
+        return formatted(format, &both.into());
+    }
+    formatted(format, &data)
+}
+
+/// Says that there is no such module, and which one may be meant.
+fn unknown(inspection: &Inspection, name: &str) -> Response {
+    let near = inspection.modules.keys().map(ModuleName::as_str).min_by_key(|known| distance(known, name));
+    let hint = near.filter(|near| distance(near, name) <= 2).map(|near| format!("; did you mean {near}?"));
+    let text = format!("module not found: {name}{}\n", hint.unwrap_or_default());
+    (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+}
+
+/// Returns how many letters have to change to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (place, left) in a.chars().enumerate() {
+        let mut diagonal = place;
+        let mut last = place + 1;
+        for (right, above) in b.iter().zip(row.iter_mut().skip(1)) {
+            let cost = diagonal + usize::from(left != *right);
+            diagonal = *above;
+            last = cost.min(last + 1).min(diagonal + 1);
+            *above = last;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = place + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+fn scope_part(scope: &ScopeInspection, part: &str) -> Option<Value> {
+    Some(match part {
+        "values" => (*scope.values).clone(),
+        "config" => (*scope.config).clone(),
+        "patches" if scope.patches.is_empty() => json!([]),
+        "patches" => json!([{"Operations": scope.patches.iter().map(operation).collect::<Vec<_>>()}]),
+        "snapshots" => snapshots(scope),
+        _ => return None,
+    })
+}
+
+fn operation(operation: &Operation) -> Value {
+    match operation {
+        Operation::Add { path, value } => json!({"op": "add", "path": path.as_str(), "value": value}),
+        Operation::Remove { path } => json!({"op": "remove", "path": path.as_str()}),
+        Operation::Test { path, value } => json!({"op": "test", "path": path.as_str(), "value": value}),
+    }
+}
+
+fn snapshots(scope: &ScopeInspection) -> Value {
+    let part = |bytes: Option<&[u8]>| bytes.and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+    let hooks = scope.snapshots.iter().map(|(hook, bindings)| {
+        let bindings: Map<String, Value> = bindings
+            .iter()
+            .map(|(binding, snapshot)| {
+                let items = snapshot.iter().map(|(_, item)| {
+                    let fields =
+                        [("object", part(item.object())), ("filterResult", part(item.filter_result()))];
+                    Value::Object(
+                        fields
+                            .into_iter()
+                            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+                            .collect(),
+                    )
+                });
+                (binding.clone(), json!({"snapshot": items.collect::<Vec<_>>()}))
+            })
+            .collect();
+        (hook.clone(), Value::Object(bindings))
+    });
+    Value::Object(hooks.collect())
+}
+
+async fn command(State(debug): State<Debug>, Path((name, what)): Path<(String, String)>) -> Response {
+    let module = ModuleName::from(name.as_str());
+    let Some(inspection) = debug.questions.inspect().await else { return ended() };
+    if what != "purge" && !inspection.modules.contains_key(name.as_str()) {
+        return unknown(&inspection, &name);
+    }
+    let command = match what.as_str() {
+        "enable" => Command::SetEnabled(module, true),
+        "disable" => Command::SetEnabled(module, false),
+        "run" => Command::RunModule(module),
+        "resume" => Command::ResumeModule(module),
+        "purge" => Command::PurgeModule(module),
+        _ => return not_found(),
+    };
+    answer(&debug, command).await
+}
+
+async fn converge(State(debug): State<Debug>) -> Response {
+    answer(&debug, Command::Converge).await
+}
+
+async fn answer(debug: &Debug, command: Command) -> Response {
+    match debug.questions.command(command).await {
+        Some(Ok(text)) => format!("{text}\n").into_response(),
+        Some(Err(failure)) => (StatusCode::CONFLICT, format!("{failure}\n")).into_response(),
+        None => ended(),
+    }
+}

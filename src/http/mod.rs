@@ -1,0 +1,10 @@
+//! HTTP: what everybody may see on the TCP port, and what only the owner may see on the socket.
+
+mod debug;
+mod listen;
+mod public;
+mod queue;
+mod status;
+
+pub use listen::{ListenError, Served, serve};
+pub use public::Health;

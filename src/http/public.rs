@@ -1,0 +1,185 @@
+//! The TCP port: what everybody may see. No value of a module ever appears here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use engine::Failure;
+use engine::view::{TaskView, View, masked};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{queue, status};
+use crate::driver::Questions;
+use crate::kube::Healths;
+use crate::telemetry::Telemetry;
+
+/// How long a watch may be broken before the operator counts as not alive.
+const BROKEN_WATCH: Duration = Duration::from_mins(1);
+
+/// What the operator's health depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// The watches of bindings.
+    pub watches: Healths,
+}
+
+#[derive(Clone)]
+struct Public {
+    questions: Questions,
+    telemetry: Arc<Telemetry>,
+    health: Health,
+}
+
+/// The routes, for `/discovery` and for the page at `/`.
+const ROUTES: &[&str] =
+    &["/", "/discovery", "/healthz", "/metrics", "/metrics/hooks", "/queue", "/readyz", "/status/converge"];
+
+/// Returns the routes of the port.
+pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/discovery", get(discovery))
+        .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics))
+        .route("/metrics/hooks", get(hook_metrics))
+        .route("/queue", get(queue_page))
+        .route("/readyz", get(readyz))
+        .route("/status/converge", get(converge))
+        .with_state(Public { questions, telemetry, health })
+}
+
+#[derive(Default, Deserialize)]
+struct Format {
+    #[serde(default)]
+    format: String,
+    #[serde(default)]
+    output: String,
+}
+
+fn text(body: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
+}
+
+fn json(body: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
+}
+
+fn ended() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
+}
+
+async fn index() -> Response {
+    let links: Vec<String> =
+        ROUTES.iter().skip(1).map(|route| format!("<li><a href=\"{route}\">{route}</a></li>")).collect();
+    let links = links.concat();
+    let page = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>addon-operator</title></head>\
+         <body><main><h1>addon-operator</h1><ul>{links}</ul></main></body></html>\n"
+    );
+    let policy = "default-src 'none'; style-src 'unsafe-inline'";
+    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
+}
+
+async fn discovery() -> Response {
+    text(format!("GET {}\n", ROUTES.join("\nGET ")))
+}
+
+async fn healthz(State(public): State<Public>) -> Response {
+    let broken: Vec<String> = public
+        .health
+        .watches
+        .all()
+        .into_iter()
+        .filter(|watch| watch.since.elapsed() > BROKEN_WATCH)
+        .filter_map(|watch| Some(format!("watch of {}: {}\n", watch.name, watch.error?)))
+        .collect();
+    if broken.is_empty() {
+        StatusCode::OK.into_response()
+    } else {
+        (StatusCode::INTERNAL_SERVER_ERROR, broken.concat()).into_response()
+    }
+}
+
+async fn readyz(State(public): State<Public>) -> Response {
+    match public.questions.view().await {
+        Some(view) if view.converge.first_done => text("Startup converge done.\n".to_owned()),
+        Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Startup converge in progress\n").into_response(),
+        None => ended(),
+    }
+}
+
+async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> Response {
+    let Some(view) = public.questions.view().await else { return ended() };
+    if query.output == "json" {
+        json(&status::data(&view.converge))
+    } else {
+        text(status::text(&view.converge))
+    }
+}
+
+async fn metrics(State(public): State<Public>) -> Response {
+    prometheus(public.telemetry.metrics_text())
+}
+
+async fn hook_metrics(State(public): State<Public>) -> Response {
+    prometheus(public.telemetry.hook_metrics_text())
+}
+
+fn prometheus(body: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], body).into_response()
+}
+
+async fn queue_page(State(public): State<Public>, Query(query): Query<Format>) -> Response {
+    let (Some(view), Some(mask)) = (public.questions.view().await, Mask::new(&public.questions).await) else {
+        return ended();
+    };
+    let show =
+        |task: &TaskView| task.last_failure.as_ref().map(|failure| mask.show(failure)).unwrap_or_default();
+    match query.format.as_str() {
+        "json" => json(&queue::list_json(&view, true, &show)),
+        "yaml" => text(values::yaml::emit(&queue::list_json(&view, true, &show))),
+        _ => text(queue::page_text(&view, &show, &problems(&view, &mask))),
+    }
+}
+
+/// Returns what is wrong beside the queues.
+fn problems(view: &View, mask: &Mask) -> Vec<String> {
+    let config = view.config_problems.iter().map(|failure| mask.show(failure));
+    let modules = view.modules.iter().filter_map(|module| {
+        let parked = module.parked.as_ref().map(|why| format!("module {} is parked: {why}", module.name));
+        let broken = module.broken_version.as_ref();
+        parked.or_else(|| {
+            broken.map(|failure| {
+                format!("module {}: its new version is broken: {}", module.name, mask.show(failure))
+            })
+        })
+    });
+    let watches = view.watches.iter().filter_map(|watch| {
+        let missing =
+            watch.missing_kind.as_ref().map(|kind| format!("waits for kind {kind}; is its CRD installed?"));
+        let failed = watch.failure.as_ref().map(|failure| mask.show(failure));
+        Some(format!("watch of {}: {}", watch.kind, missing.or(failed)?))
+    });
+    config.chain(modules).chain(watches).collect()
+}
+
+/// Hides the values of all modules in texts of failures.
+struct Mask(Vec<Arc<Value>>);
+
+impl Mask {
+    async fn new(questions: &Questions) -> Option<Self> {
+        let inspection = questions.inspect().await?;
+        let scopes = inspection.modules.into_values().chain([inspection.global]);
+        Some(Self(scopes.flat_map(|scope| [scope.values, scope.config]).collect()))
+    }
+
+    fn show(&self, failure: &Failure) -> String {
+        let values: Vec<&Value> = self.0.iter().map(AsRef::as_ref).collect();
+        masked(failure, &values)
+    }
+}
