@@ -1,0 +1,222 @@
+//! The only loop: event in, decision, effects out. It owns the engine and the clock.
+
+use std::time::Duration;
+
+use engine::{Command, CommandId, Effect, Engine, Event, Failure, Inspection, Time, View};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// How many watch events are taken at one turn, so that a flood of them delays nothing else.
+const EVENTS_A_TURN: usize = 64;
+
+/// How many watch events wait for the engine. A full channel slows the watches, which is what we want.
+const WAITING_EVENTS: usize = 1024;
+
+/// Carries out effects.
+pub trait Outside {
+    /// Begins to carry out `effect` and returns at once. It may start work; it decides nothing.
+    fn begin(&mut self, effect: Effect, inbox: &Inbox);
+}
+
+/// Where adapters put what happened.
+#[derive(Clone, Debug)]
+pub struct Inbox {
+    /// Answers to effects: never waits, at most one for each queue.
+    answers: mpsc::UnboundedSender<Event>,
+    /// What happens by itself: waits when the engine is slow.
+    events: mpsc::Sender<Event>,
+}
+
+/// How people and programs ask the engine.
+#[derive(Clone, Debug)]
+pub struct Questions(mpsc::Sender<Question>);
+
+#[derive(Debug)]
+enum Question {
+    Command(Command, oneshot::Sender<Result<String, Failure>>),
+    Inspection(oneshot::Sender<Inspection>),
+    View(oneshot::Sender<View>),
+}
+
+/// The receiving ends of the driver.
+#[derive(Debug)]
+pub struct Channels {
+    answers: mpsc::UnboundedReceiver<Event>,
+    events: mpsc::Receiver<Event>,
+    questions: mpsc::Receiver<Question>,
+}
+
+/// Why the driver stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stopped {
+    /// Nothing was running any more.
+    AtRest,
+    /// What was running did not end in time.
+    Deadline,
+}
+
+/// Returns the channels between the driver and everybody else.
+pub fn channels() -> (Inbox, Questions, Channels) {
+    let (answers, answers_out) = mpsc::unbounded_channel();
+    let (events, events_out) = mpsc::channel(WAITING_EVENTS);
+    let (questions, questions_out) = mpsc::channel(64);
+    let channels = Channels { answers: answers_out, events: events_out, questions: questions_out };
+    (Inbox { answers, events }, Questions(questions), channels)
+}
+
+impl Channels {
+    /// Returns the next thing that happened by itself, as the driver would see it.
+    pub async fn next_event(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}
+
+impl Inbox {
+    /// Passes on the answer to an effect. An answer after the end is dropped.
+    pub fn answer(&self, event: Event) {
+        let _ = self.answers.send(event);
+    }
+
+    /// Passes on what happened by itself and waits until there is room.
+    ///
+    /// Returns whether anybody still listens.
+    pub async fn event(&self, event: Event) -> bool {
+        self.events.send(event).await.is_ok()
+    }
+}
+
+impl Questions {
+    /// Returns a picture without values; `None` when the operator has ended.
+    pub async fn view(&self) -> Option<View> {
+        let (answer, view) = oneshot::channel();
+        self.0.send(Question::View(answer)).await.ok()?;
+        view.await.ok()
+    }
+
+    /// Returns values and snapshots, for the socket only; `None` when the operator has ended.
+    pub async fn inspect(&self) -> Option<Inspection> {
+        let (answer, inspection) = oneshot::channel();
+        self.0.send(Question::Inspection(answer)).await.ok()?;
+        inspection.await.ok()
+    }
+
+    /// Gives a command and returns what came of it; `None` when the operator has ended.
+    pub async fn command(&self, command: Command) -> Option<Result<String, Failure>> {
+        let (answer, outcome) = oneshot::channel();
+        self.0.send(Question::Command(command, answer)).await.ok()?;
+        outcome.await.ok()
+    }
+}
+
+/// Runs `engine` until it is at rest after a shutdown, or until that takes longer than `patience`.
+///
+/// `started` is what the engine hears first. `shutdown` becomes true when the operator shall end.
+pub async fn drive(
+    engine: Engine,
+    outside: impl Outside,
+    (inbox, mut channels): (Inbox, Channels),
+    started: Vec<Event>,
+    mut shutdown: watch::Receiver<bool>,
+    patience: Duration,
+) -> Stopped {
+    let mut driver =
+        Driver { engine, outside, inbox, begun: Instant::now(), commands: Vec::new(), next_command: 1 };
+    for event in started {
+        if driver.take(event) {
+            return Stopped::AtRest;
+        }
+    }
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let wakeup = driver.engine.next_wakeup().map(|time| driver.begun + time.since_start());
+        let rests = tokio::select! {
+            biased;
+            () = requested(&mut shutdown), if deadline.is_none() => {
+                deadline = Some(Instant::now() + patience);
+                driver.take(Event::ShutdownRequested)
+            }
+            () = sleep_until(deadline) => return Stopped::Deadline,
+            Some(event) = channels.answers.recv() => driver.take(event),
+            () = sleep_until(wakeup) => driver.take(Event::TimerFired),
+            Some(question) = channels.questions.recv() => driver.answer(question),
+            Some(event) = channels.events.recv() => {
+                let mut rests = driver.take(event);
+                for _ in 1..EVENTS_A_TURN {
+                    let Ok(event) = channels.events.try_recv() else { break };
+                    rests |= driver.take(event);
+                }
+                rests
+            }
+        };
+        if rests {
+            return Stopped::AtRest;
+        }
+    }
+}
+
+struct Driver<O> {
+    engine: Engine,
+    outside: O,
+    inbox: Inbox,
+    begun: Instant,
+    commands: Vec<(CommandId, oneshot::Sender<Result<String, Failure>>)>,
+    next_command: u64,
+}
+
+impl<O: Outside> Driver<O> {
+    /// Lets the engine decide about `event` and begins what follows. Returns whether all is at rest.
+    fn take(&mut self, event: Event) -> bool {
+        let now = Time::from_start(self.begun.elapsed());
+        let mut rests = false;
+        for effect in self.engine.handle(now, event) {
+            if effect == Effect::Exit {
+                rests = true;
+            } else if let Effect::AnswerCommand { id, outcome } = effect {
+                self.reply(id, outcome);
+            } else {
+                self.outside.begin(effect, &self.inbox);
+            }
+        }
+        rests
+    }
+
+    fn answer(&mut self, question: Question) -> bool {
+        match question {
+            // Who asked may have gone away.
+            Question::View(answer) => {
+                let now = Time::from_start(self.begun.elapsed());
+                let _ = answer.send(self.engine.view_at(now));
+            }
+            Question::Inspection(answer) => drop(answer.send(self.engine.inspect())),
+            Question::Command(command, answer) => {
+                let id = CommandId::new(self.next_command);
+                self.next_command += 1;
+                self.commands.retain(|(_, answer)| !answer.is_closed());
+                self.commands.push((id, answer));
+                return self.take(Event::Commanded { id, command });
+            }
+        }
+        false
+    }
+
+    fn reply(&mut self, id: CommandId, outcome: Result<String, Failure>) {
+        if let Some(place) = self.commands.iter().position(|(waiting, _)| *waiting == id) {
+            let (_, answer) = self.commands.swap_remove(place);
+            let _ = answer.send(outcome);
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns when the operator shall end.
+async fn requested(shutdown: &mut watch::Receiver<bool>) {
+    if shutdown.wait_for(|requested| *requested).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
