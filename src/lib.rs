@@ -1,3 +1,18 @@
 //! The addon operator: adapters around the pure engine.
 
+pub mod cluster;
+pub mod config;
+pub mod driver;
 pub mod helm;
+pub mod hook;
+pub mod http;
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a function of filters is about some forms of a value and refuses all others"
+)]
+pub mod jq;
+pub mod kube;
+pub mod load;
+pub mod process;
+pub mod schedule;
+pub mod telemetry;

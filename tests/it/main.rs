@@ -1,3 +1,13 @@
 //! Integration tests of the operator, in one binary.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that stumbles over a surprise has done its job"
+)]
+
+mod architecture;
+mod driver;
+mod loading;
+mod processes;
 mod shell;

@@ -1,0 +1,254 @@
+//! Rules about the source itself. See ARCHITECTURE.md, "Invariants".
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each pure crate may depend on.
+const PURE: &[(&str, &[&str])] = &[
+    ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
+    ("engine", &["jiff", "regex", "serde", "serde_json", "thiserror", "values"]),
+    (
+        "chart",
+        &[
+            "aes",
+            "base64",
+            "bcrypt",
+            "cbc",
+            "flate2",
+            "hmac",
+            "jiff",
+            "jsonschema",
+            "md-5",
+            "regex",
+            "scrypt",
+            "serde",
+            "serde_json",
+            "sha1",
+            "sha2",
+            "tar",
+            "thiserror",
+            "toml",
+            "values",
+        ],
+    ),
+];
+
+/// The longest a file may be, its inline tests not counted.
+const LONGEST_FILE: usize = 500;
+
+/// Files that are long tables. This list is a debt.
+const TABLES: &[&str] = &[];
+
+/// Adapters, which do not know each other.
+const ADAPTERS: &[&str] = &["helm", "hook", "http", "kube", "load", "schedule", "telemetry"];
+
+/// What an adapter may use beside itself: leaves, and the inbox of the driver.
+const SHARED: &[&str] = &["cluster", "config", "driver", "jq", "process"];
+
+/// Adapters that may use another one, and why.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("hook", "telemetry", "the name of the field that merges JSON into a log line"),
+    ("http", "kube", "the health of watches is plain data"),
+    ("http", "telemetry", "metrics are served where telemetry keeps them"),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources(below: &[&str]) -> Vec<PathBuf> {
+    let walk = below.iter().flat_map(|dir| walkdir::WalkDir::new(root().join(dir)).sort_by_file_name());
+    let files = walk.flatten().map(walkdir::DirEntry::into_path);
+    files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter(|path| {
+            !path.components().any(|part| part.as_os_str() == "target" || part.as_os_str() == "fuzz")
+        })
+        .collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// Returns a file's text without its inline tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().take_while(|line| *line != "#[cfg(test)]").collect();
+    lines.join("\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "benches" | "tests.rs")))
+}
+
+#[test]
+fn pure_crates_depend_on_what_is_listed_and_nothing_else() {
+    for (name, allowed) in PURE {
+        let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
+        let dependencies = dependencies.split("\n[").next().unwrap();
+        let mut found: Vec<&str> =
+            dependencies.lines().filter_map(|line| line.split_once(" =")).map(|(name, _)| name).collect();
+        found.sort_unstable();
+        assert_eq!(
+            &found[..],
+            *allowed,
+            "crates/{name} is pure; see ARCHITECTURE.md before adding a dependency"
+        );
+    }
+}
+
+#[test]
+fn pure_crates_forbid_clocks_files_and_random_order() {
+    for (name, _) in PURE {
+        let rules = fs::read_to_string(root().join("crates").join(name).join("clippy.toml")).unwrap();
+        for rule in
+            ["std::time::Instant::now", "std::fs::read", "std::thread::spawn", "std::collections::HashMap"]
+        {
+            assert!(rules.contains(rule), "crates/{name}/clippy.toml does not forbid {rule}");
+        }
+    }
+}
+
+#[test]
+fn files_stay_readable() {
+    let long: Vec<String> = sources(&["src", "crates"])
+        .iter()
+        .filter(|path| !is_test(path) && !TABLES.contains(&shown(path).as_str()))
+        .map(|path| (shown(path), code(path).lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST_FILE)
+        .map(|(path, lines)| format!("{path}: {lines} lines"))
+        .collect();
+    assert_eq!(long, Vec::<String>::new(), "split them by noun");
+}
+
+#[test]
+fn files_say_what_they_are_for() {
+    let silent: Vec<String> = sources(&["src", "crates", "tests"])
+        .iter()
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(silent, Vec::<String>::new(), "these do not begin with `//!` and their purpose");
+}
+
+#[test]
+fn only_the_driver_runs_the_engine() {
+    let callers: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|path| code(path).contains("engine.handle("))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(callers, ["src/driver.rs"]);
+}
+
+#[test]
+fn adapters_do_not_know_each_other() {
+    let mut faults = Vec::new();
+    for path in sources(&["src"]) {
+        let shown = shown(&path);
+        let Some(adapter) = ADAPTERS
+            .iter()
+            .find(|name| shown.starts_with(&format!("src/{name}/")) || shown == format!("src/{name}.rs"))
+        else {
+            continue;
+        };
+        for line in code(&path).lines() {
+            let Some((_, used)) = line.split_once("crate::") else { continue };
+            let used: String =
+                used.chars().take_while(|char| char.is_alphanumeric() || *char == '_').collect();
+            let allowed = used == *adapter
+                || SHARED.contains(&used.as_str())
+                || EXCEPTIONS.iter().any(|(from, to, _)| from == adapter && *to == used);
+            if !allowed {
+                faults.push(format!("{shown}: {}", line.trim()));
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn events_and_effects_are_plain_data() {
+    for file in ["event.rs", "effect.rs", "notice.rs"] {
+        let text = fs::read_to_string(root().join("crates/engine/src").join(file)).unwrap();
+        for word in ["Sender<", "Receiver<", "Mutex<", "RefCell<", "Box<dyn", "Fn("] {
+            assert!(!text.contains(word), "{file} holds a {word}…");
+        }
+    }
+}
+
+#[test]
+fn only_the_configuration_reads_the_environment() {
+    let readers: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|path| ["env::var", "env::vars"].iter().any(|call| code(path).contains(call)))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(readers, ["src/config.rs"]);
+}
+
+#[test]
+fn only_telemetry_knows_the_names_of_metrics() {
+    let knowing: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|path| !shown(path).starts_with("src/telemetry/") && code(path).contains("prometheus::"))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(knowing, Vec::<String>::new());
+}
+
+#[test]
+fn unsafe_code_stands_in_one_file() {
+    let found: Vec<String> = sources(&["src", "crates"])
+        .iter()
+        .filter(|path| code(path).contains("unsafe {"))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(found, ["src/process/wait.rs"]);
+}
+
+#[test]
+fn main_decides_nothing() {
+    let lines = fs::read_to_string(root().join("src/main.rs")).unwrap().lines().count();
+    assert!(lines <= 80, "src/main.rs has {lines} lines");
+}
+
+#[test]
+fn the_top_level_holds_what_it_should() {
+    let expected = [
+        ".ci",
+        ".git",
+        ".gitignore",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "Dockerfile",
+        "LICENSE",
+        "README.md",
+        "clippy.toml",
+        "crates",
+        "deny.toml",
+        "docs",
+        "examples",
+        "global-hooks",
+        "modules",
+        "rust-toolchain.toml",
+        "rustfmt.toml",
+        "src",
+        "target",
+        "tests",
+        ".addon-operator",
+    ];
+    let unexpected: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !expected.contains(&name.as_str()))
+        .collect();
+    assert_eq!(unexpected, Vec::<String>::new());
+    let lines = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap().lines().count();
+    assert!(lines <= 250, "ARCHITECTURE.md has {lines} lines");
+}
