@@ -1,14 +1,15 @@
-//! `include`, `tpl`, `required` and `fail`.
+//! `include`, `tpl`, `required`, `fail` and `lookup`.
 
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{Text, Type, Value};
+use crate::value::{MapClass, Text, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("include", &[Type::String, Type::Any], Type::String, include),
     Function::new("tpl", &[Type::String, Type::Any], Type::String, tpl),
     Function::new("required", &[Type::String, Type::Any], Type::Any, required),
     Function::new("fail", &[Type::String], Type::String, fail),
+    Function::new("lookup", &[Type::String; 4], Type::Map(&MapClass::ANY), lookup),
 ];
 
 fn include(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
@@ -40,7 +41,96 @@ fn fail(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
     }
 }
 
+/// Asks the cluster; an object that is not there is an empty one.
+fn lookup(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+    let [Value::Text(version), Value::Text(kind), Value::Text(namespace), Value::Text(name)] = args else {
+        return Ok(Value::Nil);
+    };
+    let found = context
+        .world
+        .lookup(&version.lossy(), &kind.lossy(), &namespace.lossy(), &name.lossy())
+        .map_err(|error| CallError::new(error.to_string()))?;
+    context.charge(found.to_string().len())?;
+    // Numbers of the cluster keep their kind: whole ones are int64.
+    let found = Value::from_typed_json(&found);
+    Ok(Value::Map(found.as_map().cloned().unwrap_or_default()))
+}
+
 fn refused(message: &Text) -> CallError {
     let message = message.lossy().into_owned();
     CallError::Refused { text: message.clone(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::template::{Context, Limits, TemplateSet};
+    use crate::value::Value;
+    use crate::world::{Certificate, CertificateRequest, FixedWorld, KeyKind, World, WorldError};
+
+    /// A cluster with one ConfigMap, which refuses to show Secrets.
+    struct Cluster(FixedWorld);
+
+    impl World for Cluster {
+        fn now(&mut self) -> jiff::Zoned {
+            self.0.now()
+        }
+
+        fn random(&mut self, bytes: &mut [u8]) {
+            self.0.random(bytes);
+        }
+
+        fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+            self.0.private_key(kind)
+        }
+
+        fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+            self.0.certificate(request)
+        }
+
+        fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+            self.0.resolve(host)
+        }
+
+        fn lookup(
+            &mut self,
+            api_version: &str,
+            kind: &str,
+            namespace: &str,
+            name: &str,
+        ) -> Result<serde_json::Value, WorldError> {
+            match (api_version, kind, namespace, name) {
+                ("v1", "ConfigMap", "ns", "a") => {
+                    Ok(serde_json::json!({"data": {"k": "v"}, "n": 3, "f": 1.5}))
+                }
+                (_, "Secret", ..) => Err(WorldError("secrets is forbidden".to_owned())),
+                _ => self.0.lookup(api_version, kind, namespace, name),
+            }
+        }
+    }
+
+    fn run(text: &str) -> Result<String, String> {
+        let mut world = Cluster(FixedWorld::default());
+        let limits = Limits { stack: 1 << 20, ..Limits::default() };
+        let mut context = Context::new(&mut world, TemplateSet::new(), limits);
+        match context.parse_and_execute(text.as_bytes(), &Value::Nil) {
+            Ok(text) => Ok(text.lossy().into_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn lookup_asks_the_world_and_fails_with_it() {
+        let found =
+            r#"{{ $x := lookup "v1" "ConfigMap" "ns" "a" }}{{ $x.data.k }} {{ printf "%T %T" $x.n $x.f }}"#;
+        assert_eq!(run(found).unwrap(), "v int64 float64");
+        assert_eq!(run(r#"{{ lookup "v1" "Pod" "" "" }}"#).unwrap(), "map[]");
+        let error = run(r#"{{ lookup "v1" "Secret" "ns" "a" }}"#).unwrap_err();
+        assert!(error.ends_with("error calling lookup: secrets is forbidden"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_the_place_that_began_it() {
+        let error = run(r#"{{ tpl "{{ fail \"no\" }}" . }}"#).unwrap_err();
+        assert!(error.ends_with("at <fail \"no\">: error calling fail: no"), "{error}");
+    }
 }
