@@ -27,10 +27,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("toJson", &[ANY], STRING, |context, args| or_nothing(written(context, args, true))),
     Function::new("toPrettyJson", &[ANY], STRING, |context, args| or_nothing(pretty(context, args))),
     Function::new("toRawJson", &[ANY], STRING, |context, args| written(context, args, false)),
-    Function::new("toYaml", &[ANY], STRING, |context, args| to_yaml(context, args, values::yaml::emit)),
-    Function::new("toYamlPretty", &[ANY], STRING, |context, args| {
-        to_yaml(context, args, values::yaml::emit_pretty)
-    }),
+    Function::new("toYaml", &[ANY], STRING, |context, args| to_yaml(context, any(args, 0))),
+    Function::new("toYamlPretty", &[ANY], STRING, |context, args| to_yaml_pretty(context, any(args, 0))),
 ];
 
 const MAP_NAME: &str = "map[string]interface {}";
@@ -141,12 +139,45 @@ fn from_yaml_array(args: &[Value]) -> Value {
 }
 
 /// Writes YAML without the last line break; nothing for what YAML cannot hold.
-fn to_yaml(context: &mut Context<'_>, args: &[Value], emit: fn(&serde_json::Value) -> String) -> Answer {
-    shown::charge(context, any(args, 0))?;
-    let Ok(json) = any(args, 0).to_json() else {
+fn to_yaml(context: &mut Context<'_>, value: &Value) -> Answer {
+    shown::charge(context, value)?;
+    let Some(json) = value.to_json().ok().and_then(through_yaml) else {
         return Ok("".into());
     };
-    let yaml = emit(&json);
+    without_line_break(context, &values::yaml::emit(&json))
+}
+
+/// Writes YAML with indented lists, which does not go through JSON.
+fn to_yaml_pretty(context: &mut Context<'_>, value: &Value) -> Answer {
+    shown::charge(context, value)?;
+    match value.to_json() {
+        Ok(json) => without_line_break(context, &values::yaml::emit_pretty(&json)),
+        Err(_) => Ok("".into()),
+    }
+}
+
+fn without_line_break(context: &mut Context<'_>, yaml: &str) -> Answer {
     context.charge(yaml.len())?;
-    Ok(yaml.strip_suffix('\n').unwrap_or(&yaml).into())
+    Ok(yaml.strip_suffix('\n').unwrap_or(yaml).into())
+}
+
+/// Returns what is left of JSON that is read as YAML, which is how it becomes YAML: control
+/// characters are refused, and a line break of its own kind is folded.
+fn through_yaml(json: serde_json::Value) -> Option<serde_json::Value> {
+    use serde_json::Value as Json;
+    let refused = |c: char| matches!(c, '\x7f'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    Some(match json {
+        Json::String(text) if text.contains(refused) => return None,
+        Json::String(text) if text.contains('\u{85}') => Json::String(text.replace('\u{85}', " ")),
+        Json::Array(items) => Json::Array(items.into_iter().map(through_yaml).collect::<Option<_>>()?),
+        Json::Object(entries) => {
+            let is_fine = |key: &str| !key.contains(refused) && !key.contains('\u{85}');
+            let entries = entries.into_iter().map(|(key, value)| {
+                let value = through_yaml(value)?;
+                is_fine(&key).then_some((key, value))
+            });
+            Json::Object(entries.collect::<Option<_>>()?)
+        }
+        other @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_)) => other,
+    })
 }

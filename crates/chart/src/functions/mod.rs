@@ -3,6 +3,7 @@
 mod args;
 mod case;
 mod certificates;
+mod cluster;
 mod convert;
 mod crypto;
 mod dates;
@@ -38,6 +39,7 @@ use crate::call::Function;
 const GROUPS: &[&[Function]] = &[
     case::FUNCTIONS,
     certificates::FUNCTIONS,
+    cluster::FUNCTIONS,
     convert::FUNCTIONS,
     crypto::FUNCTIONS,
     dates::FUNCTIONS,

@@ -111,7 +111,7 @@ fn write(out: &mut String, value: &Value, html: bool, depth: usize) -> Result<()
             (Some(json), _) => write(out, &Value::from_typed_json(&json), html, depth + 1)?,
             (None, Some(value)) => write(out, &value, html, depth + 1)?,
             (None, None) => {
-                let fields = object.fields();
+                let fields = object.json_members().unwrap_or_else(|| object.fields());
                 write_entries(out, fields.iter().map(|(k, v)| (*k, v)), html, depth)?;
             }
         },
