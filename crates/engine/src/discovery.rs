@@ -236,7 +236,6 @@ impl Engine {
             let Some(module) = self.modules.get_mut(name) else { continue };
             let was_on = module.is_on();
             changed |= was_on != decision.enabled;
-            let reason = decision.to_string();
             if module.phase == Phase::Orphaned {
                 module.phase = Phase::Disabled;
             }
@@ -253,7 +252,8 @@ impl Engine {
                 module.missed_events = false;
             }
             if module.is_on() && !was_on {
-                self.set_phase(name, Phase::Starting, Some(reason));
+                let reason = module.decision.as_ref().map(ToString::to_string);
+                self.set_phase(name, Phase::Starting, reason);
             } else if !module.is_on() && !module.is_active {
                 self.set_phase(name, Phase::Disabled, None);
             }

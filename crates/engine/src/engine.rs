@@ -7,7 +7,7 @@ use values::Section;
 
 use crate::binding::kubernetes::Watches;
 use crate::binding::schedule::Schedules;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Hook};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::converge::ConvergeState;
@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::hook::rate::Rate;
 use crate::journal::Journal;
 use crate::module::{ModuleState, Question};
-use crate::name::{CommandId, HookId, ModuleName, QueueName, RunId, Scope, TaskId};
+use crate::name::{CommandId, HookId, HookName, ModuleName, QueueName, RunId, Scope, TaskId};
 use crate::notice::Notice;
 use crate::queues::{Place, Queues};
 use crate::task::{Task, TaskKind};
@@ -34,6 +34,7 @@ pub struct Engine {
     /// The modules of the catalog as they run.
     pub(crate) order: Vec<ModuleName>,
     pub(crate) keys: BTreeMap<Arc<str>, ModuleName>,
+    pub(crate) global_hooks: BTreeMap<HookName, Arc<Hook>>,
     pub(crate) enabled_modules: Arc<[ModuleName]>,
     /// What global hooks say about modules, and which hook said it.
     pub(crate) dynamic_flags: BTreeMap<ModuleName, (bool, HookId)>,
@@ -91,6 +92,7 @@ impl Engine {
             modules: BTreeMap::new(),
             order: Vec::new(),
             keys: BTreeMap::new(),
+            global_hooks: BTreeMap::new(),
             enabled_modules: Arc::from([]),
             dynamic_flags: BTreeMap::new(),
             user: UserConfig::default(),

@@ -159,6 +159,17 @@ impl Engine {
         let section = self.section(&hook.id.scope).ok_or_else(|| {
             Failure::new(FailureKind::Bug, format!("hook {} ran, but its module is gone", hook.id))
         })?;
+        if let Some(problem) =
+            self.user.problem(section.key()).filter(|_| !output.config_patch.operations().is_empty())
+        {
+            let message = format!(
+                "{} changes the configuration, but what is there can't be used: {problem}",
+                described(hook)
+            );
+            return Err(Failure::new(FailureKind::Values, message).advise(
+                "it is not overwritten; correct the key of the ConfigMap, the hook runs again by itself",
+            ));
+        }
         let wrong = |file: &str, error: &values::SectionError| {
             Failure::new(
                 FailureKind::HookOutput,

@@ -108,7 +108,7 @@ impl Engine {
     /// Returns the hook if it exists and its module is on.
     pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<Arc<Hook>> {
         match &id.scope {
-            Scope::Global => self.catalog.global.hooks.iter().find(|hook| hook.id == *id).cloned(),
+            Scope::Global => self.global_hooks.get(&id.name).cloned(),
             Scope::Module(name) => {
                 let module = self.modules.get(name).filter(|module| module.is_on())?;
                 module.spec.hooks.iter().find(|hook| hook.id == *id).cloned()
@@ -153,11 +153,12 @@ impl Engine {
         if run.is_synchronization() && run.contexts.iter().all(|context| context.group.is_none()) {
             return;
         }
-        let only_synchronization = run.is_synchronization();
+        // Synchronizations can be dropped with their converge, events can't: they stay apart.
+        let is_synchronization = run.is_synchronization();
         while let Some(next) = self.queues.take_next(queue, |next| {
             std::mem::discriminant(&next.kind) == kind
                 && next.hook_run().is_some_and(|other| {
-                    other.hook == run.hook && (only_synchronization || !other.is_synchronization())
+                    other.hook == run.hook && other.is_synchronization() == is_synchronization
                 })
         }) {
             let (TaskKind::GlobalHookRun(other) | TaskKind::ModuleHookRun(other)) = next.kind else {

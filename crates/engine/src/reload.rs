@@ -89,7 +89,11 @@ impl Engine {
                 || hook.spec.order(Lifecycle::AfterAll).is_some();
             fresh.push(Arc::clone(hook));
         }
-        self.index_hooks(&new.hooks);
+        self.index_global_hooks();
+        let before = self.dynamic_flags.len();
+        let hooks = &self.global_hooks;
+        self.dynamic_flags.retain(|_, (_, hook)| hooks.contains_key(&hook.name));
+        everything |= before != self.dynamic_flags.len();
         if self.is_ready() {
             self.enable_global_schedules();
         }

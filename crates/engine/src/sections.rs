@@ -48,9 +48,14 @@ impl Engine {
             let now = self.now;
             self.modules.entry(name).or_insert_with(|| ModuleState::new(module, now));
         }
-        for hook in self.catalog.global.hooks.clone() {
-            self.index_hooks(&[hook]);
-        }
+        self.index_global_hooks();
+    }
+
+    /// Makes the global hooks known by name.
+    pub(crate) fn index_global_hooks(&mut self) {
+        let hooks = self.catalog.global.hooks.clone();
+        self.global_hooks = hooks.iter().map(|hook| (hook.id.name.clone(), Arc::clone(hook))).collect();
+        self.index_hooks(&hooks);
     }
 
     /// Makes the limits and queues of hooks known.

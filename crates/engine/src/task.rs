@@ -148,9 +148,9 @@ impl Converge {
 }
 
 impl HookRun {
-    /// Returns whether every context is the first list of a binding.
+    /// Returns whether bindings go live with its success.
     pub(crate) fn is_synchronization(&self) -> bool {
-        self.contexts.first().is_some_and(BindingContext::is_synchronization)
+        !self.synchronizes.is_empty()
     }
 
     /// Returns the binding names, sorted and without repetitions.

@@ -75,6 +75,11 @@ impl UserConfig {
         self.problems.get(key).filter(|_| !self.good.contains(key))
     }
 
+    /// Returns what is wrong with a key.
+    pub(crate) fn problem(&self, key: &str) -> Option<&Failure> {
+        self.problems.get(key)
+    }
+
     /// Returns all that is wrong, by key.
     pub(crate) fn problems(&self) -> Vec<Failure> {
         self.rejected.iter().chain(self.problems.values()).cloned().collect()

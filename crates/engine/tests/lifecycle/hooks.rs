@@ -2,7 +2,7 @@
 
 use engine::hook::WatchEvent;
 use engine::object_patch::ObjectPatch;
-use engine::{Config, CronLine, Event, HookOutput, Notice};
+use engine::{Config, CronLine, Event, Failure, FailureKind, HookOutput, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn outputs_take_effect_in_order_objects_then_the_config_map_then_values() {
 }
 
 #[test]
-fn f_b1_an_invalid_output_fails_the_run_and_nothing_takes_effect() {
+fn an_invalid_output_fails_the_run_and_nothing_takes_effect() {
     let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
     let mut output = creates(configures("/web/half", &json!(1)));
     output.values_patch = patches(&json!([{"op": "remove", "path": "/web/nothing"}])).values_patch;
@@ -63,6 +63,70 @@ fn f_b1_an_invalid_output_fails_the_run_and_nothing_takes_effect() {
     5.070s     list releases #4
     5.075s > releases #4 [web]
     ");
+}
+
+#[test]
+fn f_b1_b2_b5_b9_whatever_becomes_of_a_process_its_queue_goes_on_after_a_retry() {
+    let kinds = [
+        (FailureKind::HookTimeout, "did not end within 10s and was killed"),
+        (FailureKind::HookOutput, "metrics file is larger than 32 MiB"),
+        (FailureKind::Files, "permission denied: no execute bit"),
+        (FailureKind::Bug, "the temporary directory is full"),
+    ];
+    for (kind, message) in kinds {
+        let files = files()
+            .global_hook("a.sh", "{onStartup: 1, settings: {timeout: 10s}}")
+            .global_hook("b.sh", "onStartup: 2")
+            .global_hook("c.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: side}]");
+        let mut world = World::new(&files).hook("global/a.sh", Err(Failure::new(kind, message)));
+        world.run_until(1_000);
+        let shown = world.queue("main")[0].clone();
+        assert_eq!(
+            shown,
+            format!("GlobalHookRun:main:onStartup:a.sh:onStartup:Operator-Startup:failures 1:{message}")
+        );
+        let trace = world.run();
+        assert!(
+            trace.contains("5.010s     run hook global/a.sh #2") && trace.contains("run hook global/b.sh #3"),
+            "{trace}"
+        );
+    }
+}
+
+#[test]
+fn f_b1_a_hook_is_given_its_own_deadline_or_the_operators() {
+    let files = files()
+        .global_hook("a.sh", "{onStartup: 1, settings: {timeout: 10s}}")
+        .global_hook("b.sh", "onStartup: 1");
+    let config = Config { hook_timeout: Some(std::time::Duration::from_mins(1)), ..Config::default() };
+    let mut engine = engine::Engine::new(config, files.catalog());
+    let mut timeouts = Vec::new();
+    let mut event = Some(Event::Started);
+    while let Some(next) = event.take() {
+        for effect in engine.handle(engine::Time::START, next) {
+            if let engine::Effect::RunHook { run, timeout, .. } = effect {
+                timeouts.push(timeout.unwrap().as_secs());
+                event = Some(Event::HookFinished { run, outcome: Ok(HookOutput::default()), usage: None });
+            }
+        }
+    }
+    assert_eq!(timeouts, [10, 60]);
+}
+
+#[test]
+fn a_broken_section_of_the_config_map_is_not_overwritten_by_a_hook() {
+    let files = files().module(10, "web").hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let mut world = World::new(&files).settled().hook("web/tick.sh", Ok(configures("/web/x", &json!(1))));
+    let at = world.later(0);
+    world =
+        world.at(at + 100, crate::build::config(101, &[("web", "- : [")])).at(at + 200, cron("* * * * *"));
+    let trace = world.run_until(at + 1000);
+    assert!(!trace.contains("save web"), "{trace}");
+    assert!(
+        world.queue("main")[0].contains("changes the configuration, but what is there can't be used"),
+        "{:?}",
+        world.queue("main")
+    );
 }
 
 #[test]

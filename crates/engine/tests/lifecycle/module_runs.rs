@@ -400,6 +400,24 @@ fn f_b6_a_module_that_cannot_be_read_is_read_again_every_five_seconds() {
 }
 
 #[test]
+fn f_b7_hooks_of_a_module_that_was_read_in_the_second_attempt_are_taken_into_service_once() {
+    let mut good = files().module(10, "web");
+    for n in 0..5 {
+        good = good.hook(&format!("h{n}.sh"), "{onStartup: 1, kubernetes: [{name: pods, kind: Pod}]}");
+    }
+    let mut broken = good.clone();
+    broken.modules[0].broken = Some(engine::Failure::new(engine::FailureKind::Files, "hook 'h3.sh' exits 1"));
+    broken.modules[0].hooks.truncate(2);
+    let mut world = World::new(&broken).loads(broken.modules[0].clone()).loads(good.modules[0].clone());
+    let trace = world.run();
+    for n in 0..5 {
+        assert_eq!(trace.matches(&format!("run hook web/h{n}.sh")).count(), 2, "{trace}");
+    }
+    assert_eq!(trace.matches("start monitor").count(), 1, "{trace}");
+    assert_eq!(world.view().watches[0].bindings.len(), 5);
+}
+
+#[test]
 fn maintenance_is_handed_to_the_release() {
     let mut world = World::new(&full()).settled();
     let at = world.later(100);

@@ -52,6 +52,8 @@ pub(crate) struct World {
     /// Show values of hooks and charts in the trace.
     shows_values: bool,
     pub(crate) steps: usize,
+    /// Sends every answer twice.
+    pub(crate) repeats_answers: bool,
 }
 
 impl World {
@@ -83,6 +85,7 @@ impl World {
             in_flight: BTreeMap::new(),
             shows_values: false,
             steps: 0,
+            repeats_answers: false,
         };
         world.send_in(0, Event::Started);
         world
@@ -252,10 +255,18 @@ impl World {
             crate::coverage::saw_event(&event);
             let shown = shown_event(&event);
             writeln!(self.trace, "{} > {shown}", self.now).unwrap();
-            self.note_answer(&event);
+            let is_answer = self.note_answer(&event);
+            let again = (is_answer && self.repeats_answers).then(|| event.clone());
             for effect in self.engine.handle(self.now, event) {
                 crate::coverage::saw_effect(&effect);
                 self.carry_out(effect);
+            }
+            if let Some(event) = again {
+                let before = self.engine.view();
+                let effects = self.engine.handle(self.now, event);
+                assert!(effects.is_empty(), "a repeated answer led to {effects:?}");
+                let after = self.engine.view();
+                assert_eq!(View { stale_answers: before.stale_answers, ..after }, before);
             }
             self.check();
         }
@@ -286,7 +297,7 @@ impl World {
         }
     }
 
-    fn note_answer(&mut self, event: &Event) {
+    fn note_answer(&mut self, event: &Event) -> bool {
         if let Event::HookFinished { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
@@ -297,6 +308,9 @@ impl World {
         | Event::ScriptFinished { run, .. } = event
         {
             self.in_flight.remove(run);
+            true
+        } else {
+            false
         }
     }
 
