@@ -3,7 +3,6 @@
 mod args;
 mod case;
 mod certificates;
-mod cluster;
 mod convert;
 mod crypto;
 mod dates;
@@ -39,7 +38,6 @@ use crate::call::Function;
 const GROUPS: &[&[Function]] = &[
     case::FUNCTIONS,
     certificates::FUNCTIONS,
-    cluster::FUNCTIONS,
     convert::FUNCTIONS,
     crypto::FUNCTIONS,
     dates::FUNCTIONS,
