@@ -52,6 +52,14 @@ pub(crate) fn fill(cluster: &Arc<Cluster>) {
     create(cluster, "rbac.authorization.k8s.io/v1", "clusterroles", None, everything);
 }
 
+/// Lets the simulated controllers and the node begin.
+pub(crate) fn simulate(cluster: &Arc<Cluster>) {
+    if cluster.config.simulate.is_some() {
+        crate::simulate::register_node(cluster);
+        crate::simulate::resume(cluster);
+    }
+}
+
 /// Creates an object in the name of the server, unless it is there.
 pub(crate) fn create(
     cluster: &Arc<Cluster>,

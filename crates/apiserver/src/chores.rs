@@ -12,12 +12,16 @@ use crate::store::{Change, Event, Place, Range, Store, Stored};
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Chore {
+    /// A simulated object has had its time.
+    Due(Place),
     /// An object began to wait for its deletion.
     Deleting(Place),
     /// An object names owners: they must exist.
     Owned(Place),
     /// The object with this identity is gone: so are its dependents.
     OwnerGone(String),
+    /// A simulated object changed.
+    Simulate(Place),
 }
 
 /// The queue of chores.

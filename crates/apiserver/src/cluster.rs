@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::chores::Chores;
+use crate::chores::{Chore, Chores};
 use crate::config::Config;
 use crate::custom::Definition;
 use crate::fault::Faults;
 use crate::random::Random;
 use crate::registry::{Registry, Resource};
+use crate::simulate;
 use crate::state::Saver;
 use crate::store::{Committed, Event, Place, Refusal, Store, Stored, TableName, Write, key_of};
 
@@ -31,6 +32,7 @@ pub(crate) struct Cluster {
     pub(crate) addresses: crate::write::Addresses,
     pub(crate) tokens: crate::auth::Tokens,
     pub(crate) documents: crate::discovery::Documents,
+    pub(crate) published: crate::openapi::Documents,
 }
 
 /// The revision that watchers are told when their table is gone.
@@ -56,6 +58,7 @@ impl Cluster {
             addresses: crate::write::Addresses::default(),
             tokens: crate::auth::Tokens::default(),
             documents: crate::discovery::Documents::default(),
+            published: crate::openapi::Documents::default(),
             config,
         }
     }
@@ -109,7 +112,13 @@ impl Cluster {
         if self.config.state.is_some() {
             self.saver.mark(event.revision);
         }
-        self.chores.notice(&self.read(), place, event);
+        let store = self.read();
+        self.chores.notice(&store, place, event);
+        if self.config.simulate.is_some() && simulate::is_simulated(&place.table) {
+            for affected in simulate::affected(&store, place, event) {
+                self.chores.plan(Chore::Simulate(affected));
+            }
+        }
     }
 
     /// Returns a receiver that hears of the changes of a table.

@@ -1,9 +1,12 @@
-//! The columns that people see of objects.
+//! Objects as rows of a table, as `kubectl get` shows them.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::registry::Resource;
+use crate::table::{self, Column};
 
 /// Columns and rows of a table.
 #[derive(Debug)]
@@ -12,15 +15,22 @@ pub(crate) struct Printed {
     pub(crate) rows: Vec<Map<String, Value>>,
 }
 
+fn columns(resource: &Resource) -> Arc<[Column]> {
+    match resource.version() {
+        Some(version) => Arc::clone(&version.columns),
+        None => table::columns(&resource.kind),
+    }
+}
+
 /// Returns the table of `objects`.
-pub(crate) fn print(_resource: &Resource, objects: &[Value], _now: Timestamp) -> Printed {
-    let columns = json!([
-        {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
-        {"name": "Created At", "type": "date", "format": "", "description": "", "priority": 0},
-    ]);
+pub(crate) fn print(resource: &Resource, objects: &[Value], now: Timestamp) -> Printed {
+    let columns = columns(resource);
     let rows = objects.iter().map(|object| {
-        let field = |name: &str| object.pointer(&format!("/metadata/{name}")).cloned().unwrap_or(Value::Null);
-        Map::from_iter([("cells".to_owned(), json!([field("name"), field("creationTimestamp")]))])
+        let mut row = Map::from_iter([("cells".to_owned(), json!(table::cells(&columns, object, now)))]);
+        if let Some(conditions) = table::conditions(&resource.kind, object) {
+            row.insert("conditions".into(), conditions);
+        }
+        row
     });
-    Printed { columns, rows: rows.collect() }
+    Printed { rows: rows.collect(), columns: table::definitions(&columns) }
 }

@@ -8,12 +8,17 @@ use crate::call::Call;
 use crate::chores::{Chore, DEFINITIONS};
 use crate::cluster::Cluster;
 use crate::store::{Place, Range, Stored, split_key};
-use crate::write::{DeleteOptions, Edit, Propagation, delete_object, finalizers, modify};
+use crate::write::{DeleteOptions, Edit, Hand, Propagation, delete_object, finalizers, modify};
+
+/// In whose name the server tidies up.
+const COLLECTOR: Hand = Hand { manager: "kube-controller-manager", subresource: "" };
 
 /// Carries out one chore. A chore that cannot be carried out is left: the change that stops it is the next chore.
 pub(crate) fn carry_out(cluster: &Arc<Cluster>, chore: Chore) {
     match chore {
         Chore::Deleting(place) => advance(cluster, &place),
+        Chore::Due(place) => crate::simulate::due(cluster, &place),
+        Chore::Simulate(place) => crate::simulate::step(cluster, &place),
         Chore::Owned(place) => check_owners(cluster, &place),
         Chore::OwnerGone(uid) => {
             for dependent in dependents(cluster, &uid) {
@@ -72,7 +77,7 @@ pub(crate) fn remove_finalizer(cluster: &Cluster, place: &Place, name: &str) {
 
 fn edit(cluster: &Cluster, place: &Place, change: impl FnMut(&mut Value) -> Edit) {
     if let Some(resource) = cluster.resource_of(&place.table)
-        && let Err(error) = modify(cluster, &resource, place, change)
+        && let Err(error) = modify(cluster, &resource, place, COLLECTOR, change)
     {
         tracing::warn!(table = %place.table, key = %place.key, %error, "an object could not be changed");
     }

@@ -69,6 +69,7 @@ pub mod selector;
 mod semantics;
 mod server;
 mod service;
+mod simulate;
 mod state;
 mod status;
 pub mod store;

@@ -11,7 +11,10 @@ use crate::auth::User;
 use crate::call::Call;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Place, Stored, key_of};
-use crate::write::{DeleteOptions, Edit, delete_object, modify, seconds, untyped};
+use crate::write::{DeleteOptions, Edit, Hand, delete_object, modify, seconds, untyped};
+
+/// In whose name pods are put onto nodes.
+const BINDER: Hand = Hand { manager: "kube-scheduler", subresource: "binding" };
 
 /// Answers a request for the part called `part`.
 pub(crate) fn answer(call: &Call, name: &str, part: &str) -> Outcome<Response<Body>> {
@@ -46,7 +49,7 @@ fn bind(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let place = Place { table: call.resource.table.clone(), key: key_of(call.namespace.as_deref(), name) };
     let now = seconds(call.now);
     let mut taken = false;
-    modify(&call.cluster, &call.resource, &place, |pod| {
+    modify(&call.cluster, &call.resource, &place, BINDER, |pod| {
         let bound =
             pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
         taken = bound;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::custom::Definition;
+use crate::custom::{Definition, Version};
 use crate::kind::{self, Kind, join_group_version};
 use crate::store::{FieldPath, TableName};
 use crate::types::{self, Shape};
@@ -56,6 +56,12 @@ impl Resource {
             fields: version.selectable.iter().map(|path| FieldPath::new(path)).collect(),
             custom: Some((Arc::clone(definition), index)),
         })
+    }
+
+    /// Returns the version of the definition that made the kind, nothing for built-in kinds.
+    pub(crate) fn version(&self) -> Option<&Version> {
+        let (definition, index) = self.custom.as_ref()?;
+        definition.versions.get(*index)
     }
 
     /// Tells whether the kind is this built-in one.

@@ -1,13 +1,18 @@
 //! What a kind means: types, defaults, validation and the owners of fields. The one place where the verbs ask.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::decode::{self, Decoded, Node};
+use crate::defaults;
 use crate::managed_fields::{self, ApplyError, Change, FieldSet};
 use crate::patch::{self, json::PatchError};
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
+use crate::types::{self, Shape};
+use crate::validation::{self, FieldError, Report};
 use crate::write::seconds;
 
 /// How the objects of a kind behave where kinds differ.
@@ -67,8 +72,11 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
 /// Checks types and drops unknown fields; returns the object and what was dropped or came twice.
 pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
     let kind = &resource.kind;
-    if resource.custom.is_some() {
-        return Ok(decode::untyped(body));
+    if let Some(version) = resource.version() {
+        let mut decoded = conform_custom(body)?;
+        let unknown = version.structural.prune(&mut decoded.value);
+        decoded.strict.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
+        return Ok(decoded);
     }
     decode::typed(body, &resource.shape).map_err(|error| {
         let message = format!(
@@ -79,32 +87,118 @@ pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
     })
 }
 
-/// Sets the defaults of a new object.
-#[expect(clippy::unnecessary_wraps, reason = "defaults of custom kinds can be refused")]
-pub(crate) fn default_new(_resource: &Resource, _object: &mut Value) -> Outcome<()> {
-    Ok(())
+/// Only the metadata of custom objects has a type that is built in.
+fn conform_custom(body: Node) -> Outcome<Decoded> {
+    let mut decoded = decode::untyped(body);
+    let metadata = decoded.value.get_mut("metadata").map(Value::take).unwrap_or_default();
+    let typed = decode::typed(Node::from(metadata), &METADATA)
+        .map_err(|error| ApiError::bad_request(format!("metadata cannot be read: {error}")))?;
+    let strict = typed.strict.into_iter().map(|text| text.replacen("field \"", "field \"metadata.", 1));
+    decoded.strict.extend(strict);
+    if let Some(fields) = decoded.value.as_object_mut() {
+        fields.insert("metadata".into(), typed.value);
+    }
+    Ok(decoded)
 }
 
-/// Sets the defaults of a new version.
-#[expect(clippy::unnecessary_wraps, reason = "defaults of custom kinds can be refused")]
-pub(crate) fn default_changed(_resource: &Resource, _old: &Value, _new: &mut Value) -> Outcome<()> {
-    Ok(())
+/// The type of the metadata of objects.
+static METADATA: LazyLock<Shape> = LazyLock::new(|| {
+    let map = types::of_kind("", "v1", "ConfigMap").and_then(|map| map.field("metadata"));
+    map.map_or(Shape::Any, |metadata| metadata.shape.clone())
+});
+
+/// Returns the status that a new object begins with, whatever the client sent.
+pub(crate) fn first_status(resource: &Resource, object: &Map<String, Value>) -> Option<Value> {
+    if resource.custom.is_some() {
+        return None;
+    }
+    let mut status = decode::empty(&resource.shape).get("status").cloned()?;
+    let fields = status.as_object_mut()?;
+    match (&*resource.kind.group, &*resource.kind.plural) {
+        ("", "pods") => {
+            fields.insert("phase".into(), json!("Pending"));
+            fields.insert("qosClass".into(), json!(quality(object.get("spec"))));
+        }
+        ("", "persistentvolumeclaims" | "persistentvolumes") => {
+            fields.insert("phase".into(), json!("Pending"));
+        }
+        _ => {}
+    }
+    Some(status)
+}
+
+/// Returns how well a pod's needs are known.
+fn quality(spec: Option<&Value>) -> &'static str {
+    let list = |name: &str| spec.and_then(|spec| spec.get(name)).and_then(Value::as_array);
+    let containers = list("containers").into_iter().chain(list("initContainers")).flatten();
+    let (mut none, mut guaranteed) = (true, true);
+    for container in containers {
+        for name in ["cpu", "memory"] {
+            let amount = |part: &str| {
+                let amount = container.pointer(&format!("/resources/{part}/{name}"));
+                amount.filter(|amount| !matches!(amount.as_str(), Some("0")))
+            };
+            let (limit, request) = (amount("limits"), amount("requests"));
+            none &= limit.is_none() && request.is_none();
+            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (none, guaranteed) {
+        (true, _) => "BestEffort",
+        (false, true) => "Guaranteed",
+        (false, false) => "Burstable",
+    }
+}
+
+/// Sets the defaults of an object.
+pub(crate) fn complete(resource: &Resource, object: &mut Value) {
+    match resource.version() {
+        Some(version) => version.structural.complete(object),
+        None => defaults::apply(object, &resource.shape),
+    }
 }
 
 /// Returns what is wrong with a new object.
-pub(crate) fn validate_new(_resource: &Resource, _object: &Value, _warnings: &mut Vec<String>) -> Vec<Cause> {
-    Vec::new()
+pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut Vec<String>) -> Vec<Cause> {
+    let Some(version) = resource.version() else {
+        return told(validation::create(&resource.kind, object), warnings);
+    };
+    let mut causes = told(validation::create_custom(object), warnings);
+    causes.extend(version.structural.validate(object, "").into_iter().map(cause));
+    causes
 }
 
 /// Returns what is wrong with a new version.
 pub(crate) fn validate_changed(
-    _resource: &Resource,
-    _subresource: Option<&str>,
-    _old: &Value,
-    _new: &Value,
-    _warnings: &mut Vec<String>,
+    resource: &Resource,
+    subresource: Option<&str>,
+    old: &Value,
+    new: &Value,
+    warnings: &mut Vec<String>,
 ) -> Vec<Cause> {
-    Vec::new()
+    let Some(version) = resource.version() else {
+        // The specification of what is kept was valid once, and is not what is written here.
+        if matches!(subresource, Some("status" | "finalize" | "approval")) {
+            return Vec::new();
+        }
+        return told(validation::update(&resource.kind, new, old), warnings);
+    };
+    let mut causes = told(validation::update_custom(new, old), warnings);
+    causes.extend(version.structural.validate(new, "").into_iter().map(cause));
+    causes
+}
+
+fn told(report: Report, warnings: &mut Vec<String>) -> Vec<Cause> {
+    for warning in report.warnings {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    report.errors.into_iter().map(cause).collect()
+}
+
+fn cause(error: FieldError) -> Cause {
+    Cause { reason: error.reason.to_owned(), message: error.message, field: error.field }
 }
 
 /// Records in the managed fields what the owner changed.

@@ -129,6 +129,7 @@ impl ApiServer {
             state::load(&cluster, path)?;
         }
         bootstrap::fill(&cluster);
+        bootstrap::simulate(&cluster);
         if let Some(path) = state {
             state::start(&cluster, path);
         }

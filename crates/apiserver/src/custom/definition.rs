@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::kind::{Kind, Name, Subresource, Verb};
+use crate::schema::Structural;
 use crate::store::TableName;
+use crate::table::{self, Column};
 use crate::types::Shape;
 
 /// What a custom resource definition defines.
@@ -29,32 +31,21 @@ impl PartialEq for Definition {
 
 /// One version of a custom kind.
 #[derive(Debug)]
-#[expect(dead_code, reason = "schemas and columns of custom kinds are read once they are compiled")]
 pub(crate) struct Version {
     pub(crate) kind: Arc<Kind>,
     pub(crate) served: bool,
     /// The schema as it was written.
     pub(crate) schema: Value,
+    /// The schema, read.
+    pub(crate) structural: Structural,
     /// What the fields of the objects are.
     pub(crate) shape: Shape,
     /// The paths that objects can be selected by.
     pub(crate) selectable: Vec<String>,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Arc<[Column]>,
     pub(crate) scale: Option<ScalePaths>,
     /// What clients are warned of when the version is deprecated.
     pub(crate) warning: Option<String>,
-}
-
-/// A column that people see.
-#[derive(Clone, Debug)]
-#[expect(dead_code, reason = "printed once custom columns are")]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) format: String,
-    pub(crate) description: String,
-    pub(crate) priority: i64,
-    pub(crate) path: String,
 }
 
 /// Where the numbers of a scale are.
@@ -147,6 +138,8 @@ fn read_version(spec: &Value, names: &Value, group: &str, version: &Value, prefe
     let singular = text(names, "singular").unwrap_or_else(|| kind.to_lowercase());
     let list_kind = text(names, "listKind").unwrap_or_else(|| format!("{kind}List"));
     let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
+    let schema = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+    let structural = Structural::of(schema);
     let warning = text(version, "deprecationWarning")
         .unwrap_or_else(|| format!("{group}/{version_name} {kind} is deprecated"));
     Version {
@@ -166,10 +159,11 @@ fn read_version(spec: &Value, names: &Value, group: &str, version: &Value, prefe
             stored_as: None,
         }),
         served: version.get("served") == Some(&Value::Bool(true)),
-        schema: version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null),
-        shape: Shape::Any,
+        schema: schema.clone(),
+        shape: structural.shape(),
+        structural,
         selectable: selectable(version),
-        columns: columns(version),
+        columns: table::custom_columns(version.get("additionalPrinterColumns").unwrap_or(&Value::Null)),
         scale: scale.map(|scale| ScalePaths {
             spec_replicas: text(scale, "specReplicasPath").unwrap_or_default(),
             status_replicas: text(scale, "statusReplicasPath").unwrap_or_default(),
@@ -183,17 +177,4 @@ fn selectable(version: &Value) -> Vec<String> {
     let list = version.get("selectableFields").and_then(Value::as_array);
     let path = |field: &Value| text(field, "jsonPath").map(|path| path.trim_start_matches('.').to_owned());
     list.into_iter().flatten().filter_map(path).collect()
-}
-
-fn columns(version: &Value) -> Vec<Column> {
-    let list = version.get("additionalPrinterColumns").and_then(Value::as_array);
-    let read = |column: &Value| Column {
-        name: text(column, "name").unwrap_or_default(),
-        kind: text(column, "type").unwrap_or_default(),
-        format: text(column, "format").unwrap_or_default(),
-        description: text(column, "description").unwrap_or_default(),
-        priority: column.get("priority").and_then(Value::as_i64).unwrap_or(0),
-        path: text(column, "jsonPath").unwrap_or_default(),
-    };
-    list.into_iter().flatten().map(read).collect()
 }

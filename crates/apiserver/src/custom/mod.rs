@@ -8,12 +8,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub(crate) use definition::Definition;
+pub(crate) use definition::{Definition, Version};
 
 use crate::chores::DEFINITIONS;
 use crate::cluster::Cluster;
 use crate::store::{Place, Range};
-use crate::write::{Edit, finalizers, modify, seconds};
+use crate::write::{Edit, Hand, finalizers, modify, seconds};
+
+/// Whose the status of definitions is.
+const CONTROLLER: Hand = Hand { manager: "kube-apiserver", subresource: "status" };
 
 /// The finalizer that keeps a definition until its instances are gone.
 const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -38,21 +41,26 @@ pub(crate) fn admit(object: &mut Value) {
         return;
     };
     status.entry("acceptedNames").or_insert_with(|| json!({"plural": "", "kind": ""}));
-    status.entry("conditions").or_insert_with(|| json!([]));
+    status.entry("conditions").or_insert(Value::Null);
     let stored = status.entry("storedVersions").or_insert_with(|| json!([]));
+    if stored.is_null() {
+        *stored = json!([]);
+    }
     if let (Some(stored), Some(storage)) = (stored.as_array_mut(), storage)
         && !stored.iter().any(|version| *version == storage)
     {
         stored.push(json!(storage));
     }
-    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
-        && !metadata.contains_key("deletionTimestamp")
-        && metadata.get("resourceVersion").is_none()
-    {
+}
+
+/// Lets a definition wait for its instances when it is deleted.
+pub(crate) fn hold_back(object: &mut Value) {
+    if finalizers(object).contains(&CLEAN_UP) {
+        return;
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let list = metadata.entry("finalizers").or_insert_with(|| json!([]));
-        if let Some(list) = list.as_array_mut()
-            && !list.iter().any(|name| name == CLEAN_UP)
-        {
+        if let Some(list) = list.as_array_mut() {
             list.push(json!(CLEAN_UP));
         }
     }
@@ -72,7 +80,7 @@ pub(crate) fn observe(cluster: &Cluster, place: &Place, object: Option<&Value>) 
     let Some(resource) = cluster.resource_of(&place.table) else {
         return;
     };
-    let updated = modify(cluster, &resource, place, |object| {
+    let updated = modify(cluster, &resource, place, CONTROLLER, |object| {
         if names::write_status(object, &verdict, &now) { Edit::Write } else { Edit::Keep }
     });
     let Ok(Some(kept)) = updated else {

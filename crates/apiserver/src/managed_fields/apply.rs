@@ -129,8 +129,9 @@ fn check(applied: &Value, change: &Change<'_>) -> Result<(), ApplyError> {
         }
     };
     let kind = text("/kind");
+    let slash = if version.contains('/') { "" } else { "/" };
     let object =
-        format!("{}/{}; {version}, Kind={kind}", text("/metadata/namespace"), text("/metadata/name"));
+        format!("{}/{}; {slash}{version}, Kind={kind}", text("/metadata/namespace"), text("/metadata/name"));
     Err(ApplyError::Typed { object, why })
 }
 

@@ -58,6 +58,12 @@ pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
     if resource.is("", "namespaces") {
         return admit_namespace(object);
     }
+    if resource.is("batch", "jobs") {
+        select_pods_of_job(object);
+    }
+    if resource.is("apps", "daemonsets") {
+        count_templates(object, 1);
+    }
     if resource.is("", "persistentvolumeclaims") {
         add_finalizer(object, "kubernetes.io/pvc-protection")?;
     }
@@ -101,7 +107,50 @@ pub(super) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome
     if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::custom::admit(new);
     }
+    if call.resource.is("apps", "daemonsets") && call.subresource.is_none() {
+        let template = |set: &Value| set.pointer("/spec/template").cloned();
+        let before = old.pointer("/metadata/annotations").and_then(|a| a.get(TEMPLATE_GENERATION));
+        let before = before.and_then(Value::as_str).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+        count_templates(new, before + i64::from(template(old) != template(new)));
+    }
     Ok(())
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Writes down how often the template of a daemon set has changed.
+fn count_templates(set: &mut Value, generation: i64) {
+    if let Some(metadata) = set.get_mut("metadata").and_then(Value::as_object_mut) {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(TEMPLATE_GENERATION.into(), json!(generation.to_string()));
+        }
+    }
+}
+
+/// Makes the pods of a job selectable by the job's identity, unless the client chose the selector.
+fn select_pods_of_job(job: &mut Value) {
+    let (name, uid) = (metadata::text(job, "name").to_owned(), metadata::text(job, "uid").to_owned());
+    let Some(spec) = job.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if spec.get("manualSelector") == Some(&Value::Bool(true)) || spec.contains_key("selector") {
+        return;
+    }
+    spec.insert("selector".into(), json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}));
+    let Some(template) = spec.get_mut("template").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let metadata = template.entry("metadata").or_insert_with(|| json!({}));
+    if let Some(metadata) = metadata.as_object_mut() {
+        let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+        if let Some(labels) = labels.as_object_mut() {
+            for (label, value) in [("controller-uid", &uid), ("job-name", &name)] {
+                labels.insert(label.to_owned(), json!(value));
+                labels.insert(format!("batch.kubernetes.io/{label}"), json!(value));
+            }
+        }
+    }
 }
 
 fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {

@@ -60,10 +60,7 @@ pub(crate) fn create_object(
 ) -> Outcome<Written> {
     let resource = &call.resource;
     let mut chain = Chain { call, options, warnings };
-    let mut object = chain.conform(body, &[])?;
-    if options.applies {
-        object = chain.apply_new(&object)?;
-    }
+    let mut object = if options.applies { chain.conform_new_applied(body)? } else { chain.conform(body, &[])? };
     if let Some(name) = name
         && metadata::text(&object, "name").is_empty()
     {
@@ -73,7 +70,7 @@ pub(crate) fn create_object(
     metadata::check_name_given(call, &object, options)?;
     metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
     admit::check_namespace(call, metadata::text(&object, "name"))?;
-    chain.prepare_create(&mut object)?;
+    chain.prepare_create(&mut object);
     admit::admit_new(call, &mut object, options)?;
     chain.validate_create(&object)?;
     if !options.applies {

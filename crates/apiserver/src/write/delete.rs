@@ -200,6 +200,9 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> Marked {
     let resource = &call.resource;
     let grace = steps::grace(resource, object, options.grace);
     let before = object.clone();
+    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crate::custom::hold_back(object);
+    }
     set_propagation(resource, object, options.propagation);
     let waits = grace > 0 || steps::holds_back(resource, object);
     if waits {
@@ -249,6 +252,9 @@ fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
     }
     let time = call.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
     fields.insert("deletionTimestamp".into(), json!(metadata::seconds(time)));
+    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        return;
+    }
     fields.insert("deletionGracePeriodSeconds".into(), json!(grace));
     if !deleting && let Some(generation) = fields.get("generation").and_then(Value::as_i64) {
         fields.insert("generation".into(), json!(generation + 1));

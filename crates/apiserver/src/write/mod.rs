@@ -22,4 +22,4 @@ pub(crate) use metadata::{finalizers, seconds};
 pub(crate) use options::WriteOptions;
 pub(crate) use patch::patch;
 pub(crate) use scale::{Scaling, scale};
-pub(crate) use update::{Edit, modify, update};
+pub(crate) use update::{Edit, Hand, modify, update};

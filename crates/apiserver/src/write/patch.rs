@@ -113,8 +113,9 @@ fn attempt(
     let mut chain = Chain { call, options, warnings };
     let written = match kind {
         PatchKind::Apply => {
-            let mut applied = chain.conform_applied(decoded)?;
-            metadata::place_in_namespace(call, &mut applied)?;
+            let applied = chain.conform_applied(decoded)?;
+            // The namespace of the path is no field that the client wants to own.
+            metadata::place_in_namespace(call, &mut applied.clone())?;
             chain.apply(&old, &old_value, applied)?
         }
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => {
@@ -167,7 +168,8 @@ impl Chain<'_> {
                 fields.remove(field);
             }
         }
-        let mut new = self.applied(Some(old_value), &applied)?;
+        let new = self.applied(Some(old_value), &applied)?;
+        let mut new = semantics::conform(&call.resource, new.into())?.value;
         metadata::keep(old_value, metadata::of_mut(&mut new)?);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)

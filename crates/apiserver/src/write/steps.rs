@@ -86,6 +86,14 @@ impl Chain<'_> {
         Ok(decoded.value)
     }
 
+    /// Returns the new object that an apply makes of a body.
+    pub(super) fn conform_new_applied(&mut self, body: Node) -> Outcome<Value> {
+        let applied = Decoded { value: body.into(), strict: Vec::new() };
+        let wanted = self.conform_applied(&applied)?;
+        let object = self.applied(None, &wanted)?;
+        Ok(semantics::conform(&self.call.resource, object.into())?.value)
+    }
+
     /// Checks what is applied: unlike an object it may lack anything, and stays as it was written.
     pub(super) fn conform_applied(&mut self, applied: &Decoded) -> Outcome<Value> {
         let resource = &self.call.resource;
@@ -129,19 +137,17 @@ impl Chain<'_> {
     }
 
     /// Sets what clients read back of a new object although they did not write it.
-    pub(super) fn prepare_create(&mut self, object: &mut Value) -> Outcome<()> {
+    pub(super) fn prepare_create(&mut self, object: &mut Value) {
         let resource = &self.call.resource;
         if resource.kind.has_status()
             && let Some(fields) = object.as_object_mut()
         {
-            fields.remove("status");
+            match semantics::first_status(resource, fields) {
+                Some(status) => fields.insert("status".into(), status),
+                None => fields.remove("status"),
+            };
         }
-        semantics::default_new(resource, object)
-    }
-
-    /// Sets defaults in a new version.
-    pub(super) fn prepare_update(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
-        semantics::default_changed(&self.call.resource, old, new)
+        semantics::complete(resource, object);
     }
 
     pub(super) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
@@ -170,11 +176,6 @@ impl Chain<'_> {
     /// Returns the object after this manager applied what it wants.
     pub(super) fn applied(&self, old: Option<&Value>, wanted: &Value) -> Outcome<Value> {
         semantics::applied(&self.call.resource, old, wanted, &self.owner(), self.options.force)
-    }
-
-    /// Returns the new object that an apply makes.
-    pub(super) fn apply_new(&self, wanted: &Value) -> Outcome<Value> {
-        self.applied(None, wanted)
     }
 
     fn owner(&self) -> semantics::Owner<'_> {

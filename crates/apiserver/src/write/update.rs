@@ -15,6 +15,7 @@ use super::{admit, metadata};
 use crate::call::Call;
 use crate::cluster::Cluster;
 use crate::registry::Resource;
+use crate::semantics;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
 
@@ -67,7 +68,7 @@ impl Chain<'_> {
     pub(super) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
         let call = self.call;
         steps::separate_status(call, old, new);
-        self.prepare_update(old, new)?;
+        semantics::complete(&call.resource, new);
         admit::admit_change(call, old, new)?;
         steps::count_generation(&call.resource, old, new)?;
         self.validate_update(old, new)
@@ -126,11 +127,19 @@ pub(crate) enum Edit {
     Write,
 }
 
+/// In whose name the server changes an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hand {
+    pub(crate) manager: &'static str,
+    pub(crate) subresource: &'static str,
+}
+
 /// Changes an object on behalf of the server itself, past validation; does nothing if it is gone.
 pub(crate) fn modify(
     cluster: &Cluster,
     resource: &Resource,
     place: &Place,
+    hand: Hand,
     mut edit: impl FnMut(&mut Value) -> Edit,
 ) -> Outcome<Option<Arc<Stored>>> {
     for _ in 0..ATTEMPTS {
@@ -138,9 +147,13 @@ pub(crate) fn modify(
             return Ok(None);
         };
         let mut new = old.value();
+        let before = new.clone();
         if edit(&mut new) == Edit::Keep {
             return Ok(Some(old));
         }
+        let owner =
+            semantics::Owner { manager: hand.manager, subresource: hand.subresource, now: cluster.now() };
+        semantics::own(resource, Some(&before), &mut new, &owner);
         if let Some(kept) = commit_change(cluster, resource, place, &old, &new)? {
             return Ok(Some(kept));
         }

@@ -1,0 +1,85 @@
+//! The pods of a workload.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::text;
+use crate::bootstrap::create;
+use crate::cluster::Cluster;
+use crate::store::{Place, Stored};
+
+/// The pods that an object owns, decoded.
+pub(super) struct Pods(pub(super) Vec<(Place, Value)>);
+
+impl Pods {
+    /// Returns the pods that the object with this identity owns and that do not go.
+    pub(super) fn of(cluster: &Cluster, uid: &str) -> Pods {
+        let store = cluster.read();
+        let places = store.dependents_of(uid).filter(|place| &*place.table == "/pods");
+        let found: Vec<(Place, Arc<Stored>)> = places
+            .filter_map(|place| Some((place.clone(), Arc::clone(store.get(&place.table, &place.key)?))))
+            .filter(|(_, pod)| !pod.deleting)
+            .collect();
+        drop(store);
+        Pods(found.into_iter().map(|(place, pod)| (place, pod.value())).collect())
+    }
+
+    pub(super) fn count(&self) -> i64 {
+        i64::try_from(self.0.len()).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn ready(&self) -> i64 {
+        let ready = self.0.iter().filter(|(_, pod)| is_ready(pod));
+        i64::try_from(ready.count()).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn in_phase(&self, phase: &str) -> i64 {
+        let found = self.0.iter().filter(|(_, pod)| text(pod, "/status/phase") == phase);
+        i64::try_from(found.count()).unwrap_or(i64::MAX)
+    }
+}
+
+pub(super) fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| text(condition, "/type") == "Ready" && text(condition, "/status") == "True")
+}
+
+/// Returns the reference of a dependent to its owner.
+pub(super) fn reference(owner: &Value) -> Value {
+    json!({
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "name": text(owner, "/metadata/name"),
+        "uid": text(owner, "/metadata/uid"),
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// Creates a pod from the template of its owner; `name` is whole, or ends with `-` and is completed.
+pub(super) fn create_pod(cluster: &Arc<Cluster>, owner: &Value, name: &str, labels: &[(&str, &str)]) {
+    let template = owner.pointer("/spec/template").cloned().unwrap_or_default();
+    let mut pod = json!({"metadata": template.get("metadata"), "spec": template.get("spec")});
+    let Some(fields) = pod.as_object_mut() else {
+        return;
+    };
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.remove("creationTimestamp");
+        let key = if name.ends_with('-') { "generateName" } else { "name" };
+        metadata.insert(key.into(), json!(name));
+        metadata.insert("ownerReferences".into(), json!([reference(owner)]));
+        let own = metadata.entry("labels").or_insert_with(|| json!({}));
+        if let Some(own) = own.as_object_mut() {
+            own.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        }
+    }
+    create(cluster, "v1", "pods", Some(text(owner, "/metadata/namespace")), pod);
+}
