@@ -163,17 +163,30 @@ fn resource_call(
         user: incoming.user,
         now: cluster.now(),
     };
-    let mut answer = match (&path.name, &call.subresource) {
+    let answered = match (&path.name, &call.subresource) {
         (Some(name), Some(_)) => part(&call, name, &incoming.method),
         (Some(name), None) => one(&call, name, &incoming.method, path.watch),
         (None, _) => many(&call, &incoming.method, path.watch),
-    }?;
-    if let Some((definition, index)) = &resource.custom
-        && let Some(warning) = definition.versions.get(*index).and_then(|version| version.warning.as_ref())
-    {
-        answer::warn(&mut answer, std::slice::from_ref(warning));
+    };
+    // Refusals carry the warning as well.
+    let mut answer = answered.unwrap_or_else(|error| answer::refusal(&error));
+    if let Some(warning) = deprecation(resource) {
+        answer::warn(&mut answer, &[warning]);
     }
     Ok(answer)
+}
+
+/// Returns what clients of a kind that goes out of use are told.
+fn deprecation(resource: &Resource) -> Option<String> {
+    if let Some(version) = resource.version() {
+        return version.warning.clone();
+    }
+    let text = match (&*resource.kind.group, &*resource.kind.plural) {
+        ("", "endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn check(call: &Call, verb: Verb) -> Outcome<()> {
@@ -239,7 +252,12 @@ fn many(call: &Call, method: &Method, watch: bool) -> Outcome<Response<Body>> {
 fn part(call: &Call, name: &str, method: &Method) -> Outcome<Response<Body>> {
     let part = call.subresource.as_deref().unwrap_or_default();
     let first = part.split('/').next().unwrap_or_default();
-    let offered = call.resource.kind.subresource(first).ok_or_else(ApiError::unknown_resource)?;
+    let kind = &call.resource.kind;
+    let unknown = || {
+        let error = ApiError::unknown_resource();
+        if call.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
+    };
+    let offered = kind.subresource(first).ok_or_else(unknown)?;
     let verb = match *method {
         Method::GET | Method::HEAD => Verb::Get,
         Method::PUT => Verb::Update,

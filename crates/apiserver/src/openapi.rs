@@ -61,7 +61,8 @@ fn index(registry: &Registry) -> Bytes {
                     text.push_str(&version.schema.to_string());
                 }
             }
-            entries.push((document::path_of(group, version), format!("{:016X}", fingerprint(text.as_bytes()))));
+            entries
+                .push((document::path_of(group, version), format!("{:016X}", fingerprint(text.as_bytes()))));
         }
     }
     let pairs = entries.iter().map(|(path, hash)| (path.as_str(), hash.as_str()));

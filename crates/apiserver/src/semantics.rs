@@ -41,7 +41,7 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
             (group, plural),
             ("apps", "daemonsets" | "deployments" | "replicasets" | "statefulsets")
                 | ("batch", "cronjobs" | "jobs")
-                | ("", "pods" | "replicationcontrollers")
+                | ("", "pods" | "podtemplates" | "replicationcontrollers")
                 | ("networking.k8s.io", "ingresses" | "ingressclasses" | "networkpolicies")
                 | ("policy", "poddisruptionbudgets")
                 | ("scheduling.k8s.io", "priorityclasses")
@@ -63,7 +63,7 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
                     | "persistentvolumeclaims"
                     | "podtemplates"
                     | "resourcequotas"
-            )
+            ) | ("storage.k8s.io", "csidrivers" | "storageclasses")
         ),
         needs_revision: false,
     }
@@ -108,7 +108,11 @@ static METADATA: LazyLock<Shape> = LazyLock::new(|| {
 });
 
 /// Returns the status that a new object begins with, whatever the client sent.
-pub(crate) fn first_status(resource: &Resource, object: &Map<String, Value>) -> Option<Value> {
+pub(crate) fn first_status(
+    resource: &Resource,
+    object: &Map<String, Value>,
+    now: Timestamp,
+) -> Option<Value> {
     if resource.custom.is_some() {
         return None;
     }
@@ -119,8 +123,20 @@ pub(crate) fn first_status(resource: &Resource, object: &Map<String, Value>) -> 
             fields.insert("phase".into(), json!("Pending"));
             fields.insert("qosClass".into(), json!(quality(object.get("spec"))));
         }
-        ("", "persistentvolumeclaims" | "persistentvolumes") => {
+        ("", "persistentvolumeclaims") => {
             fields.insert("phase".into(), json!("Pending"));
+        }
+        ("", "persistentvolumes") => {
+            fields.insert("phase".into(), json!("Pending"));
+            fields.insert("lastPhaseTransitionTime".into(), json!(seconds(now)));
+        }
+        ("", "nodes") => {
+            let given = object.get("status").cloned().unwrap_or_default();
+            let capacity = given.get("capacity").cloned();
+            status = given;
+            if let (Some(capacity), Some(fields)) = (capacity, status.as_object_mut()) {
+                fields.entry("allocatable").or_insert(capacity);
+            }
         }
         _ => {}
     }
@@ -263,10 +279,20 @@ pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: 
             let operations = patch::json::parse(&bytes).map_err(|error| refuse_json(&error))?;
             patch::json::apply(old.clone(), &operations).map_err(|error| refuse_json(&error))
         }
+        PatchKind::Merge if !patch.is_object() => {
+            let found = patch::json::go_kind(patch);
+            let why =
+                format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
+            Err(ApiError::bad_request(format!("error decoding patch: {why}")))
+        }
         PatchKind::Merge | PatchKind::Apply => Ok(patch::merge::apply(old.clone(), patch.clone())),
         PatchKind::Strategic => {
             patch::strategic::apply(old.clone(), patch.clone(), &resource.shape).map_err(|error| {
-                let reason = if error.code() == 422 { "Invalid" } else { "BadRequest" };
+                let reason = match error.code() {
+                    400 => "BadRequest",
+                    422 => "Invalid",
+                    _ => "",
+                };
                 ApiError::new(error.code(), reason, error.to_string())
             })
         }

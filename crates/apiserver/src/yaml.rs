@@ -7,9 +7,11 @@ use crate::status::{ApiError, Outcome};
 
 /// Reads one document.
 pub(crate) fn read(body: &[u8]) -> Outcome<Node> {
-    let refuse = |why: String| ApiError::bad_request(format!("error converting YAML to JSON: {why}"));
+    let refuse = |why: String| {
+        ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
+    };
     let text = std::str::from_utf8(body).map_err(|error| refuse(error.to_string()))?;
-    values::yaml::parse(text).map(Node::from).map_err(|error| refuse(error.to_string()))
+    values::yaml::parse(text).map(Node::from).map_err(|error| refuse(error.go_text()))
 }
 
 /// Writes one document.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::present::{Presenter, respond};
 use super::token::Token;
 use crate::call::Call;
+use crate::request::Shape;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
@@ -49,7 +50,8 @@ pub(crate) fn list(call: &Call) -> Outcome<Response<Body>> {
         .map_err(|expired| plan.expired(expired))?;
     drop(store);
     let revision = plan.at.unwrap_or(current);
-    let metadata = list_metadata(&page, revision, &selection, &plan, call.resource.custom.is_some());
+    let shows_empty = call.resource.custom.is_some() && call.representation.shape == Shape::Whole;
+    let metadata = list_metadata(&page, revision, &selection, &plan, shows_empty);
     let presenter = call.presenter();
     if presenter.is_identity() {
         return respond(200, "application/json", stream(&presenter, page.items, &metadata));
@@ -63,7 +65,7 @@ fn list_metadata(
     revision: u64,
     selection: &Selection,
     plan: &Plan,
-    custom: bool,
+    shows_empty: bool,
 ) -> Map<String, Value> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), json!(revision.to_string()));
@@ -78,7 +80,7 @@ fn list_metadata(
                 metadata.insert("remainingItemCount".into(), json!(page.remaining));
             }
         }
-        None if custom => {
+        None if shows_empty => {
             metadata.insert("continue".into(), json!(""));
         }
         None => {}

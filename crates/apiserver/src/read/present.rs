@@ -169,7 +169,16 @@ fn untyped(mut object: Value) -> Value {
 }
 
 fn metadata_only(mut object: Value, version: &str) -> Value {
-    let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+    let mut metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+    // This annotation stands for a field that metadata alone does not know.
+    let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations
+        && annotations.remove("deprecated.daemonset.template.generation").is_some()
+        && annotations.is_empty()
+        && let Some(fields) = metadata.as_object_mut()
+    {
+        fields.remove("annotations");
+    }
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": format!("meta.k8s.io/{version}"),

@@ -32,7 +32,10 @@ pub(super) fn bind(cluster: &Arc<Cluster>, place: &Place, claim: &Value) {
             spec.entry("volumeName").or_insert_with(|| json!(volume));
         }
         if let Some(fields) = claim.as_object_mut() {
-            fields.insert("status".into(), json!({"phase": "Bound", "accessModes": modes, "capacity": capacity}));
+            fields.insert(
+                "status".into(),
+                json!({"phase": "Bound", "accessModes": modes, "capacity": capacity}),
+            );
         }
         Edit::Write
     });

@@ -45,7 +45,11 @@ fn sets(cluster: &Cluster, uid: &str) -> Vec<(Place, Value)> {
 
 fn revision(set: &Value) -> i64 {
     let annotations = set.pointer("/metadata/annotations");
-    annotations.and_then(|a| a.get(REVISION)).and_then(Value::as_str).and_then(|r| r.parse().ok()).unwrap_or(0)
+    annotations
+        .and_then(|a| a.get(REVISION))
+        .and_then(Value::as_str)
+        .and_then(|r| r.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Returns ten characters that change with the template.
@@ -94,7 +98,9 @@ fn adjust(cluster: &Cluster, place: &Place, replicas: i64, revision: Option<i64>
         if let Some(spec) = set.get_mut("spec").and_then(Value::as_object_mut) {
             spec.insert("replicas".into(), json!(replicas));
         }
-        if let (Some(revision), Some(metadata)) = (revision, set.get_mut("metadata").and_then(Value::as_object_mut)) {
+        if let (Some(revision), Some(metadata)) =
+            (revision, set.get_mut("metadata").and_then(Value::as_object_mut))
+        {
             let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
             if let Some(annotations) = annotations.as_object_mut() {
                 annotations.insert(REVISION.into(), json!(revision.to_string()));

@@ -23,7 +23,12 @@ pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, job: &Value) {
     let active = pods.count() - succeeded - pods.in_phase("Failed");
     for _ in active..at_once.min(wanted - succeeded) {
         let name = text(job, "/metadata/name");
-        create_pod(cluster, job, &format!("{name}-"), &[("job-name", name), ("batch.kubernetes.io/job-name", name)]);
+        create_pod(
+            cluster,
+            job,
+            &format!("{name}-"),
+            &[("job-name", name), ("batch.kubernetes.io/job-name", name)],
+        );
     }
     let pods = Pods::of(cluster, uid);
     let now = seconds(cluster.now());

@@ -116,6 +116,13 @@ pub(crate) fn register_node(cluster: &Arc<Cluster>) {
     let (node, status) = node::node(&crate::write::seconds(cluster.now()));
     create(cluster, "v1", "nodes", None, node);
     let place = Place { table: "/nodes".into(), key: node::NODE.into() };
+    if let Some(resource) = cluster.resource_of(&place.table) {
+        // The simulated node takes pods at once.
+        let _ = modify(cluster, &resource, &place, CONTROLLER, |node| {
+            let spec = node.get_mut("spec").and_then(Value::as_object_mut);
+            if spec.and_then(|spec| spec.remove("taints")).is_some() { Edit::Write } else { Edit::Keep }
+        });
+    }
     set_status(cluster, &place, &status);
 }
 

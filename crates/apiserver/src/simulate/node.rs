@@ -72,10 +72,13 @@ pub(super) fn advance(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
             edit(cluster, place, |pod, now| {
                 let statuses = container_statuses(pod, true, &json!({"running": {"startedAt": now}}));
                 let address = address(text(pod, "/metadata/uid"));
-                set(pod, json!({
-                    "phase": "Running", "conditions": conditions(true, "", now), "containerStatuses": statuses,
-                    "podIP": address, "podIPs": [{"ip": address}],
-                }));
+                set(
+                    pod,
+                    json!({
+                        "phase": "Running", "conditions": conditions(true, "", now), "containerStatuses": statuses,
+                        "podIP": address, "podIPs": [{"ip": address}],
+                    }),
+                );
             });
             if ends {
                 later(cluster, place);
@@ -104,7 +107,8 @@ fn address(uid: &str) -> String {
 }
 
 fn condition(kind: &str, status: &str, reason: &str, now: &str) -> Value {
-    let mut condition = json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": now});
+    let mut condition =
+        json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": now});
     if let (false, Some(fields)) = (reason.is_empty(), condition.as_object_mut()) {
         fields.insert("reason".into(), json!(reason));
     }

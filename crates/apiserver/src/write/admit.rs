@@ -46,6 +46,23 @@ pub(super) fn check_deletable(call: &Call, name: &str) -> Outcome<()> {
     Ok(())
 }
 
+/// Fills in what the version of a kind writes into new objects in the client's name.
+pub(super) fn convert_new(call: &Call, object: &mut Value) {
+    if call.resource.is("apps", "daemonsets") {
+        count_templates(object, 1);
+    }
+}
+
+/// Fills in what the version of a kind writes into changed objects in the client's name.
+pub(super) fn convert_changed(call: &Call, old: &Value, new: &mut Value) {
+    if call.resource.is("apps", "daemonsets") && call.subresource.is_none() {
+        let template = |set: &Value| set.pointer("/spec/template").cloned();
+        let before = old.pointer("/metadata/annotations").and_then(|a| a.get(TEMPLATE_GENERATION));
+        let before = before.and_then(Value::as_str).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+        count_templates(new, before + i64::from(template(old) != template(new)));
+    }
+}
+
 /// Fills in what the cluster decides for a new object.
 pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions) -> Outcome<()> {
     let resource = &call.resource;
@@ -61,8 +78,8 @@ pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
     if resource.is("batch", "jobs") {
         select_pods_of_job(object);
     }
-    if resource.is("apps", "daemonsets") {
-        count_templates(object, 1);
+    if resource.is("", "nodes") {
+        taint_new_node(object);
     }
     if resource.is("", "persistentvolumeclaims") {
         add_finalizer(object, "kubernetes.io/pvc-protection")?;
@@ -107,12 +124,6 @@ pub(super) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome
     if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::custom::admit(new);
     }
-    if call.resource.is("apps", "daemonsets") && call.subresource.is_none() {
-        let template = |set: &Value| set.pointer("/spec/template").cloned();
-        let before = old.pointer("/metadata/annotations").and_then(|a| a.get(TEMPLATE_GENERATION));
-        let before = before.and_then(Value::as_str).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
-        count_templates(new, before + i64::from(template(old) != template(new)));
-    }
     Ok(())
 }
 
@@ -151,6 +162,26 @@ fn select_pods_of_job(job: &mut Value) {
             }
         }
     }
+    // A job without labels takes those of its pods.
+    let labels = job.pointer("/spec/template/metadata/labels").cloned();
+    let own = job.get_mut("metadata").and_then(Value::as_object_mut);
+    if let (Some(own), Some(labels)) = (own, labels) {
+        own.entry("labels").or_insert(labels);
+    }
+}
+
+/// A new node takes no pods until its controller says that it is ready.
+fn taint_new_node(node: &mut Value) {
+    let Some(fields) = node.as_object_mut() else {
+        return;
+    };
+    let spec = fields.entry("spec").or_insert_with(|| json!({}));
+    if let Some(spec) = spec.as_object_mut() {
+        let taints = spec.entry("taints").or_insert_with(|| json!([]));
+        if let Some(taints) = taints.as_array_mut() {
+            taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
+        }
+    }
 }
 
 fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {
@@ -182,12 +213,27 @@ fn admit_pod(call: &Call, object: &mut Value) -> Outcome<()> {
         let policy = class.get("preemptionPolicy").and_then(Value::as_str).unwrap_or("PreemptLowerPriority");
         (class.get("value").and_then(Value::as_i64).unwrap_or(0), policy.to_owned())
     };
-    if spec.get("priority").and_then(Value::as_i64).is_some_and(|given| given != priority) {
-        let why = "the integer value of priority must not be provided in pod spec; priority admission controller computed";
+    let refuse = |what: &str, given: &str, computed: &str| {
+        let why = format!(
+            "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} from the given PriorityClass name"
+        );
+        Err(ApiError::forbidden(kind, &name, &why))
+    };
+    if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
+        return refuse("integer value of priority", &given.to_string(), &priority.to_string());
+    }
+    if let Some(given) =
+        spec.get("preemptionPolicy").and_then(Value::as_str).filter(|given| **given != policy)
+    {
+        return refuse("string value of PreemptionPolicy", given, &policy);
+    }
+    if let Some(class) = spec.get("runtimeClassName").and_then(Value::as_str)
+        && call.cluster.get("node.k8s.io/runtimeclasses", None, class).is_none()
+    {
         return Err(ApiError::forbidden(
             kind,
             &name,
-            &format!("{why} {priority} from the given PriorityClass name"),
+            &format!("pod rejected: RuntimeClass {class:?} not found"),
         ));
     }
     spec.insert("priority".into(), json!(priority));

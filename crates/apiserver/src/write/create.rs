@@ -13,6 +13,7 @@ use super::steps::{self, Chain};
 use super::{admit, metadata};
 use crate::call::Call;
 use crate::decode::Node;
+use crate::semantics;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
 
@@ -60,22 +61,26 @@ pub(crate) fn create_object(
 ) -> Outcome<Written> {
     let resource = &call.resource;
     let mut chain = Chain { call, options, warnings };
-    let mut object = if options.applies { chain.conform_new_applied(body)? } else { chain.conform(body, &[])? };
+    let mut object =
+        if options.applies { chain.conform_new_applied(body)? } else { chain.conform(body, &[])? };
     if let Some(name) = name
         && metadata::text(&object, "name").is_empty()
     {
         metadata::of_mut(&mut object)?.insert("name".into(), name.into());
     }
     metadata::place_in_namespace(call, &mut object)?;
-    metadata::check_name_given(call, &object, options)?;
-    metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
-    admit::check_namespace(call, metadata::text(&object, "name"))?;
-    chain.prepare_create(&mut object);
-    admit::admit_new(call, &mut object, options)?;
-    chain.validate_create(&object)?;
+    semantics::complete(resource, &mut object);
+    admit::convert_new(call, &mut object);
+    // What admission and the strategy of the kind fill in belongs to nobody.
     if !options.applies {
         chain.own(None, &mut object);
     }
+    metadata::check_name_given(call, &object, options)?;
+    metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
+    admit::check_namespace(call, metadata::text(&object, "name"))?;
+    chain.first_status(&mut object);
+    admit::admit_new(call, &mut object, options)?;
+    chain.validate_create(&object)?;
     let name = metadata::text(&object, "name").to_owned();
     let place = Place { table: Arc::clone(&resource.table), key: key_of(call.namespace.as_deref(), &name) };
     commit_new(call, &place, object, &name, options)

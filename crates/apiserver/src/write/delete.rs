@@ -111,6 +111,14 @@ pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let accepted = options.orphan == Some(false);
     let mut answer = match &deleted {
         Deleted::Waiting(object) => call.presenter().answer(if accepted { 202 } else { 200 }, object)?,
+        Deleted::Gone(object) if call.resource.is("", "pods") => {
+            // A pod that goes at once is shown as one whose grace is over.
+            let mut pod = object.value();
+            set_deleting(call, &mut pod, 0);
+            let bytes = serde_json::to_vec(&pod).unwrap_or_default();
+            let presenter = call.presenter();
+            presenter.answer_value(200, &presenter.value(&bytes, true))?
+        }
         Deleted::Gone(object) if steps::shows_deleted(&call.resource) => {
             call.presenter().answer(200, object)?
         }
@@ -252,7 +260,8 @@ fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
     }
     let time = call.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
     fields.insert("deletionTimestamp".into(), json!(metadata::seconds(time)));
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+    let is_definition = call.resource.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if is_definition || call.resource.is("", "namespaces") {
         return;
     }
     fields.insert("deletionGracePeriodSeconds".into(), json!(grace));

@@ -102,13 +102,7 @@ pub(super) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> 
 /// Returns whether the client named the revision that it changes.
 pub(super) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<bool> {
     let kind = &call.resource.kind;
-    let given = text(new, "name");
-    if given.is_empty() {
-        of_mut(new)?.insert("name".into(), json!(name));
-    } else if given != name {
-        let message = format!("the name of the object ({given}) does not match the name on the URL ({name})");
-        return Err(ApiError::bad_request(message));
-    }
+    check_name(name, new)?;
     let (given, kept) = (text(new, "uid"), text(old, "uid"));
     if !given.is_empty() && given != kept {
         let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {kept}");
@@ -124,6 +118,35 @@ pub(super) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Val
     }
     keep(old, of_mut(new)?);
     Ok(conditional)
+}
+
+/// Checks the name of a new version against the one in the path.
+fn check_name(name: &str, new: &Value) -> Outcome<()> {
+    let given = text(new, "name");
+    let message = if given.is_empty() {
+        format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    } else if given != name {
+        format!("the name of the object ({given}) does not match the name on the URL ({name})")
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::bad_request(message))
+}
+
+/// Checks the revision of a patched version; everything else is for validation to find.
+pub(super) fn prepare_patched(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<()> {
+    check_name(name, new)?;
+    let revision = text(new, "resourceVersion");
+    if !revision.is_empty() && revision != "0" && revision != text(old, "resourceVersion") {
+        return Err(ApiError::modified(&call.resource.kind, name));
+    }
+    let uid = text(new, "uid").to_owned();
+    let metadata = of_mut(new)?;
+    keep(old, metadata);
+    if !uid.is_empty() {
+        metadata.insert("uid".into(), json!(uid));
+    }
+    Ok(())
 }
 
 /// Puts back the fields of the metadata that only the server changes.

@@ -86,9 +86,10 @@ fn check_apply(call: &Call, name: &str, options: &WriteOptions, decoded: &Decode
         return Err(ApiError::bad_request(message));
     }
     let text = |field: &str| decoded.value.get(field).and_then(Value::as_str).unwrap_or_default();
-    if text("kind").is_empty() || text("apiVersion").is_empty() {
-        let message = format!("invalid object type: {}", call.resource.api_version);
-        return Err(ApiError::bad_request(message));
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if kind.is_empty() || version != call.resource.api_version {
+        let slash = if version.contains('/') { "" } else { "/" };
+        return Err(ApiError::bad_request(format!("invalid object type: {slash}{version}, Kind={kind}")));
     }
     Ok(())
 }
@@ -122,7 +123,7 @@ fn attempt(
             let new = semantics::patched(resource, kind, &old_value, &decoded.value)?;
             let mut new = chain.conform(new.into(), &decoded.strict)?;
             metadata::place_in_namespace(call, &mut new)?;
-            metadata::prepare_update(call, name, &old_value, &mut new)?;
+            metadata::prepare_patched(call, name, &old_value, &mut new)?;
             chain.change(&old, &old_value, new)?
         }
     };
@@ -171,6 +172,8 @@ impl Chain<'_> {
         let new = self.applied(Some(old_value), &applied)?;
         let mut new = semantics::conform(&call.resource, new.into())?.value;
         metadata::keep(old_value, metadata::of_mut(&mut new)?);
+        semantics::complete(&call.resource, &mut new);
+        super::admit::convert_changed(call, old_value, &mut new);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)
     }

@@ -57,7 +57,7 @@ pub(crate) fn scale(call: &Call, name: &str, how: Scaling) -> Outcome<Response<B
         let mut new = old_value.clone();
         crate::scale::set(call, &mut new, &old, &wanted)?;
         let mut chain = Chain { call, options: &options, warnings: &mut warnings };
-        match chain.change(&old, &old_value, new)? {
+        match chain.change_unowned(&old, &old_value, new)? {
             Some(Written::Kept(object)) => return crate::scale::show(call, &object.value()),
             Some(Written::Tried(object)) => return crate::scale::show(call, &object),
             None => {}

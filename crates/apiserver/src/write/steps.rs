@@ -25,7 +25,7 @@ fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
     let text = |name: &str| body.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (given_kind, given_version) = (text("kind"), text("apiVersion"));
     if resource.custom.is_some() {
-        check_custom_type(resource, &given_kind, &given_version)?;
+        check_custom_type(resource, body, &given_kind, &given_version)?;
     } else {
         if !given_kind.is_empty() && given_kind != kind.kind {
             let version = if given_version.is_empty() { &resource.api_version } else { &given_version };
@@ -54,18 +54,28 @@ fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
     Ok(())
 }
 
-fn check_custom_type(resource: &Resource, kind: &str, version: &str) -> Outcome<()> {
+fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str) -> Outcome<()> {
     let message = if kind.is_empty() {
         "Object 'Kind' is missing in the body".to_owned()
     } else if version.is_empty() {
-        "Object 'apiVersion' is missing in the body".to_owned()
+        format!(
+            "the API version in the data () does not match the expected API version ({})",
+            resource.api_version
+        )
     } else if version != resource.api_version {
         format!(
             "the API version in the data ({version}) does not match the expected API version ({})",
             resource.api_version
         )
     } else if kind != resource.kind.kind {
-        format!("the kind in the data ({kind}) does not match the expected kind ({})", resource.kind.kind)
+        let cause = Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!("Invalid value: {kind:?}: must be {}", resource.kind.kind),
+            field: "kind".into(),
+        };
+        let given = crate::kind::Kind { kind: kind.to_owned().into(), ..(*resource.kind).clone() };
+        let name = body.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_str);
+        return Err(ApiError::invalid(&given, name.unwrap_or_default(), vec![cause]));
     } else {
         return Ok(());
     };
@@ -136,18 +146,17 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// Sets what clients read back of a new object although they did not write it.
-    pub(super) fn prepare_create(&mut self, object: &mut Value) {
+    /// Replaces the status that the client sent by the one that new objects have.
+    pub(super) fn first_status(&mut self, object: &mut Value) {
         let resource = &self.call.resource;
         if resource.kind.has_status()
             && let Some(fields) = object.as_object_mut()
         {
-            match semantics::first_status(resource, fields) {
+            match semantics::first_status(resource, fields, self.call.now) {
                 Some(status) => fields.insert("status".into(), status),
                 None => fields.remove("status"),
             };
         }
-        semantics::complete(resource, object);
     }
 
     pub(super) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
@@ -234,7 +243,9 @@ pub(super) fn check_conditional(resource: &Resource, name: &str, conditional: bo
         message: "Invalid value: 0: must be specified for an update".into(),
         field: "metadata.resourceVersion".into(),
     };
-    Err(ApiError::invalid(&resource.kind, name, vec![cause]))
+    // Here the resource stands where otherwise the kind does.
+    let resource = crate::kind::Kind { kind: resource.kind.plural.clone(), ..(*resource.kind).clone() };
+    Err(ApiError::invalid(&resource, name, vec![cause]))
 }
 
 /// Takes the status from the kept version, or everything else if the status is what is written.
@@ -286,7 +297,18 @@ pub(super) fn count_generation(resource: &Resource, old: &Value, new: &mut Value
         let fields = object.as_object().into_iter().flatten();
         fields.filter(|(name, _)| counted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
     };
-    if part(old) != part(new) {
+    let metadata_counts = |name: &str| {
+        let path = format!("/metadata/{name}");
+        old.pointer(&path) != new.pointer(&path)
+    };
+    let also = if resource.is("apps", "deployments") {
+        metadata_counts("annotations")
+    } else if resource.is("discovery.k8s.io", "endpointslices") {
+        metadata_counts("labels")
+    } else {
+        false
+    };
+    if also || part(old) != part(new) {
         let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         metadata::of_mut(new)?.insert("generation".into(), json!(before + 1));
     }

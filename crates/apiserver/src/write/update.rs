@@ -59,16 +59,28 @@ impl Chain<'_> {
         old_value: &Value,
         mut new: Value,
     ) -> Outcome<Option<Written>> {
-        self.prepare_change(old_value, &mut new)?;
+        semantics::complete(&self.call.resource, &mut new);
+        admit::convert_changed(self.call, old_value, &mut new);
         self.own(Some(old_value), &mut new);
+        self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)
     }
 
-    /// Separates status and the rest, sets defaults, validates and counts the generation.
+    /// Takes a new version through the chain that says nothing about who owns what.
+    pub(super) fn change_unowned(
+        &mut self,
+        old: &Arc<Stored>,
+        old_value: &Value,
+        mut new: Value,
+    ) -> Outcome<Option<Written>> {
+        self.prepare_change(old_value, &mut new)?;
+        self.finish_change(old, old_value, new)
+    }
+
+    /// Separates status and the rest, admits, counts the generation and validates.
     pub(super) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
         let call = self.call;
         steps::separate_status(call, old, new);
-        semantics::complete(&call.resource, new);
         admit::admit_change(call, old, new)?;
         steps::count_generation(&call.resource, old, new)?;
         self.validate_update(old, new)
