@@ -140,8 +140,12 @@ impl UserConfig {
 impl Engine {
     /// Takes in a new version of the ConfigMap.
     pub(crate) fn config_changed(&mut self, version: &str, data: Option<Arc<ConfigData>>) {
-        self.user.rejected = None;
+        let was_rejected = self.user.rejected.take().is_some();
         let data = data.unwrap_or_default();
+        if !was_rejected && self.user.data.as_ref() == Some(&data) {
+            // A watch that is opened says what was read before; nothing failed because of it.
+            return;
+        }
         self.user.data = Some(Arc::clone(&data));
         let changes = self.read_config(&data, version.parse().ok());
         self.tell_config();

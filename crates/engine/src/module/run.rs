@@ -158,7 +158,11 @@ impl Engine {
             return Some(Outcome::Wait(Reason::BrokenVersion(failure.message.clone())));
         }
         module.is_active = true;
-        if spec.broken.is_some() {
+        if let Some(failure) = &spec.broken {
+            if task.failures == 0 {
+                // Its files were read a moment ago; they are read again with the next try.
+                return Some(Outcome::Fail(failure.clone()));
+            }
             let run = self.next_run();
             let effect = Effect::LoadModule { run, module: name.clone() };
             return Some(Outcome::Run(run, Work::Load, effect));

@@ -40,6 +40,16 @@ fn an_edit_of_one_section_runs_that_module_only() {
 }
 
 #[test]
+fn a_config_map_that_says_the_same_again_cancels_no_delay() {
+    let said = [("alpha", "size: 1")];
+    let mut world = World::new(&two()).configured(&said).fails("alpha/a.sh", 1).at(1000, config(100, &said));
+    let trace = world.run();
+    let tries: Vec<&str> = trace.lines().filter(|line| line.contains("run hook alpha/a.sh")).collect();
+    assert_eq!(tries.len(), 2, "{trace}");
+    assert!(tries[0].starts_with("0.0") && tries[1].starts_with("5.0"), "{trace}");
+}
+
+#[test]
 fn an_edit_of_the_global_section_runs_all_modules() {
     assert_snapshot!(edited(&[("global", "color: red"), ("beta", "size: 2")]).1, @r#"
     0.225s > ConfigMap rv 101 [beta global]

@@ -380,22 +380,23 @@ fn f_b6_a_module_that_cannot_be_read_is_read_again_every_five_seconds() {
     0.000s     upgrade first #1
     0.050s > release #1 Installed
     0.050s     watch release first
-    0.050s     load module web #2
-    0.055s > loaded #2 ok
-    5.055s > timer
-    5.055s     load module web #3
-    5.060s > loaded #3 ok
-    5.060s     run hook web/start.sh #4 [onStartup]
-    5.070s > hook #4 ok
-    5.070s     run hook web/before.sh #5 [beforeHelm]
-    5.080s > hook #5 ok
-    5.080s     upgrade web #6
-    5.130s > release #6 Installed
-    5.130s     watch release web
-    5.130s     run hook web/after.sh #7 [afterHelm]
-    5.140s > hook #7 ok
-    5.140s     list releases #8
-    5.145s > releases #8 [first web]
+    5.050s > timer
+    5.050s     load module web #2
+    5.055s > loaded #2 ok
+    10.055s > timer
+    10.055s     load module web #3
+    10.060s > loaded #3 ok
+    10.060s     run hook web/start.sh #4 [onStartup]
+    10.070s > hook #4 ok
+    10.070s     run hook web/before.sh #5 [beforeHelm]
+    10.080s > hook #5 ok
+    10.080s     upgrade web #6
+    10.130s > release #6 Installed
+    10.130s     watch release web
+    10.130s     run hook web/after.sh #7 [afterHelm]
+    10.140s > hook #7 ok
+    10.140s     list releases #8
+    10.145s > releases #8 [first web]
     ");
 }
 
