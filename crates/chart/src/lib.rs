@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod chart;
+mod checksum;
 pub mod coalesce;
 pub mod decode;
 pub mod dependency;
@@ -30,4 +31,5 @@ pub mod warning;
 pub mod world;
 pub mod yaml;
 
+pub use checksum::checksum;
 pub use name::{NameError, release_name};
