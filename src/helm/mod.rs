@@ -1,8 +1,217 @@
 //! Releases: charts on disk, records in Secrets, objects in the cluster.
+//!
+//! ```text
+//! module ── files ──▶ chart ── render (own stack) ──▶ manifests, hooks
+//!                                                         │ checksum equal to the label of the last revision: done
+//!                                                         ▼
+//! Secrets ── history ──▶ plan ──▶ record pending ▶ hooks ▶ apply ▶ delete ▶ hooks ▶ record deployed
+//! ```
 
+mod apply;
+mod charts;
+mod crds;
+mod drift;
 mod dsa;
+mod error;
 pub mod files;
+mod hook;
 mod keys;
+mod object;
+mod plan;
+mod request;
 pub mod stack;
+mod storage;
 pub mod template;
+mod uninstall;
+mod upgrade;
 pub mod world;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use chart::object::KubeVersion;
+use engine::{Failure, FailureKind, Module, ModuleName, ReleaseName, ReleaseOutcome, ValuesInput};
+use kube::Client;
+use serde_json::{Map, Value};
+
+pub use drift::Tell;
+pub use error::ReleaseError;
+pub use object::ObjectError;
+pub use request::RequestError;
+pub use upgrade::{RenderedModule, Revision};
+
+use crate::cluster::Discovery;
+use crate::driver::Inbox;
+use charts::Charts;
+use drift::Drift;
+use request::Requests;
+use storage::Storage;
+
+/// What the adapter is told about its surroundings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The namespace of the releases.
+    pub namespace: String,
+    /// The name of the operator's ConfigMap, which says whose releases are whose.
+    pub config_map: String,
+    /// Labels that every object of a release gets.
+    pub extra_labels: BTreeMap<String, String>,
+    /// How many revisions are kept; 0 for all.
+    pub history_max: usize,
+    /// How long one hook of a chart may take.
+    pub timeout: Duration,
+}
+
+/// Looks after the releases of modules.
+pub struct Helm {
+    settings: Settings,
+    requests: Requests,
+    discovery: Discovery,
+    storage: Storage,
+    charts: Charts,
+    drift: Drift,
+    known: Mutex<BTreeMap<String, Known>>,
+    version: OnceLock<KubeVersion>,
+}
+
+/// What the last run of a release left.
+#[derive(Clone, Debug)]
+struct Known {
+    /// The checksum of what was rendered.
+    checksum: String,
+    /// The deployed revision.
+    revision: u32,
+    /// Whether the module was in maintenance.
+    maintenance: bool,
+}
+
+impl Helm {
+    /// Returns an adapter that has not asked the cluster anything yet.
+    pub fn new(client: Client, discovery: Discovery, settings: Settings) -> Self {
+        let requests = Requests::new(client);
+        let owner = storage::owner(&settings.namespace, &settings.config_map);
+        Self {
+            storage: Storage::new(requests.clone(), &settings.namespace, owner),
+            drift: Drift::new(requests.clone(), settings.extra_labels.clone()),
+            charts: Charts::default(),
+            known: Mutex::default(),
+            version: OnceLock::new(),
+            requests,
+            discovery,
+            settings,
+        }
+    }
+
+    /// Installs or upgrades the release of a module, if anything changed.
+    pub async fn upgrade(
+        &self,
+        module: &Arc<Module>,
+        values: &ValuesInput,
+        maintenance: bool,
+    ) -> Result<ReleaseOutcome, Failure> {
+        let values = chart_values(module, values)?;
+        let outcome = self.upgrade_module(module, &values, maintenance).await;
+        outcome.map_err(|error| error.failure("helm upgrade failed"))
+    }
+
+    /// Removes a release with its history.
+    pub async fn uninstall(&self, release: &ReleaseName) -> Result<ReleaseOutcome, Failure> {
+        let name = release.as_str();
+        let outcome = self.uninstall_release(name).await;
+        outcome.map_err(|error| error.failure(&format!("helm uninstall {name} invocation error")))
+    }
+
+    /// Returns the releases that carry our owner label.
+    pub async fn list(&self) -> Result<Vec<ReleaseName>, Failure> {
+        let found = self.storage.owned().await;
+        let names = found.map_err(|error| ReleaseError::from(error).failure("can not list the releases"))?;
+        Ok(names.into_iter().map(ReleaseName::from).collect())
+    }
+
+    /// Writes the CRDs of a module and waits until they are in force.
+    pub async fn ensure_crds(&self, module: &Arc<Module>) -> Result<(), Failure> {
+        let outcome = self.ensure_module_crds(module).await;
+        outcome.map_err(|error| error.failure("CRDs are not in force"))
+    }
+
+    /// Returns the revisions of a release, the oldest first.
+    pub async fn history(&self, release: &str) -> Result<Vec<Revision>, Failure> {
+        let history = self.storage.history(release).await;
+        let history =
+            history.map_err(|error| ReleaseError::from(error).failure("can not read the release"))?;
+        Ok(history.iter().map(Revision::from).collect())
+    }
+
+    /// Renders a module as its next upgrade would, and changes nothing.
+    pub async fn render(
+        &self,
+        module: &Arc<Module>,
+        values: &ValuesInput,
+    ) -> Result<RenderedModule, Failure> {
+        let values = chart_values(module, values)?;
+        let outcome = self.render_module(module, values).await;
+        outcome.map_err(|error| error.failure("the chart does not render"))
+    }
+
+    /// Watches the objects of a module's release and tells `inbox` what drifts.
+    pub fn watch(&self, module: ModuleName, inbox: &Inbox) {
+        let inbox = inbox.clone();
+        self.watch_by(
+            module,
+            Arc::new(move |event| {
+                let inbox = inbox.clone();
+                Box::pin(async move {
+                    inbox.event(event).await;
+                })
+            }),
+        );
+    }
+
+    /// Watches the objects of a module's release and calls `tell` with what drifts.
+    pub fn watch_by(&self, module: ModuleName, tell: Tell) {
+        self.drift.watch(module, tell);
+    }
+
+    /// Stops watching the objects of a module's release.
+    pub fn forget(&self, module: &ModuleName) {
+        self.drift.forget(module);
+    }
+
+    fn known(&self, release: &str) -> Option<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
+    }
+
+    fn remember(&self, release: &str, known: Option<Known>) {
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known {
+            Some(known) => all.insert(release.to_owned(), known),
+            None => all.remove(release),
+        };
+    }
+}
+
+/// Returns the values that a chart reads: the global section and that of its module.
+fn chart_values(module: &Module, input: &ValuesInput) -> Result<Map<String, Value>, Failure> {
+    let mut values = Map::new();
+    let mut global = (*input.global).clone();
+    if let (Some(enabled), Value::Object(global)) = (&input.enabled_modules, &mut global) {
+        let names = enabled.iter().map(|name| Value::from(name.as_str())).collect();
+        global.insert("enabledModules".to_owned(), Value::Array(names));
+    }
+    values.insert("global".to_owned(), global);
+    let Some(section) = &input.module else {
+        let message = format!("a defect of the operator: the values of module {} are missing", module.name);
+        return Err(Failure::new(FailureKind::Bug, message));
+    };
+    values.insert(section.key.to_string(), (*section.values).clone());
+    let mut values = Value::Object(values);
+    // Templates see every number as YAML gives it to them.
+    chart::yaml::floats(&mut values);
+    match values {
+        Value::Object(values) => Ok(values),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Ok(Map::new())
+        }
+    }
+}

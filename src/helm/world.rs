@@ -6,6 +6,8 @@ use chart::world::{Certificate, CertificateRequest, KeyKind, World, WorldError};
 use serde_json::Value;
 
 use super::keys;
+use super::request::{Requests, encoded};
+use crate::cluster::Discovery;
 
 /// The outside without a cluster: `lookup` finds nothing.
 #[derive(Clone, Debug, Default)]
@@ -42,5 +44,70 @@ impl World for LocalWorld {
 
     fn lookup(&mut self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, WorldError> {
         Ok(Value::Object(serde_json::Map::new()))
+    }
+}
+
+/// The outside with a cluster that `lookup` asks.
+///
+/// For threads that may be blocked, not for those of the runtime.
+pub(super) struct ClusterWorld {
+    local: LocalWorld,
+    requests: Requests,
+    discovery: Discovery,
+    runtime: tokio::runtime::Handle,
+}
+
+impl ClusterWorld {
+    /// Returns a world that asks on the current runtime.
+    pub(super) fn new(requests: Requests, discovery: Discovery) -> Self {
+        let runtime = tokio::runtime::Handle::current();
+        Self { local: LocalWorld::default(), requests, discovery, runtime }
+    }
+
+    async fn find(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Value, WorldError> {
+        let told = |error: &dyn std::error::Error| WorldError(error.to_string());
+        let resource = self.discovery.resolve(api_version, kind).await.map_err(|error| told(&error))?;
+        let collection = resource.path(Some(namespace).filter(|namespace| !namespace.is_empty()));
+        let path = if name.is_empty() { collection } else { format!("{collection}/{}", encoded(name)) };
+        let found = self.requests.get(&path).await.map_err(|error| told(&error))?;
+        Ok(found.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
+    }
+}
+
+impl World for ClusterWorld {
+    fn now(&mut self) -> jiff::Zoned {
+        self.local.now()
+    }
+
+    fn random(&mut self, bytes: &mut [u8]) {
+        self.local.random(bytes);
+    }
+
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+        self.local.private_key(kind)
+    }
+
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+        self.local.certificate(request)
+    }
+
+    fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+        self.local.resolve(host)
+    }
+
+    fn lookup(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Value, WorldError> {
+        self.runtime.block_on(self.find(api_version, kind, namespace, name))
     }
 }

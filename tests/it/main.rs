@@ -8,6 +8,7 @@
 
 mod architecture;
 mod driver;
+mod helm;
 mod loading;
 mod processes;
 mod shell;

@@ -1,0 +1,57 @@
+//! The charts of modules, loaded once for each content.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chart::chart::Chart;
+use chart::render::Cache;
+use chart::warning::Warnings;
+use engine::Module;
+
+use super::error::ReleaseError;
+use super::files;
+
+/// What is kept of each module.
+#[derive(Default)]
+pub(super) struct Charts(Mutex<BTreeMap<String, Loaded>>);
+
+/// A chart and its parsed templates.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    content: u64,
+    pub(super) chart: Arc<Chart>,
+    /// Held during a render, so that renders of one module follow each other.
+    pub(super) templates: Arc<Mutex<Cache>>,
+}
+
+impl Charts {
+    /// Returns the chart of a module; it is read again when a file of the module differs.
+    pub(super) async fn load(&self, module: &Arc<Module>) -> Result<Loaded, ReleaseError> {
+        let name = module.name.as_str().to_owned();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some(known) = known.as_ref().filter(|known| known.content == module.content) {
+            return Ok(known.clone());
+        }
+        let module = Arc::clone(module);
+        let opened = tokio::task::spawn_blocking(move || {
+            let mut warnings = Warnings::default();
+            let opened = files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings);
+            (opened, warnings, module.content)
+        })
+        .await;
+        let wrapped =
+            |source: files::OpenError| ReleaseError::Open { module: name.clone(), source: Box::new(source) };
+        let (opened, warnings, content) = opened
+            .map_err(|error| ReleaseError::Stack(super::stack::StackError::Panic(error.to_string())))?;
+        let chart = Arc::new(opened.map_err(wrapped)?);
+        for warning in warnings.texts() {
+            tracing::warn!(module = %name, "{warning}");
+        }
+        // What did not change is not parsed again.
+        let templates = known.map(|known| known.templates).unwrap_or_default();
+        let loaded = Loaded { content, chart, templates };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, loaded.clone());
+        Ok(loaded)
+    }
+}

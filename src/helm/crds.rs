@@ -1,0 +1,149 @@
+//! The CRDs of modules, which exist longer than releases.
+
+use std::sync::Arc;
+
+use engine::Module;
+use serde_json::{Map, Value};
+
+use super::Helm;
+use super::apply::established;
+use super::error::ReleaseError;
+use super::object::label;
+
+const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// How often a CRD that others change at the same time is written again.
+const ATTEMPTS: usize = 5;
+
+impl Helm {
+    /// Writes the CRDs of a module and waits until they are in force. A broken file
+    /// keeps the others from nothing.
+    pub(super) async fn ensure_module_crds(&self, module: &Arc<Module>) -> Result<(), ReleaseError> {
+        let mut problems = Vec::new();
+        let mut names = Vec::new();
+        for file in &module.crds {
+            match self.ensure_file(&module.path, file).await {
+                Ok(found) => names.extend(found),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        for name in &names {
+            if let Err(error) = established(&self.requests, name).await {
+                problems.push(error.to_string());
+            }
+        }
+        if !names.is_empty() {
+            self.discovery.refresh();
+        }
+        if problems.is_empty() { Ok(()) } else { Err(ReleaseError::Objects(problems)) }
+    }
+
+    async fn ensure_file(&self, directory: &str, file: &str) -> Result<Vec<String>, ReleaseError> {
+        let path = std::path::Path::new(directory).join(file);
+        let shown = path.display().to_string();
+        let wrong = |problem: String| ReleaseError::Crd { path: shown.clone(), problem };
+        let text = tokio::fs::read_to_string(&path).await.map_err(|error| wrong(error.to_string()))?;
+        let documents = values::yaml::parse_all(&text).map_err(|error| wrong(error.to_string()))?;
+        let mut names = Vec::new();
+        for mut crd in documents.into_iter().filter(|document| !document.is_null()) {
+            let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let (version, kind) = (text("/apiVersion"), text("/kind"));
+            if version != "apiextensions.k8s.io/v1" || kind != "CustomResourceDefinition" {
+                return Err(wrong(format!(
+                    "only CRDs of apiextensions.k8s.io/v1 belong here, not {version} {kind}"
+                )));
+            }
+            let name = text("/metadata/name").to_owned();
+            if name.is_empty() {
+                return Err(wrong("a CRD has no metadata.name".to_owned()));
+            }
+            label(&mut crd, &self.settings.extra_labels);
+            self.ensure(&name, crd).await?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Makes a CRD or replaces what differs, but for how its versions are converted.
+    async fn ensure(&self, name: &str, wanted: Value) -> Result<(), ReleaseError> {
+        let path = format!("{COLLECTION}/{name}");
+        for attempt in 1..=ATTEMPTS {
+            let outcome = match self.requests.get(&path).await? {
+                None => self.requests.create(COLLECTION, &wanted).await,
+                Some(current) => match merged(&current, &wanted) {
+                    Some(merged) => self.requests.replace(&path, &merged).await,
+                    None => return Ok(()),
+                },
+            };
+            match outcome {
+                Ok(_) => return Ok(()),
+                Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns `current` with what `wanted` says, if that makes a difference.
+fn merged(current: &Value, wanted: &Value) -> Option<Value> {
+    let mut merged = current.clone();
+    let spec = wanted.get("spec")?;
+    let mut spec = spec.clone();
+    if let (Some(conversion), Some(spec)) = (current.pointer("/spec/conversion"), spec.as_object_mut()) {
+        spec.insert("conversion".to_owned(), conversion.clone());
+    }
+    // What the API server fills in by itself is no difference.
+    let filled = current.get("spec").is_some_and(|current| covers(current, &spec));
+    if !filled {
+        merged.as_object_mut()?.insert("spec".to_owned(), spec);
+    }
+    for map in ["labels", "annotations"] {
+        let Some(Value::Object(entries)) = wanted.pointer(&format!("/metadata/{map}")) else { continue };
+        let metadata = merged.get_mut("metadata")?.as_object_mut()?;
+        let own = metadata.entry(map).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
+        for (key, value) in entries {
+            own.insert(key.clone(), value.clone());
+        }
+    }
+    (merged != *current).then_some(merged)
+}
+
+/// Reports whether `current` has all that `wanted` says, and lists of the same length.
+fn covers(current: &Value, wanted: &Value) -> bool {
+    match (current, wanted) {
+        (Value::Object(current), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, value)| current.get(key).is_some_and(|current| covers(current, value)))
+        }
+        (Value::Array(current), Value::Array(wanted)) => {
+            current.len() == wanted.len()
+                && current.iter().zip(wanted).all(|(current, wanted)| covers(current, wanted))
+        }
+        (current, wanted) => current == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_difference_is_written_and_the_conversion_stays() {
+        let current = json!({
+            "metadata": {"name": "a", "resourceVersion": "5", "labels": {"x": "y"}},
+            "spec": {"group": "g", "conversion": {"strategy": "Webhook"}, "names": {"kind": "A", "listKind": "AList"}},
+        });
+        let same = json!({"metadata": {"name": "a"}, "spec": {"group": "g", "names": {"kind": "A"}}});
+        assert_eq!(merged(&current, &same), None);
+        let other = json!({"metadata": {"labels": {"h": "1"}}, "spec": {"group": "g", "names": {"kind": "B"}, "conversion": {"strategy": "None"}}});
+        assert_eq!(
+            merged(&current, &other),
+            Some(json!({
+                "metadata": {"name": "a", "resourceVersion": "5", "labels": {"x": "y", "h": "1"}},
+                "spec": {"group": "g", "conversion": {"strategy": "Webhook"}, "names": {"kind": "B"}},
+            }))
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! Watches the objects of releases by their metadata.
+//!
+//! There is one watch for each kind that any release owns, for the labels that all
+//! objects of modules carry; it is shared by all releases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use engine::{Drift as Difference, Event, ModuleName};
+use futures::TryStreamExt as _;
+use futures::future::BoxFuture;
+use kube::Api;
+use kube::ResourceExt as _;
+use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use tokio::task::AbortHandle;
+
+use super::object::Key;
+use super::request::{MANAGER, Requests};
+use crate::cluster::Resource;
+
+/// The label that objects have where nobody configured another.
+const FALLBACK: &str = "app.kubernetes.io/managed-by=Helm";
+
+/// Managers whose changes belong to the life of an object.
+const SYSTEM: [&str; 4] = ["kube-", "kubelet", "addon-operator", "before-first-apply"];
+
+/// Watches the objects of all releases.
+#[derive(Clone)]
+pub(super) struct Drift {
+    requests: Requests,
+    selector: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    releases: BTreeMap<String, Tracked>,
+    watches: BTreeMap<String, AbortHandle>,
+}
+
+/// What is watched for one release.
+#[derive(Default)]
+struct Tracked {
+    /// The objects and the collection that each is watched in.
+    objects: BTreeMap<Key, Resource>,
+    /// Who is told about which module.
+    listener: Option<(ModuleName, Tell)>,
+    /// Whether the release is being changed by ourselves.
+    paused: bool,
+    /// Whether an object is gone since the last upgrade.
+    lost: bool,
+}
+
+/// Where events go; ready when there is room for more.
+pub type Tell = Arc<dyn Fn(Event) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// An event and where it goes.
+type Report = (Tell, Event);
+
+impl Drift {
+    pub(super) fn new(requests: Requests, labels: BTreeMap<String, String>) -> Self {
+        let mut selector = String::new();
+        for (key, value) in labels {
+            let comma = if selector.is_empty() { "" } else { "," };
+            let _ = write!(selector, "{comma}{key}={value}");
+        }
+        if selector.is_empty() {
+            FALLBACK.clone_into(&mut selector);
+        }
+        Self { requests, selector, state: Arc::default() }
+    }
+
+    /// Reports whether no object of a release is known to be gone.
+    pub(super) fn is_intact(&self, release: &str) -> bool {
+        self.with(|state| state.releases.get(release).is_none_or(|tracked| !tracked.lost))
+    }
+
+    /// Tells nothing of a release until its objects are tracked again.
+    pub(super) fn pause(&self, release: &str) {
+        self.with(|state| {
+            if let Some(tracked) = state.releases.get_mut(release) {
+                tracked.paused = true;
+            }
+        });
+    }
+
+    /// Says which objects a release has now.
+    pub(super) fn track(&self, release: &str, objects: Vec<(Key, Resource)>) {
+        let objects = objects.into_iter().map(|(mut key, resource)| {
+            if !resource.namespaced {
+                key.namespace.clear();
+            }
+            (key, resource)
+        });
+        let objects = objects.collect();
+        self.with(|state| {
+            let tracked = state.releases.entry(release.to_owned()).or_default();
+            tracked.objects = objects;
+            tracked.paused = false;
+            tracked.lost = false;
+        });
+        self.watch_kinds();
+    }
+
+    /// Tells what drifts from now on.
+    pub(super) fn watch(&self, module: ModuleName, tell: Tell) {
+        self.with(|state| {
+            let tracked = state.releases.entry(module.as_str().to_owned()).or_default();
+            tracked.listener = Some((module, tell));
+        });
+        self.watch_kinds();
+    }
+
+    /// Forgets a release; watches that nobody needs any more end.
+    pub(super) fn forget(&self, module: &ModuleName) {
+        self.with(|state| {
+            state.releases.remove(module.as_str());
+            let used: BTreeSet<String> = state
+                .releases
+                .values()
+                .flat_map(|tracked| tracked.objects.values().map(|resource| resource.path(None)))
+                .collect();
+            state.watches.retain(|collection, watch| {
+                let keep = used.contains(collection);
+                if !keep {
+                    watch.abort();
+                }
+                keep
+            });
+        });
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Starts the watches that are missing.
+    fn watch_kinds(&self) {
+        let mut missing: BTreeMap<String, Resource> = BTreeMap::new();
+        self.with(|state| {
+            let listened = state.releases.values().filter(|tracked| tracked.listener.is_some());
+            for resource in listened.flat_map(|tracked| tracked.objects.values()) {
+                let collection = resource.path(None);
+                let watchable =
+                    resource.verbs.is_empty() || resource.verbs.iter().any(|verb| verb == "watch");
+                if watchable && !state.watches.contains_key(&collection) {
+                    missing.insert(collection, resource.clone());
+                }
+            }
+        });
+        for (collection, resource) in missing {
+            let task = tokio::spawn(self.clone().follow(resource));
+            self.with(|state| state.watches.insert(collection, task.abort_handle()));
+        }
+    }
+
+    /// Follows one collection for ever; the stream begins anew after errors.
+    async fn follow(self, resource: Resource) {
+        let client = self.requests.client().clone();
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource.api_resource());
+        let config = watcher::Config::default().labels(&self.selector);
+        let mut stream = pin!(watcher(api, config).default_backoff());
+        let mut seen = Seen::default();
+        loop {
+            match stream.try_next().await {
+                Ok(Some(event)) => {
+                    for (tell, event) in self.take(&resource, &mut seen, event) {
+                        tell(event).await;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
+                }
+            }
+        }
+    }
+
+    /// Returns what is to be told about one event of a watch.
+    fn take(
+        &self,
+        resource: &Resource,
+        seen: &mut Seen,
+        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
+    ) -> Vec<Report> {
+        match event {
+            watcher::Event::Init => {
+                seen.listed.clear();
+                Vec::new()
+            }
+            watcher::Event::InitApply(object) => {
+                let place = place(&object);
+                seen.foreign.insert(place.clone(), foreign(&object));
+                seen.listed.insert(place);
+                Vec::new()
+            }
+            watcher::Event::InitDone => self.with(|state| state.missing(resource, &seen.listed)),
+            watcher::Event::Apply(object) => {
+                let now = foreign(&object);
+                let before = seen.foreign.insert(place(&object), now.clone());
+                let is_new = before.is_some_and(|before| !now.is_subset(&before));
+                if is_new { self.with(|state| state.changed(resource, &place(&object))) } else { Vec::new() }
+            }
+            watcher::Event::Delete(object) => {
+                let place = place(&object);
+                seen.foreign.remove(&place);
+                self.with(|state| state.gone(resource, &place))
+            }
+        }
+    }
+}
+
+/// Namespace and name.
+type Place = (String, String);
+
+/// What one watch has seen.
+#[derive(Default)]
+struct Seen {
+    listed: BTreeSet<Place>,
+    /// Who else has written each object, and when.
+    foreign: BTreeMap<Place, BTreeSet<String>>,
+}
+
+fn place(object: &PartialObjectMeta<DynamicObject>) -> Place {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// Returns who beside ourselves has written an object, with the times.
+fn foreign(object: &PartialObjectMeta<DynamicObject>) -> BTreeSet<String> {
+    let entries = object.metadata.managed_fields.iter().flatten();
+    let others = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+    others
+        .filter_map(|entry| {
+            let manager = entry.manager.as_deref()?;
+            let own = manager == MANAGER || SYSTEM.iter().any(|system| manager.starts_with(system));
+            let time = entry.time.as_ref().map(|time| time.0.to_string()).unwrap_or_default();
+            (!own).then(|| format!("{manager} {time}"))
+        })
+        .collect()
+}
+
+impl State {
+    /// Returns reports of all tracked objects that a list lacks.
+    fn missing(&mut self, resource: &Resource, listed: &BTreeSet<Place>) -> Vec<Report> {
+        self.report(
+            |key, own| same(own, resource) && !listed.contains(&(key.namespace.clone(), key.name.clone())),
+            Difference::Absent,
+            true,
+        )
+    }
+
+    fn gone(&mut self, resource: &Resource, place: &Place) -> Vec<Report> {
+        self.report(|key, own| same(own, resource) && at(key, place), Difference::Absent, true)
+    }
+
+    fn changed(&mut self, resource: &Resource, place: &Place) -> Vec<Report> {
+        self.report(|key, own| same(own, resource) && at(key, place), Difference::Changed, false)
+    }
+
+    fn report(
+        &mut self,
+        concerns: impl Fn(&Key, &Resource) -> bool,
+        difference: fn(String) -> Difference,
+        loses: bool,
+    ) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for tracked in self.releases.values_mut().filter(|tracked| !tracked.paused) {
+            for (key, resource) in &tracked.objects {
+                if !concerns(key, resource) {
+                    continue;
+                }
+                tracked.lost |= loses;
+                if let Some((module, tell)) = &tracked.listener {
+                    let drift = difference(format!("{}/{}/{}", key.namespace, key.kind, key.name));
+                    reports.push((Arc::clone(tell), Event::ReleaseDrifted { module: module.clone(), drift }));
+                }
+            }
+        }
+        reports
+    }
+}
+
+fn same(a: &Resource, b: &Resource) -> bool {
+    (&a.group, &a.kind) == (&b.group, &b.kind)
+}
+
+fn at(key: &Key, place: &Place) -> bool {
+    (&key.namespace, &key.name) == (&place.0, &place.1)
+}

@@ -1,0 +1,184 @@
+//! Why a release could not be brought about.
+
+use std::fmt::Write as _;
+
+use chart::record::EncodeRecordError;
+use chart::render::RenderError;
+use engine::{Failure, FailureKind};
+
+use super::files::OpenError;
+use super::object::ObjectError;
+use super::request::RequestError;
+use super::stack::StackError;
+use crate::cluster::ResolveError;
+
+/// Why a release could not be installed, upgraded, rendered or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// The chart can't be loaded.
+    #[error("chart of module {module}: {source}")]
+    Open {
+        /// The module.
+        module: String,
+        /// Why not.
+        source: Box<OpenError>,
+    },
+    /// The name can't be that of a release.
+    #[error(transparent)]
+    Name(#[from] chart::NameError),
+    /// The chart does not render.
+    #[error("{error}{excerpt}")]
+    Render {
+        /// What Helm would say.
+        error: Box<RenderError>,
+        /// The rendered lines around the place, if there are any.
+        excerpt: String,
+    },
+    /// The render could not run, or panicked.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// What was rendered is not made of objects.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// Nobody knows the kind of an object.
+    #[error("{path}: {kind} {name}: {source}; a module that brings the CRD must run before")]
+    Kind {
+        /// The template.
+        path: String,
+        /// The kind.
+        kind: String,
+        /// The name of the object.
+        name: String,
+        /// What the cluster knows instead.
+        source: ResolveError,
+    },
+    /// The record can't be written.
+    #[error(transparent)]
+    Encode(#[from] EncodeRecordError),
+    /// A record can't be read.
+    #[error("revision {version} of release {release} can not be read: {problem}")]
+    Record {
+        /// The release.
+        release: String,
+        /// The revision.
+        version: u32,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The API server did not answer, or refused.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Objects were refused; others were written.
+    #[error("{}", .0.join("; "))]
+    Objects(Vec<String>),
+    /// A hook failed.
+    #[error("{event} hook {hook} failed: {problem}")]
+    Hook {
+        /// When it ran.
+        event: &'static str,
+        /// `Kind name`.
+        hook: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// A file of CRDs can't be used.
+    #[error("{path}: {problem}")]
+    Crd {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A CRD did not come into force.
+    #[error("CRD {name} is not established after {seconds} s")]
+    NotEstablished {
+        /// Its name.
+        name: String,
+        /// How long was waited.
+        seconds: u64,
+    },
+}
+
+impl ReleaseError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Open { .. } | Self::Crd { .. } => FailureKind::Files,
+            Self::Render { error, .. } => match **error {
+                RenderError::Values(_) | RenderError::Schema(_) => FailureKind::Values,
+                RenderError::NotInstallable(_)
+                | RenderError::Missing(_)
+                | RenderError::KubeVersion { .. }
+                | RenderError::Parse(_)
+                | RenderError::Execute { .. }
+                | RenderError::Manifest(_) => FailureKind::Render,
+            },
+            Self::Object(_) => FailureKind::Render,
+            Self::Stack(_) => FailureKind::Bug,
+            Self::Request(_) => FailureKind::Cluster,
+            Self::Name(_)
+            | Self::Kind { .. }
+            | Self::Encode(_)
+            | Self::Record { .. }
+            | Self::Objects(_)
+            | Self::Hook { .. }
+            | Self::NotEstablished { .. } => FailureKind::Release,
+        }
+    }
+
+    /// Returns the failure that the engine is told, after `what` was tried.
+    pub fn failure(&self, what: &str) -> Failure {
+        let failure = Failure::new(self.kind(), format!("{what}: {self}"));
+        if matches!(self, Self::Request(error) if error.code == 403) {
+            return failure.advise("the operator's ServiceAccount needs a role that allows this");
+        }
+        if matches!(self, Self::Kind { .. }) {
+            return failure.advise("enable the module that brings the CRD, or install it");
+        }
+        failure
+    }
+}
+
+impl From<RenderError> for ReleaseError {
+    fn from(error: RenderError) -> Self {
+        let excerpt = match &error {
+            RenderError::Manifest(error) => excerpt(&error.content),
+            RenderError::NotInstallable(_)
+            | RenderError::Missing(_)
+            | RenderError::Values(_)
+            | RenderError::Schema(_)
+            | RenderError::KubeVersion { .. }
+            | RenderError::Parse(_)
+            | RenderError::Execute { .. } => String::new(),
+        };
+        Self::Render { error: Box::new(error), excerpt }
+    }
+}
+
+/// Returns the rendered lines around the place where they stop being YAML.
+fn excerpt(content: &str) -> String {
+    const AROUND: usize = 2;
+    let Err(error) = values::yaml::parse(content) else { return String::new() };
+    let line = error.position().line;
+    let first = line.saturating_sub(AROUND).max(1);
+    let mut text = String::from("\nrendered as:");
+    for (index, shown) in content.lines().enumerate().skip(first - 1).take(2 * AROUND + 1) {
+        let mark = if index + 1 == line { '>' } else { ' ' };
+        // Writing to a String can't fail.
+        let _ = write!(text, "\n{mark} {:4} | {shown}", index + 1);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_around_an_error_are_shown() {
+        let shown = excerpt("kind: A\nspec:\n\tx: 1\nb: 2\nc: 3\nd: 4");
+        assert_eq!(
+            shown,
+            "\nrendered as:\n     1 | kind: A\n     2 | spec:\n>    3 | \tx: 1\n     4 | b: 2\n     5 | c: 3"
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Records of releases in Secrets.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chart::record::{self, DATA_KEY, Record, SECRET_TYPE, Status};
+use serde_json::{Value, json};
+
+use super::error::ReleaseError;
+use super::plan::Revision;
+use super::request::{PatchKind, RequestError, Requests};
+
+/// The label that says whose release it is.
+const OWNER: &str = "addon-operator.io/owner";
+
+/// The label with the checksum of what was rendered.
+pub(super) const CHECKSUM: &str = "moduleChecksum";
+
+/// The label that says whether the release is left alone.
+pub(super) const MAINTENANCE: &str = "maintenance.deckhouse.io/no-resource-reconciliation";
+
+/// The Secrets of one namespace.
+#[derive(Clone)]
+pub(super) struct Storage {
+    requests: Requests,
+    namespace: String,
+    owner: String,
+}
+
+/// One revision as its Secret's metadata describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) version: u32,
+    pub(super) status: Status,
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+impl Stored {
+    pub(super) fn revision(&self) -> Revision {
+        Revision { version: self.version, status: self.status }
+    }
+
+    /// Returns the value of a label.
+    pub(super) fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).map(String::as_str)
+    }
+}
+
+impl Storage {
+    pub(super) fn new(requests: Requests, namespace: &str, owner: String) -> Self {
+        Self { requests, namespace: namespace.to_owned(), owner }
+    }
+
+    /// Reports whether a revision is one of ours.
+    pub(super) fn is_ours(&self, stored: &Stored) -> bool {
+        stored.label(OWNER) == Some(&self.owner)
+    }
+
+    fn collection(&self) -> String {
+        format!("/api/v1/namespaces/{}/secrets", self.namespace)
+    }
+
+    fn path(&self, release: &str, version: u32) -> String {
+        format!("{}/{}", self.collection(), record::secret_name(release, version))
+    }
+
+    /// Returns the revisions of a release, the oldest first. One request for metadata.
+    pub(super) async fn history(&self, release: &str) -> Result<Vec<Stored>, RequestError> {
+        let selector = format!("name={release},owner=helm");
+        let found = self.requests.metadata(&self.collection(), &selector).await?;
+        let mut history: Vec<Stored> = found.iter().filter_map(|item| stored(item, release)).collect();
+        history.sort_by_key(|stored| stored.version);
+        Ok(history)
+    }
+
+    /// Returns the names of all releases that are ours.
+    pub(super) async fn owned(&self) -> Result<Vec<String>, RequestError> {
+        let selector = format!("owner=helm,{OWNER}={}", self.owner);
+        let found = self.requests.metadata(&self.collection(), &selector).await?;
+        let mut names: Vec<String> = found
+            .iter()
+            .filter_map(|item| {
+                item.pointer("/metadata/labels/name").and_then(Value::as_str).map(str::to_owned)
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Reads one record; none if there is no such revision.
+    pub(super) async fn read(&self, release: &str, version: u32) -> Result<Option<Record>, ReleaseError> {
+        let Some(secret) = self.requests.get(&self.path(release, version)).await? else { return Ok(None) };
+        let data = secret.pointer(&format!("/data/{DATA_KEY}")).and_then(Value::as_str).unwrap_or_default();
+        let broken = |problem: String| ReleaseError::Record { release: release.to_owned(), version, problem };
+        let data = STANDARD.decode(data).map_err(|error| broken(error.to_string()))?;
+        record::decode(&data).map(Some).map_err(|error| broken(error.to_string()))
+    }
+
+    /// Writes the record of a new revision. `now` is in seconds.
+    pub(super) async fn create(
+        &self,
+        record: &Record,
+        labels: &BTreeMap<String, String>,
+        now: i64,
+    ) -> Result<(), ReleaseError> {
+        let data = record::encode(record)?;
+        let mut labels = self.labels(record, labels);
+        labels.insert("createdAt".to_owned(), now.to_string());
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": record::secret_name(&record.name, record.version),
+                "namespace": self.namespace,
+                "labels": labels,
+            },
+            "type": SECRET_TYPE,
+            "data": { DATA_KEY: STANDARD.encode(data) },
+        });
+        self.requests.create(&self.collection(), &secret).await?;
+        Ok(())
+    }
+
+    /// Writes a record over the one that is there. Labels that are not named stay.
+    pub(super) async fn update(
+        &self,
+        record: &Record,
+        labels: &BTreeMap<String, String>,
+        now: i64,
+    ) -> Result<(), ReleaseError> {
+        let data = record::encode(record)?;
+        let mut labels: BTreeMap<String, Value> =
+            self.labels(record, labels).into_iter().map(|(key, value)| (key, value.into())).collect();
+        labels.insert("modifiedAt".to_owned(), now.to_string().into());
+        labels.insert("createdAt".to_owned(), Value::Null);
+        let patch = json!({
+            "metadata": { "labels": labels },
+            "data": { DATA_KEY: STANDARD.encode(data) },
+        });
+        self.requests.patch(&self.path(&record.name, record.version), PatchKind::Merge, &patch).await?;
+        Ok(())
+    }
+
+    /// Deletes a revision; it is no error if there is none.
+    pub(super) async fn delete(&self, release: &str, version: u32) -> Result<(), RequestError> {
+        self.requests.delete(&self.path(release, version)).await.map(|_| ())
+    }
+
+    fn labels(&self, record: &Record, extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let mut labels = record::labels(record, extra);
+        labels.insert(OWNER.to_owned(), self.owner.clone());
+        labels
+    }
+}
+
+/// Returns what the metadata of a Secret says about a revision of `release`.
+fn stored(item: &Value, release: &str) -> Option<Stored> {
+    let labels: BTreeMap<String, String> = item
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object)?
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect();
+    let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    // The name is what Helm reads a revision by; labels can be edited.
+    let (_, version) = record::parse_secret_name(name).filter(|(name, _)| *name == release)?;
+    let status = labels.get("status").map_or(Status::Unknown, |status| Status::from_name(status));
+    Some(Stored { version, status, labels })
+}
+
+/// Returns labels of a revision that a new one carries on: those of users.
+pub(super) fn carried(stored: &Stored) -> BTreeMap<String, String> {
+    let own = [OWNER, CHECKSUM, MAINTENANCE];
+    stored
+        .labels
+        .iter()
+        .filter(|(key, _)| !record::SYSTEM_LABELS.contains(&key.as_str()) && !own.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// Returns the owner of releases: a hash of the operator's ConfigMap.
+pub(super) fn owner(namespace: &str, config_map: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    use std::fmt::Write as _;
+    let hash = Sha256::digest(format!("{namespace}/{config_map}"));
+    hash.iter().take(8).fold(String::new(), |mut owner, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(owner, "{byte:02x}");
+        owner
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_known_by_the_name_of_its_secret() {
+        let item = |name: &str, status: &str| json!({"metadata": {"name": name, "labels": {"status": status, "team": "a", OWNER: "x"}}});
+        let found = stored(&item("sh.helm.release.v1.rel.v3", "deployed"), "rel").unwrap();
+        assert_eq!((found.version, found.status), (3, Status::Deployed));
+        assert_eq!(carried(&found), [("team".to_owned(), "a".to_owned())].into());
+        assert!(stored(&item("sh.helm.release.v1.other.v3", "deployed"), "rel").is_none());
+        assert!(stored(&item("sh.helm.release.v1.rel.vx", "deployed"), "rel").is_none());
+        let strange = stored(&item("sh.helm.release.v1.rel.v1", "cut"), "rel").unwrap();
+        assert_eq!(strange.status, Status::Unknown);
+    }
+
+    #[test]
+    fn the_owner_depends_on_the_config_map() {
+        assert_eq!(owner("ns", "cm").len(), 16);
+        assert_ne!(owner("ns", "cm"), owner("ns", "other"));
+    }
+}

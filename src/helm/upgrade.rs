@@ -1,0 +1,454 @@
+//! Installing and upgrading.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use chart::manifest::{self, HookEvent, Manifest};
+use chart::object::{Capabilities, KubeVersion};
+use chart::record::{self, HookRecord, Info, Record, Status, Time};
+use chart::render::{Release, Rendered, Request};
+use chart::template::Limits;
+use chart::warning::Warnings;
+use engine::{Module, ReleaseAction, ReleaseOutcome};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::apply::Applier;
+use super::charts::Loaded;
+use super::error::ReleaseError;
+use super::hook::Hooks;
+use super::object::{self, Object};
+use super::plan::{Plan, over_limit};
+use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
+use super::world::ClusterWorld;
+use super::{Helm, Known, stack};
+
+/// What a module renders to.
+#[derive(Clone, Debug)]
+pub struct RenderedModule {
+    /// The manifests as one text.
+    pub manifest: String,
+    /// The hooks as one text.
+    pub hooks: String,
+    /// The rendered notes.
+    pub notes: String,
+}
+
+/// One revision of a release, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The number.
+    pub version: u32,
+    /// The state.
+    pub status: Status,
+    /// The checksum of what was rendered, if it is ours.
+    pub checksum: Option<String>,
+    /// Seconds since 1970 of the last change.
+    pub changed: Option<i64>,
+}
+
+impl From<&Stored> for Revision {
+    fn from(stored: &Stored) -> Self {
+        let seconds = |name: &str| stored.label(name).and_then(|text| text.parse().ok());
+        Self {
+            version: stored.version,
+            status: stored.status,
+            checksum: stored.label(CHECKSUM).map(str::to_owned),
+            changed: seconds("modifiedAt").or_else(|| seconds("createdAt")),
+        }
+    }
+}
+
+/// What one upgrade is about.
+struct Upgrade<'u> {
+    name: &'u str,
+    loaded: &'u Loaded,
+    values: &'u Map<String, Value>,
+    maintenance: bool,
+    checksum: String,
+}
+
+impl Helm {
+    pub(super) async fn upgrade_module(
+        &self,
+        module: &Arc<Module>,
+        values: &Map<String, Value>,
+        maintenance: bool,
+    ) -> Result<ReleaseOutcome, ReleaseError> {
+        let name = module.name.as_str();
+        chart::release_name(name)?;
+        if maintenance && self.known(name).is_some_and(|known| known.maintenance) {
+            return Ok(self.unmanaged(name));
+        }
+        let loaded = self.charts.load(module).await?;
+        let labels = self.object_labels(maintenance);
+        let checked = self.render_chart(&loaded, name, values, 1, true).await?;
+        let checksum = checksum(&labelled(checked.manifests.clone(), &labels)?);
+        let upgrade = Upgrade { name, loaded: &loaded, values, maintenance, checksum };
+        let watched = self.drift.is_intact(name);
+        if let Some(known) = self.known(name)
+            && watched
+            && known.checksum == upgrade.checksum
+            && known.maintenance == maintenance
+        {
+            return Ok(outcome(ReleaseAction::Unchanged, known.revision, &known.checksum));
+        }
+        let history = self.storage.history(name).await?;
+        if let Some(outcome) = self.settled(&upgrade, &history, watched) {
+            let objects = object::of_manifests(&labelled(checked.manifests, &labels)?)?;
+            self.track(name, &objects).await;
+            return Ok(outcome);
+        }
+        self.drift.pause(name);
+        self.remember(name, None);
+        self.bring_about(&upgrade, &history, &labels).await
+    }
+
+    fn unmanaged(&self, name: &str) -> ReleaseOutcome {
+        let known = self.known(name);
+        let revision = known.as_ref().map_or(0, |known| known.revision);
+        outcome(ReleaseAction::Unmanaged, revision, known.as_ref().map_or("", |known| &known.checksum))
+    }
+
+    /// Returns the outcome if the last revision says that there is nothing to do.
+    fn settled(&self, upgrade: &Upgrade<'_>, history: &[Stored], watched: bool) -> Option<ReleaseOutcome> {
+        let newest = history.last().filter(|newest| newest.status == Status::Deployed)?;
+        let deployed = history.iter().filter(|stored| stored.status == Status::Deployed).count();
+        if deployed != 1 || !self.storage.is_ours(newest) {
+            return None;
+        }
+        let in_maintenance = newest.label(MAINTENANCE) == Some("true");
+        let known = |checksum: &str| Known {
+            checksum: checksum.to_owned(),
+            revision: newest.version,
+            maintenance: in_maintenance,
+        };
+        if upgrade.maintenance && in_maintenance {
+            self.remember(upgrade.name, Some(known(newest.label(CHECKSUM).unwrap_or_default())));
+            return Some(self.unmanaged(upgrade.name));
+        }
+        let same = newest.label(CHECKSUM) == Some(&upgrade.checksum) && in_maintenance == upgrade.maintenance;
+        if !same || !watched {
+            return None;
+        }
+        self.remember(upgrade.name, Some(known(&upgrade.checksum)));
+        Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum))
+    }
+
+    /// Makes a new revision.
+    async fn bring_about(
+        &self,
+        upgrade: &Upgrade<'_>,
+        history: &[Stored],
+        labels: &BTreeMap<String, String>,
+    ) -> Result<ReleaseOutcome, ReleaseError> {
+        let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
+        let plan = Plan::of(&revisions);
+        let mut rendered = self
+            .render_chart(upgrade.loaded, upgrade.name, upgrade.values, plan.next, plan.is_upgrade)
+            .await?;
+        object::label_manifests(&mut rendered.manifests, labels)?;
+        let objects = object::of_manifests(&rendered.manifests)?;
+        object::check_duplicates(&objects, &self.settings.namespace)?;
+        let applier = self.applier(upgrade.name);
+        applier.check_kinds(&objects).await?;
+        let previous = self.previous(upgrade.name, &plan).await?;
+        let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
+        let mut marks = history.last().map(carried).unwrap_or_default();
+        marks.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
+        marks.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
+        // A record that fits no Secret is told before anything is touched.
+        record::encode(&record)?;
+        for version in &plan.cut_off {
+            self.storage.delete(upgrade.name, *version).await?;
+        }
+        self.storage.create(&record, &marks, Timestamp::now().as_second()).await?;
+        let before: Vec<Object> =
+            previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
+        let done = self.carry_out(&plan, &mut record, &objects, &before).await;
+        self.finish(upgrade, &plan, record, &marks, done).await?;
+        self.supersede(upgrade.name, &plan, &previous).await?;
+        self.purge(upgrade.name, history, &plan).await?;
+        self.track(upgrade.name, &objects).await;
+        let known = Known {
+            checksum: upgrade.checksum.clone(),
+            revision: plan.next,
+            maintenance: upgrade.maintenance,
+        };
+        self.remember(upgrade.name, Some(known));
+        let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
+        Ok(outcome(action, plan.next, &upgrade.checksum))
+    }
+
+    pub(super) fn applier<'a>(&'a self, release: &'a str) -> Applier<'a> {
+        Applier {
+            requests: &self.requests,
+            discovery: &self.discovery,
+            release,
+            namespace: &self.settings.namespace,
+        }
+    }
+
+    pub(super) fn hooks(&self) -> Hooks<'_> {
+        Hooks {
+            requests: &self.requests,
+            discovery: &self.discovery,
+            namespace: &self.settings.namespace,
+            timeout: self.settings.timeout,
+        }
+    }
+
+    /// Reads the records whose objects may be in the cluster, the newest last. One that
+    /// can't be read is passed over: it says nothing, and the new one takes its place.
+    pub(super) async fn previous(&self, name: &str, plan: &Plan) -> Result<Vec<Record>, ReleaseError> {
+        let mut previous = Vec::new();
+        for version in &plan.previous {
+            match self.storage.read(name, *version).await {
+                Ok(record) => previous.extend(record),
+                Err(error @ ReleaseError::Record { .. }) => tracing::warn!(release = name, "{error}"),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(previous)
+    }
+
+    fn new_record(
+        &self,
+        upgrade: &Upgrade<'_>,
+        plan: &Plan,
+        rendered: &Rendered,
+        previous: &[Record],
+    ) -> Result<Record, ReleaseError> {
+        let now = Time(Some(Timestamp::now()));
+        let first = previous.first().map(|record| record.info.first_deployed).filter(|time| time.0.is_some());
+        let (status, description) = if plan.is_upgrade {
+            (Status::PendingUpgrade, "Preparing upgrade")
+        } else {
+            (Status::PendingInstall, "Initial install underway")
+        };
+        Ok(Record {
+            name: upgrade.name.to_owned(),
+            info: Info {
+                first_deployed: first.unwrap_or(now),
+                last_deployed: now,
+                deleted: Time(None),
+                description: description.to_owned(),
+                status,
+                notes: rendered.notes.clone(),
+            },
+            chart: Some(record::stored_chart(&rendered.chart)?),
+            config: record::stored_config(upgrade.values)?,
+            manifest: manifest::join(&rendered.manifests),
+            hooks: rendered.hooks.iter().map(HookRecord::from).collect(),
+            version: plan.next,
+            namespace: self.settings.namespace.clone(),
+        })
+    }
+
+    async fn carry_out(
+        &self,
+        plan: &Plan,
+        record: &mut Record,
+        objects: &[Object],
+        before: &[Object],
+    ) -> Result<(), ReleaseError> {
+        let (pre, post) = if plan.is_upgrade {
+            (HookEvent::PreUpgrade, HookEvent::PostUpgrade)
+        } else {
+            (HookEvent::PreInstall, HookEvent::PostInstall)
+        };
+        let name = record.name.clone();
+        let applier = self.applier(&name);
+        self.hooks().run(pre, &mut record.hooks).await?;
+        applier.apply(objects, before).await?;
+        applier.delete_gone(before, objects).await?;
+        self.hooks().run(post, &mut record.hooks).await
+    }
+
+    /// Writes down how it went; the failure of the upgrade goes before that of the writing.
+    async fn finish(
+        &self,
+        upgrade: &Upgrade<'_>,
+        plan: &Plan,
+        mut record: Record,
+        marks: &BTreeMap<String, String>,
+        done: Result<(), ReleaseError>,
+    ) -> Result<(), ReleaseError> {
+        let now = Timestamp::now().as_second();
+        match done {
+            Ok(()) => {
+                record.info.status = Status::Deployed;
+                let description = if plan.is_upgrade { "Upgrade complete" } else { "Install complete" };
+                description.clone_into(&mut record.info.description);
+                self.storage.update(&record, marks, now).await
+            }
+            Err(error) => {
+                record.info.status = Status::Failed;
+                let what = if plan.is_upgrade { "Upgrade" } else { "Release" };
+                record.info.description = format!("{what} {:?} failed: {error}", upgrade.name);
+                if let Err(unwritten) = self.storage.update(&record, marks, now).await {
+                    tracing::warn!(release = upgrade.name, "the failure was not written down: {unwritten}");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Marks the revisions before the new one.
+    async fn supersede(&self, name: &str, plan: &Plan, previous: &[Record]) -> Result<(), ReleaseError> {
+        for version in &plan.superseded {
+            let read = previous.iter().find(|record| record.version == *version);
+            let record = match read {
+                Some(record) => Some(record.clone()),
+                None => match self.storage.read(name, *version).await {
+                    Ok(record) => record,
+                    Err(ReleaseError::Record { .. }) => None,
+                    Err(error) => return Err(error),
+                },
+            };
+            match record {
+                Some(mut record) => {
+                    record.info.status = Status::Superseded;
+                    self.storage.update(&record, &BTreeMap::new(), Timestamp::now().as_second()).await?;
+                }
+                // Nobody can read it, and it would count as deployed for ever.
+                None => self.storage.delete(name, *version).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the revisions that are over the limit.
+    async fn purge(&self, name: &str, history: &[Stored], plan: &Plan) -> Result<(), ReleaseError> {
+        let mut versions: Vec<u32> = history.iter().map(|stored| stored.version).collect();
+        versions.retain(|version| !plan.cut_off.contains(version));
+        versions.push(plan.next);
+        for version in over_limit(&versions, self.settings.history_max) {
+            self.storage.delete(name, *version).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the watch which objects there are now.
+    async fn track(&self, name: &str, objects: &[Object]) {
+        let mut found = Vec::new();
+        for object in objects {
+            if let Ok(resource) = self.discovery.resolve(&object.api_version, &object.kind).await {
+                found.push((object.key(&self.settings.namespace), resource));
+            }
+        }
+        self.drift.track(name, found);
+    }
+
+    fn object_labels(&self, maintenance: bool) -> BTreeMap<String, String> {
+        let mut labels = self.settings.extra_labels.clone();
+        if maintenance {
+            labels.insert(MAINTENANCE.to_owned(), String::new());
+        }
+        labels
+    }
+
+    /// Renders on a thread with a stack of its own.
+    async fn render_chart(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        values: &Map<String, Value>,
+        revision: u32,
+        is_upgrade: bool,
+    ) -> Result<Rendered, ReleaseError> {
+        let capabilities = self.capabilities().await?;
+        let release = Release {
+            name: name.to_owned(),
+            namespace: self.settings.namespace.clone(),
+            revision,
+            is_upgrade,
+        };
+        let (loaded, values) = (loaded.clone(), values.clone());
+        let mut world = ClusterWorld::new(self.requests.clone(), self.discovery.clone());
+        let work = move || {
+            stack::with(|| {
+                let request = Request {
+                    values: &values,
+                    release: &release,
+                    capabilities: &capabilities,
+                    limits: Limits::default(),
+                    validate: true,
+                };
+                let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut warnings = Warnings::default();
+                let rendered =
+                    chart::render::render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
+                (rendered, warnings)
+            })
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let (rendered, warnings) = done.map_err(|error| stack::StackError::Panic(error.to_string()))??;
+        for warning in warnings.texts() {
+            tracing::warn!(module = name, "{warning}");
+        }
+        Ok(rendered?)
+    }
+
+    pub(super) async fn render_module(
+        &self,
+        module: &Arc<Module>,
+        values: Map<String, Value>,
+    ) -> Result<RenderedModule, ReleaseError> {
+        let loaded = self.charts.load(module).await?;
+        let rendered = self.render_chart(&loaded, module.name.as_str(), &values, 1, true).await?;
+        let manifests = labelled(rendered.manifests, &self.object_labels(false))?;
+        let mut hooks = String::new();
+        for hook in &rendered.hooks {
+            manifest::push(&mut hooks, &hook.path, &hook.manifest);
+        }
+        Ok(RenderedModule { manifest: manifest::join(&manifests), hooks, notes: rendered.notes })
+    }
+
+    /// Returns what templates are told about the cluster.
+    async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
+        let version = self.version().await?;
+        let known = self.discovery.all().await.map_err(|source| ReleaseError::Kind {
+            path: "chart".to_owned(),
+            kind: "kinds of the cluster".to_owned(),
+            name: String::new(),
+            source,
+        })?;
+        let mut versions: Vec<String> = Vec::new();
+        for resource in known.iter() {
+            versions.push(resource.api_version());
+            versions.push(format!("{}/{}", resource.api_version(), resource.kind));
+        }
+        versions.sort();
+        versions.dedup();
+        Ok(Capabilities { kube_version: version, api_versions: versions })
+    }
+
+    /// Returns the version of the cluster; it is asked once.
+    async fn version(&self) -> Result<KubeVersion, ReleaseError> {
+        if let Some(version) = self.version.get() {
+            return Ok(version.clone());
+        }
+        let answer = self.requests.get("/version").await?.unwrap_or_default();
+        let text = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let version = KubeVersion { version: text("gitVersion"), major: text("major"), minor: text("minor") };
+        Ok(self.version.get_or_init(|| version).clone())
+    }
+}
+
+fn labelled(
+    mut manifests: Vec<Manifest>,
+    labels: &BTreeMap<String, String>,
+) -> Result<Vec<Manifest>, ReleaseError> {
+    object::label_manifests(&mut manifests, labels)?;
+    Ok(manifests)
+}
+
+fn checksum(manifests: &[Manifest]) -> String {
+    chart::checksum(&manifest::join(manifests))
+}
+
+fn outcome(action: ReleaseAction, revision: u32, checksum: &str) -> ReleaseOutcome {
+    let number = checksum.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok());
+    ReleaseOutcome { action, revision, checksum: number.unwrap_or(0) }
+}

@@ -1,0 +1,165 @@
+//! Releases against a real API server, side by side with the real `helm`.
+//!
+//! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use addon_operator::helm::{Helm, Settings};
+use engine::{Module, ModuleName, ModuleValues, ReleaseAction, ReleaseName, ValuesInput};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-map}\ndata: {k: {{ .Values.web.k | quote }}}\n";
+const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: c, image: 'img:{{ .Values.web.k }}', ports: [{containerPort: 80}]}\n";
+
+struct Cluster {
+    client: Client,
+    kubeconfig: String,
+    helm: String,
+    namespace: String,
+    chart: tempfile::TempDir,
+}
+
+impl Cluster {
+    async fn connect(test: &str) -> Self {
+        let kubeconfig = std::env::var("KUBECONFIG").unwrap();
+        let config = Kubeconfig::read_from(&kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+        let chart = tempfile::tempdir().unwrap();
+        let unique = chart.path().file_name().unwrap().to_str().unwrap().to_lowercase();
+        let namespace = format!("ao-{test}-{}", unique.replace(|c: char| !c.is_ascii_alphanumeric(), ""));
+        let cluster = Self {
+            client: Client::try_from(config).unwrap(),
+            kubeconfig,
+            helm: std::env::var("HELM").unwrap(),
+            namespace,
+            chart,
+        };
+        std::fs::create_dir(cluster.chart.path().join("templates")).unwrap();
+        for (name, text) in [
+            ("Chart.yaml", CHART),
+            ("values.yaml", "web: {k: default}\n"),
+            ("templates/map.yaml", MAP),
+            ("templates/deployment.yaml", DEPLOYMENT),
+        ] {
+            std::fs::write(cluster.chart.path().join(name), text).unwrap();
+        }
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.namespace}});
+        let request = http::Request::post("/api/v1/namespaces").header("content-type", "application/json");
+        let _: Value =
+            cluster.client.request(request.body(namespace.to_string().into_bytes()).unwrap()).await.unwrap();
+        cluster
+    }
+
+    fn adapter(&self) -> Helm {
+        let settings = Settings {
+            namespace: self.namespace.clone(),
+            config_map: "addon-operator".to_owned(),
+            extra_labels: [("heritage".to_owned(), "addon-operator".to_owned())].into(),
+            history_max: 10,
+            timeout: Duration::from_secs(10),
+        };
+        Helm::new(self.client.clone(), Discovery::new(self.client.clone()), settings)
+    }
+
+    async fn upgrade(&self, adapter: &Helm, k: &str) -> ReleaseAction {
+        let module = Module {
+            name: ModuleName::from("web"),
+            key: "web".into(),
+            order: 0,
+            path: self.chart.path().to_str().unwrap().into(),
+            content: 1,
+            enabled: None,
+            enabled_script: None,
+            static_values: Arc::new(json!({})),
+            schemas: Arc::default(),
+            hooks: Vec::new(),
+            has_chart: true,
+            crds: Vec::new(),
+            broken: None,
+        };
+        let values = ValuesInput {
+            global: Arc::new(json!({})),
+            global_config: Arc::new(Value::Null),
+            module: Some(ModuleValues {
+                key: "web".into(),
+                values: Arc::new(json!({ "k": k })),
+                config: Arc::new(Value::Null),
+            }),
+            enabled_modules: None,
+        };
+        adapter.upgrade(&Arc::new(module), &values, false).await.unwrap().action
+    }
+
+    /// Runs the real helm and returns what it prints.
+    fn helm(&self, args: &[&str]) -> String {
+        let output = Command::new(&self.helm)
+            .args(args)
+            .args(["-n", &self.namespace, "--kubeconfig", &self.kubeconfig])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    async fn object(&self, collection: &str, name: &str) -> Option<Value> {
+        let (version, plural) = collection.rsplit_once('/').unwrap();
+        let path = format!("/{version}/namespaces/{}/{plural}/{name}", self.namespace);
+        self.client.request(http::Request::get(path).body(Vec::new()).unwrap()).await.ok()
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a cluster"]
+async fn helm_lists_shows_rolls_back_and_uninstalls_what_we_wrote() {
+    let cluster = Cluster::connect("ours").await;
+    let adapter = cluster.adapter();
+    assert_eq!(cluster.upgrade(&adapter, "one").await, ReleaseAction::Installed);
+    assert_eq!(cluster.upgrade(&adapter, "two").await, ReleaseAction::Upgraded);
+    assert_eq!(cluster.upgrade(&adapter, "two").await, ReleaseAction::Unchanged);
+    let list: Value = serde_json::from_str(&cluster.helm(&["list", "-a", "-o", "json"])).unwrap();
+    assert_eq!(
+        (&list[0]["name"], &list[0]["revision"], &list[0]["status"]),
+        (&json!("web"), &json!("2"), &json!("deployed"))
+    );
+    assert!(cluster.helm(&["status", "web"]).contains("STATUS: deployed"));
+    let values: Value = serde_json::from_str(&cluster.helm(&["get", "values", "web", "-o", "json"])).unwrap();
+    assert_eq!(values, json!({"global": {}, "web": {"k": "two"}}));
+    assert!(cluster.helm(&["get", "manifest", "web"]).contains("# Source: web/templates/map.yaml"));
+    cluster.helm(&["rollback", "web", "1"]);
+    assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "one");
+    let history: Value = serde_json::from_str(&cluster.helm(&["history", "web", "-o", "json"])).unwrap();
+    assert_eq!(history.as_array().unwrap().len(), 3);
+    // What helm rolled back to is no longer what the module says.
+    assert_eq!(cluster.upgrade(&cluster.adapter(), "two").await, ReleaseAction::Upgraded);
+    assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "two");
+    cluster.helm(&["uninstall", "web"]);
+    assert!(cluster.object("api/v1/configmaps", "web-map").await.is_none());
+    assert_eq!(cluster.upgrade(&cluster.adapter(), "three").await, ReleaseAction::Installed);
+    let done = adapter.uninstall(&ReleaseName::from("web")).await.unwrap();
+    assert_eq!(done.action, ReleaseAction::Uninstalled);
+    assert_eq!(cluster.helm(&["list", "-a", "-q"]), "");
+}
+
+#[tokio::test]
+#[ignore = "needs a cluster"]
+async fn we_take_over_what_helm_wrote() {
+    let cluster = Cluster::connect("theirs").await;
+    cluster.helm(&["install", "web", cluster.chart.path().to_str().unwrap(), "--set", "web.k=one"]);
+    let before = cluster.object("apis/apps/v1/deployments", "web").await.unwrap();
+    let adapter = cluster.adapter();
+    assert_eq!(cluster.upgrade(&adapter, "two").await, ReleaseAction::Upgraded);
+    let after = cluster.object("apis/apps/v1/deployments", "web").await.unwrap();
+    assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+    assert_eq!(after["spec"]["template"]["spec"]["containers"][0]["image"], "img:two");
+    assert!(cluster.helm(&["history", "web"]).contains("superseded"));
+    assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);
+    adapter.uninstall(&ReleaseName::from("web")).await.unwrap();
+}

@@ -1,0 +1,531 @@
+//! Releases against the embedded API server.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use addon_operator::helm::{Helm, Settings};
+use apiserver::{ApiServer, FaultPlan};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{
+    Failure, Module, ModuleName, ModuleValues, ReleaseAction, ReleaseName, ReleaseOutcome, ValuesInput,
+};
+use futures::StreamExt as _;
+use http::Method;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+const NAMESPACE: &str = "default";
+
+/// A module in a directory of its own, and the server that its release goes to.
+struct World {
+    server: ApiServer,
+    name: &'static str,
+    labels: BTreeMap<String, String>,
+    requests: Arc<Mutex<Vec<String>>>,
+    directory: TempDir,
+    content: AtomicUsize,
+}
+
+impl World {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+        let world = Self {
+            server,
+            name: "web",
+            labels: [("heritage".to_owned(), "addon-operator".to_owned())].into(),
+            requests: Arc::default(),
+            directory: tempfile::tempdir().unwrap(),
+            content: 0.into(),
+        };
+        world.write(files);
+        world
+    }
+
+    /// Replaces the files of the module.
+    fn write(&self, files: &[(&str, &str)]) {
+        let _ = std::fs::remove_dir_all(self.directory.path().join("templates"));
+        for (name, text) in files {
+            let path = self.directory.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        self.content.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn client(&self) -> Client {
+        let requests = Arc::clone(&self.requests);
+        let service = self.server.service().map_request(move |request: http::Request<kube::client::Body>| {
+            requests.lock().unwrap().push(format!("{} {}", request.method(), request.uri()));
+            request
+        });
+        Client::new(service, NAMESPACE)
+    }
+
+    /// Returns an operator that has just been started.
+    fn helm(&self) -> Helm {
+        let client = self.client();
+        let settings = Settings {
+            namespace: NAMESPACE.to_owned(),
+            config_map: "addon-operator".to_owned(),
+            extra_labels: self.labels.clone(),
+            history_max: 3,
+            timeout: Duration::from_secs(5),
+        };
+        Helm::new(client.clone(), Discovery::new(client), settings)
+    }
+
+    fn module(&self) -> Arc<Module> {
+        Arc::new(Module {
+            name: ModuleName::from(self.name),
+            key: "web".into(),
+            order: 0,
+            path: self.directory.path().to_str().unwrap().into(),
+            content: self.content.load(Ordering::SeqCst) as u64,
+            enabled: None,
+            enabled_script: None,
+            static_values: Arc::new(json!({})),
+            schemas: Arc::default(),
+            hooks: Vec::new(),
+            has_chart: true,
+            crds: Vec::new(),
+            broken: None,
+        })
+    }
+
+    async fn upgrade(&self, helm: &Helm, values: Value) -> Result<ReleaseOutcome, Failure> {
+        let values = ValuesInput {
+            global: Arc::new(json!({})),
+            global_config: Arc::new(Value::Null),
+            module: Some(ModuleValues {
+                key: "web".into(),
+                values: Arc::new(values),
+                config: Arc::new(Value::Null),
+            }),
+            enabled_modules: None,
+        };
+        helm.upgrade(&self.module(), &values, false).await
+    }
+
+    /// Upgrades with the default values and returns what was done.
+    async fn upgraded(&self, helm: &Helm) -> ReleaseAction {
+        self.upgrade(helm, json!({"k": "one"})).await.unwrap().action
+    }
+
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut *self.requests.lock().unwrap())
+    }
+
+    async fn get(&self, path: &str) -> Option<Value> {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        Client::new(self.server.service(), NAMESPACE).request(request).await.ok()
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(body.to_string().into_bytes()).unwrap();
+        Client::new(self.server.service(), NAMESPACE).request(request).await.unwrap()
+    }
+
+    async fn delete(&self, path: &str) {
+        let request = http::Request::delete(path).body(Vec::new()).unwrap();
+        let _: Value = Client::new(self.server.service(), NAMESPACE).request(request).await.unwrap();
+    }
+
+    async fn map(&self, name: &str) -> Option<Value> {
+        self.get(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")).await
+    }
+
+    /// Returns the revisions and their states.
+    async fn states(&self) -> Vec<String> {
+        let history = self.helm().history("web").await.unwrap();
+        history.iter().map(|revision| format!("{} {}", revision.version, revision.status.name())).collect()
+    }
+}
+
+const MAP: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map}\ndata: {k: '{{ .Values.web.k }}'}\n";
+const EXTRA: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-extra}\ndata: {a: b}\n";
+const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}], selector: {app: web}}\n";
+
+fn files() -> Vec<(&'static str, &'static str)> {
+    vec![("templates/map.yaml", MAP), ("templates/extra.yaml", EXTRA), ("templates/service.yaml", SERVICE)]
+}
+
+#[tokio::test]
+async fn a_release_of_three_objects_costs_few_requests_and_an_unchanged_one_none() {
+    let world = World::new(&files());
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
+    let requests = world.requests();
+    assert!(requests.len() <= 10, "{requests:#?}");
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    assert_eq!(world.requests(), [""; 0]);
+    // A new operator looks once.
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    assert_eq!(world.states().await, ["1 deployed"]);
+    let map = world.map("web-map").await.unwrap();
+    assert_eq!(map["metadata"]["labels"]["heritage"], "addon-operator");
+    assert_eq!(map["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
+    assert_eq!(map["metadata"]["annotations"]["meta.helm.sh/release-name"], "web");
+}
+
+#[tokio::test]
+async fn an_upgrade_changes_adds_and_deletes_and_the_history_is_cut() {
+    let world = World::new(&files());
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let uid = world.map("web-map").await.unwrap()["metadata"]["uid"].clone();
+    for number in 0..4 {
+        let outcome = world.upgrade(&helm, json!({"k": format!("v{number}")})).await.unwrap();
+        assert_eq!(outcome.action, ReleaseAction::Upgraded);
+    }
+    assert_eq!(world.states().await, ["3 superseded", "4 superseded", "5 deployed"]);
+    let map = world.map("web-map").await.unwrap();
+    assert_eq!((&map["data"]["k"], &map["metadata"]["uid"]), (&json!("v3"), &uid));
+    world.write(&[
+        ("templates/map.yaml", MAP),
+        ("templates/new.yaml", &EXTRA.replace("web-extra", "web-new")),
+    ]);
+    assert_eq!(world.upgrade(&helm, json!({"k": "v3"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert!(world.map("web-extra").await.is_none());
+    assert!(world.map("web-new").await.is_some());
+}
+
+#[tokio::test]
+async fn an_object_with_the_keep_policy_stays() {
+    let kept = EXTRA.replace("web-extra}", "web-extra, annotations: {helm.sh/resource-policy: keep}}");
+    let world = World::new(&[("templates/map.yaml", MAP), ("templates/kept.yaml", &kept)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    world.write(&[("templates/map.yaml", MAP)]);
+    world.upgraded(&helm).await;
+    assert!(world.map("web-extra").await.is_some());
+    helm.uninstall(&ReleaseName::from("web")).await.unwrap();
+    assert!(world.map("web-extra").await.is_some());
+    assert!(world.map("web-map").await.is_none());
+}
+
+#[tokio::test]
+async fn f_a14_an_object_that_is_there_already_is_adopted() {
+    let world = World::new(&files());
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"k": "old", "own": "x"}});
+    let before = world.post(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), &body).await;
+    world.upgraded(&world.helm()).await;
+    let map = world.map("web-map").await.unwrap();
+    assert_eq!(map["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(map["data"], json!({"k": "one", "own": "x"}));
+    assert_eq!(map["metadata"]["annotations"]["meta.helm.sh/release-namespace"], NAMESPACE);
+}
+
+#[tokio::test]
+async fn f_a6_an_error_at_any_request_is_told_and_the_next_run_converges() {
+    for request in 1..40 {
+        let world = World::new(&files());
+        let helm = world.helm();
+        world.upgraded(&helm).await;
+        let uid = world.map("web-map").await.unwrap()["metadata"]["uid"].clone();
+        world.server.faults().add(FaultPlan::any().nth(request).fail(500));
+        let outcome = world.upgrade(&helm, json!({"k": "two"})).await;
+        let hit = world.server.faults().hits() > 0;
+        world.server.faults().clear();
+        if outcome.is_ok() {
+            assert_eq!(world.states().await.last().unwrap(), "2 deployed", "request {request}");
+        }
+        let again = world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+        assert!(again.revision >= 2, "request {request}");
+        let map = world.map("web-map").await.unwrap();
+        assert_eq!((&map["data"]["k"], &map["metadata"]["uid"]), (&json!("two"), &uid), "request {request}");
+        let deployed = world.states().await.iter().filter(|state| state.ends_with("deployed")).count();
+        assert_eq!(deployed, 1, "request {request}");
+        if !hit {
+            return;
+        }
+    }
+    panic!("an upgrade takes more requests than expected");
+}
+
+/// Kills the operator at each request of `work`, before it is carried out or after,
+/// and lets a new one do `heal`.
+async fn killed_everywhere<W, H>(work: W, heal: H)
+where
+    W: AsyncFn(&World, &Helm),
+    H: AsyncFn(&World, &Helm, u64),
+{
+    for answered in [false, true] {
+        for request in 1..60 {
+            let world = World::new(&files());
+            world.upgraded(&world.helm()).await;
+            // Nothing that is sent after that arrives.
+            let last = FaultPlan::any().nth(request);
+            world.server.faults().add(if answered { last.cut_answer() } else { last.cut() });
+            world.server.faults().add(FaultPlan::any().nth(request).times(u64::MAX).cut());
+            work(&world, &world.helm()).await;
+            let hit = world.server.faults().hits() > 0;
+            world.server.faults().clear();
+            heal(&world, &world.helm(), request).await;
+            if !hit {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn f_a1_an_upgrade_killed_at_any_request_is_finished_by_the_next_start() {
+    killed_everywhere(
+        async |world, helm| {
+            let _ = world.upgrade(helm, json!({"k": "two"})).await;
+        },
+        async |world, helm, request| {
+            world.upgrade(helm, json!({"k": "two"})).await.unwrap();
+            let map = world.map("web-map").await.unwrap();
+            assert_eq!(map["data"]["k"], "two", "request {request}");
+            let states = world.states().await;
+            let deployed = states.iter().filter(|state| state.ends_with("deployed")).count();
+            assert_eq!(deployed, 1, "request {request}: {states:?}");
+            assert!(!states.iter().any(|state| state.contains("pending")), "request {request}: {states:?}");
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn f_a3_a_deletion_killed_at_any_request_is_finished_by_the_next_start() {
+    killed_everywhere(
+        async |_, helm| {
+            let _ = helm.uninstall(&ReleaseName::from("web")).await;
+        },
+        async |world, helm, request| {
+            helm.uninstall(&ReleaseName::from("web")).await.unwrap();
+            assert!(world.states().await.is_empty(), "request {request}");
+            for name in ["web-map", "web-extra"] {
+                assert!(world.map(name).await.is_none(), "request {request}");
+            }
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_look_up_that_fails_is_no_absence() {
+    let world = World::new(&files());
+    world.upgraded(&world.helm()).await;
+    world.server.faults().add(FaultPlan::any().times(u64::MAX).fail(500));
+    let helm = world.helm();
+    assert!(helm.uninstall(&ReleaseName::from("web")).await.is_err());
+    assert!(helm.list().await.is_err());
+    world.server.faults().clear();
+    assert_eq!(helm.list().await.unwrap(), [ReleaseName::from("web")]);
+    assert_eq!(helm.uninstall(&ReleaseName::from("web")).await.unwrap().action, ReleaseAction::Uninstalled);
+    assert_eq!(helm.uninstall(&ReleaseName::from("web")).await.unwrap().action, ReleaseAction::Absent);
+    assert!(helm.list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn f_a13_a_custom_resource_may_come_with_its_definition() {
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\nspec:\n  group: example.test\n  scope: Namespaced\n  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n";
+    let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
+    let world = World::new(&[("templates/w.yaml", widget)]);
+    let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
+    assert!(error.message.contains("Widget w") && error.message.contains("CRD"), "{}", error.message);
+    assert!(world.states().await.is_empty());
+    world.write(&[("templates/w.yaml", widget), ("templates/crd.yaml", crd)]);
+    world.upgraded(&world.helm()).await;
+    let path = format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets/w");
+    assert_eq!(world.get(&path).await.unwrap()["spec"]["size"], 1);
+    // F-A12: the kind is gone, the upgrade goes on.
+    world.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test").await;
+    world.write(&[("templates/map.yaml", MAP)]);
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Upgraded);
+}
+
+#[tokio::test]
+async fn f_a20_what_is_refused_is_named_and_the_rest_is_written() {
+    let world = World::new(&[("templates/map.yaml", MAP), ("templates/frozen.yaml", EXTRA)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    world.write(&[("templates/map.yaml", MAP), ("templates/frozen.yaml", &EXTRA.replace("a: b", "a: c"))]);
+    let path = "/api/v1/namespaces/default/configmaps/web-extra";
+    world.server.faults().add(FaultPlan::on(Method::PATCH, path).fail(422));
+    let error = world.upgrade(&helm, json!({"k": "two"})).await.unwrap_err();
+    for part in ["web/templates/frozen.yaml", "ConfigMap web-extra", "PATCH", path] {
+        assert!(error.message.contains(part), "{part} is not in: {}", error.message);
+    }
+    assert_eq!(world.states().await, ["1 deployed", "2 failed"]);
+    assert_eq!(world.map("web-map").await.unwrap()["data"]["k"], "two");
+}
+
+#[tokio::test]
+async fn f_a23_an_object_that_is_rendered_twice_is_named_before_anything_is_touched() {
+    let world = World::new(&[("templates/a.yaml", MAP), ("templates/b.yaml", MAP)]);
+    let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
+    let expected =
+        "ConfigMap default/web-map is rendered twice, by web/templates/a.yaml and by web/templates/b.yaml";
+    assert!(error.message.contains(expected), "{}", error.message);
+    assert!(world.states().await.is_empty());
+}
+
+#[tokio::test]
+async fn f_a11_a_record_that_fits_no_secret_is_told_before_anything_is_touched() {
+    let mut state = 1_u64;
+    let noise: String = (0..1_500_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
+        })
+        .collect();
+    let world = World::new(&[("templates/map.yaml", MAP), ("notes.txt", &noise)]);
+    let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
+    assert!(error.message.contains("a Secret holds 1048576"), "{}", error.message);
+    assert!(world.states().await.is_empty() && world.map("web-map").await.is_none());
+}
+
+/// Completes every Job that appears, as a cluster with nodes would.
+async fn complete_jobs(client: Client) {
+    let jobs = kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("batch", "v1", "Job"));
+    let api: kube::Api<kube::core::DynamicObject> = kube::Api::namespaced_with(client, NAMESPACE, &jobs);
+    let mut found = pin!(watcher(api.clone(), watcher::Config::default()).applied_objects());
+    while let Some(Ok(job)) = found.next().await {
+        let done = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
+        let name = job.metadata.name.unwrap();
+        let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(done)).await;
+    }
+}
+
+#[tokio::test]
+async fn f_a8_hooks_run_once_and_leave_one_revision() {
+    let hook = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: prepare\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n";
+    let world = World::new(&[("templates/map.yaml", MAP), ("templates/hook.yaml", hook)]);
+    let helm = world.helm();
+    let kubelet = tokio::spawn(complete_jobs(Client::new(world.server.service(), NAMESPACE)));
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
+    for _ in 0..3 {
+        assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+        assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
+    }
+    assert_eq!(world.states().await, ["1 deployed"]);
+    let job = world.get(&format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/prepare")).await;
+    assert!(job.is_none());
+    kubelet.abort();
+}
+
+#[tokio::test]
+async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
+    let secret = |version: u32, data: &str, labels: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+            "metadata": {"name": format!("sh.helm.release.v1.web.v{version}"), "labels": labels},
+            "data": {"release": data},
+        })
+    };
+    let labels = |status: &str| json!({"name": "web", "owner": "helm", "status": status, "version": "x"});
+    for history in [
+        vec![secret(1, "QQ==", labels("deployed"))],
+        vec![secret(1, "QQ==", labels("deployed")), secret(2, "QQ==", labels("deployed"))],
+        vec![secret(3, "", labels("uninstalling"))],
+        vec![secret(1, "QQ==", labels("pending-rollback"))],
+        vec![secret(7, "e30=", labels("nonsense"))],
+    ] {
+        let world = World::new(&files());
+        for secret in &history {
+            world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), secret).await;
+        }
+        world.upgraded(&world.helm()).await;
+        let states = world.states().await;
+        assert_eq!(states.iter().filter(|state| state.ends_with("deployed")).count(), 1, "{states:?}");
+        assert!(world.map("web-map").await.is_some());
+        assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_object_is_told_and_comes_back() {
+    let world = World::new(&files());
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    helm.watch_by(
+        ModuleName::from("web"),
+        Arc::new(move |event| {
+            let _ = sender.send(event);
+            Box::pin(async {})
+        }),
+    );
+    world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map")).await;
+    let event = tokio::time::timeout(Duration::from_secs(5), receiver.recv()).await.unwrap();
+    let drift = engine::Drift::Absent("default/ConfigMap/web-map".to_owned());
+    assert_eq!(event, Some(engine::Event::ReleaseDrifted { module: ModuleName::from("web"), drift }));
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    assert!(world.map("web-map").await.is_some());
+}
+
+/// Puts the same text where a time stands.
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                let is_time = ["first_deployed", "last_deployed", "deleted", "started_at", "completed_at"];
+                if is_time.contains(&key.as_str()) && value != "" {
+                    *value = "<TIME>".into();
+                }
+                without_times(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_times),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns the files below a directory.
+fn read_all(directory: &std::path::Path, prefix: &str, files: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.path().is_dir() {
+            read_all(&entry.path(), &format!("{name}/"), files);
+        } else {
+            files.push((name, std::fs::read_to_string(entry.path()).unwrap()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn records_are_those_that_helm_writes() {
+    for scenario in ["02-upgrade", "06-hooks"] {
+        let data =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/data/release").join(scenario);
+        let mut files = Vec::new();
+        read_all(&data.join("chart"), "", &mut files);
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let mut world = World::new(&files);
+        world.name = "rel";
+        world.labels.clear();
+        world.upgrade(&world.helm(), json!({})).await.unwrap();
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/sh.helm.release.v1.rel.v1");
+        let secret = world.get(&path).await.unwrap();
+        assert_eq!(secret["type"], "helm.sh/release.v1");
+        let data_text = STANDARD.decode(secret["data"]["release"].as_str().unwrap()).unwrap();
+        let record = chart::record::decode(&data_text).unwrap();
+        let mut got = serde_json::to_value(&record).unwrap();
+        let truth = std::fs::read(data.join("records.json")).unwrap();
+        let mut truth: Value = serde_json::from_slice(&truth).unwrap();
+        let mut expected = truth["sh.helm.release.v1.rel.v1"].take();
+        without_times(&mut got);
+        // A module always has values, and the namespace is another.
+        for record in [&mut got, &mut expected] {
+            record.as_object_mut().unwrap().retain(|key, _| key != "config" && key != "namespace");
+        }
+        assert_eq!(got, expected, "{scenario}");
+    }
+}
