@@ -17,4 +17,4 @@ pub use quote::{quote, quote_rune, quote_to_ascii};
 pub use rune::{decode_rune, is_digit, is_letter, is_print};
 
 pub(crate) use parse::uint_to_float;
-pub(crate) use print::print_value;
+pub(crate) use print::{print_pointed, print_value, sprint_pointed};

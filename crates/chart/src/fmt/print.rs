@@ -22,6 +22,18 @@ pub enum PrintError {
 
 /// Returns what `fmt.Sprint` prints: spaces only between operands that are no strings.
 pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
+    operands(values, Printer::argument)
+}
+
+/// Returns the same with what pointers point to in place of the pointers.
+pub(crate) fn sprint_pointed(values: &[Value]) -> Result<Vec<u8>, PrintError> {
+    operands(values, |printer, value, _| printer.pointed(value))
+}
+
+fn operands(
+    values: &[Value],
+    print: impl Fn(&mut Printer, &Value, char) -> Result<(), PrintError>,
+) -> Result<Vec<u8>, PrintError> {
     let mut printer = Printer::new(Vec::new());
     let mut before_is_text = true;
     for (index, value) in values.iter().enumerate() {
@@ -29,7 +41,7 @@ pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
         if index > 0 && !is_text && !before_is_text {
             printer.out.push(b' ');
         }
-        printer.argument(value, 'v')?;
+        print(&mut printer, value, 'v')?;
         before_is_text = is_text;
     }
     Ok(printer.out)
@@ -56,6 +68,14 @@ pub(crate) fn print_value(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintE
     }
     let mut printer = Printer::new(std::mem::take(out));
     let result = printer.argument(value, 'v');
+    *out = printer.out;
+    result
+}
+
+/// Appends what an action of a template prints for `value`, which looks behind pointers.
+pub(crate) fn print_pointed(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintError> {
+    let mut printer = Printer::new(std::mem::take(out));
+    let result = printer.pointed(value);
     *out = printer.out;
     result
 }
@@ -87,6 +107,21 @@ impl Printer {
             _ => self.value(value, verb, 0)?,
         }
         Ok(())
+    }
+
+    /// Prints what `value` points to, if it is a pointer.
+    fn pointed(&mut self, value: &Value) -> Result<(), PrintError> {
+        let Value::Object(object) = value else {
+            return self.argument(value, 'v');
+        };
+        if let Some(text) = object.display_of_pointer() {
+            self.out.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        if object.kind() == Kind::Ptr && object.display().is_none() && object.underlying().is_none() {
+            return self.fields(object.as_ref(), 'v', 0);
+        }
+        self.argument(value, 'v')
     }
 
     /// Prints `%!verb(type=value)`.
@@ -273,16 +308,20 @@ impl Printer {
         if let Some(value) = object.underlying() {
             return self.value(&value, verb, depth);
         }
-        let mut name = object.type_name();
         if object.kind() == Kind::Ptr {
             if depth > 0 {
                 self.out.extend_from_slice(POINTER);
                 return Ok(());
             }
             self.out.push(b'&');
-            name = name.strip_prefix('*').unwrap_or(name);
         }
-        self.open(name, b'{', verb);
+        self.fields(object, verb, depth)
+    }
+
+    /// Prints a struct.
+    fn fields(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<(), PrintError> {
+        let name = object.type_name();
+        self.open(name.strip_prefix('*').unwrap_or(name), b'{', verb);
         for (index, (field, value)) in object.fields().into_iter().enumerate() {
             self.separate(index);
             if self.flags.plus_v || self.flags.sharp_v {
@@ -312,3 +351,44 @@ impl Printer {
 
 /// What stands for the address of a value.
 const POINTER: &[u8] = b"0xc000000000";
+
+#[cfg(test)]
+mod tests {
+    use super::{print_pointed, sprint, sprint_pointed};
+    use crate::value::{Kind, Object, Value};
+
+    /// A pointer to a struct, with or without a `String` method.
+    struct Pointer(Option<&'static str>);
+
+    impl Object for Pointer {
+        fn type_name(&self) -> &'static str {
+            "*a.B"
+        }
+
+        fn kind(&self) -> Kind {
+            Kind::Ptr
+        }
+
+        fn fields(&self) -> Vec<(&'static str, Value)> {
+            vec![("X", Value::Int(1)), ("Y", Value::Nil)]
+        }
+
+        fn display(&self) -> Option<String> {
+            self.0.map(str::to_owned)
+        }
+    }
+
+    #[test]
+    fn actions_look_behind_pointers_and_functions_do_not() {
+        for (pointer, of_action, of_function) in
+            [(Pointer(None), "{1 <nil>}", "&{1 <nil>}"), (Pointer(Some("b")), "b", "b")]
+        {
+            let value = Value::object(pointer);
+            let mut out = b"> ".to_vec();
+            print_pointed(&mut out, &value).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("> {of_action}"));
+            assert_eq!(sprint_pointed(std::slice::from_ref(&value)).unwrap(), of_action.as_bytes());
+            assert_eq!(sprint(std::slice::from_ref(&value)).unwrap(), of_function.as_bytes());
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `html`, `js` and `urlquery`.
 
 use crate::call::{CallError, Function};
-use crate::fmt::{decode_rune, is_print, sprint};
+use crate::fmt::{decode_rune, is_print, sprint_pointed};
 use crate::template::Context;
 use crate::value::{Text, Type, Value};
 
@@ -20,7 +20,7 @@ fn text(context: &mut Context<'_>, args: &[Value]) -> Result<Text, CallError> {
         .iter()
         .map(|value| if value.is_nil() { Value::text("<no value>") } else { value.clone() })
         .collect();
-    let text = sprint(&shown).map_err(|error| CallError::new(error.to_string()))?;
+    let text = sprint_pointed(&shown).map_err(|error| CallError::new(error.to_string()))?;
     context.charge(text.len())?;
     Ok(text.into())
 }

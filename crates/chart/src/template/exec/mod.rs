@@ -12,7 +12,7 @@ use super::context::Context;
 use super::error::ExecError;
 use super::show::At;
 use crate::call::CallError;
-use crate::fmt::{print_value, quote};
+use crate::fmt::{print_pointed, quote};
 use crate::value::Value;
 
 /// Executes `template` with `data` as its dot and appends what it prints to `out`.
@@ -159,15 +159,11 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             | Value::Complex(..)
             | Value::Bytes(_)
             | Value::List(_)
-            | Value::Map(_) => {}
-            Value::Object(object) => {
-                if let Some(text) = object.display_of_pointer() {
-                    return self.write(text.as_bytes());
-                }
-            }
+            | Value::Map(_)
+            | Value::Object(_) => {}
         }
         let before = self.out.len();
-        let printed = print_value(self.out, value);
+        let printed = print_pointed(self.out, value);
         let written = self.out.len().saturating_sub(before);
         self.context.charge(written).map_err(|error| self.call_error(error))?;
         printed.map_err(|error| self.error(&error.to_string()))
