@@ -78,6 +78,9 @@ fn what_grows_without_end_is_an_error() {
         "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ toJson $d | len }}{{ mustToJson $d }}",
         "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ deepCopy $d }}",
         "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ $e := dict }}{{ $_ := set $e \"d\" $e }}{{ merge $d $e }}",
+        "{{ until 30000 | uniq }}",
+        "{{ $l := list 1 }}{{ $m := list 1 }}{{ range until 64 }}{{ $l = list $l $l }}{{ $m = list $m $m }}{{ end }}\
+         {{ deepEqual $l $m }}",
         "{{ $s := \"[\" }}{{ mustFromJson (repeat 1000000 $s) }}",
         "{{ mustRegexMatch (repeat 100000 \"(\") \"\" }}",
         "{{ mustRegexMatch (printf \"%s%s\" (repeat 5000 \"(\") (repeat 5000 \")\")) \"\" }}",

@@ -4,7 +4,10 @@ use super::args::{ANY, BOOL, STRING, any, string};
 use crate::call::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("deepEqual", &[ANY, ANY], BOOL, |_, args| Ok(any(args, 0).deep_equal(any(args, 1)).into())),
+    Function::new("deepEqual", &[ANY, ANY], BOOL, |context, args| {
+        super::shown::charge(context, any(args, 0))?;
+        Ok(any(args, 0).deep_equal(any(args, 1)).into())
+    }),
     Function::new("kindIs", &[STRING, ANY], BOOL, |_, args| {
         Ok((string(args, 0) == any(args, 1).kind().name()).into())
     }),

@@ -150,23 +150,28 @@ fn reverse(context: &mut Context<'_>, args: &[Value]) -> Answer {
     made(context, items)
 }
 
-fn has(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn has(context: &mut Context<'_>, args: &[Value]) -> Answer {
     if any(args, 1).is_nil() {
         return Ok(false.into());
     }
     let items = elements(any(args, 1), "Cannot find has on")?;
-    Ok(contains(&items, any(args, 0)).into())
+    Ok(contains(context, &items, any(args, 0))?.into())
 }
 
-fn contains(items: &[Value], wanted: &Value) -> bool {
-    items.iter().any(|item| item.deep_equal(wanted))
+/// Reports whether one of the items equals `wanted`; each comparison counts as a step.
+fn contains(context: &mut Context<'_>, items: &[Value], wanted: &Value) -> Result<bool, CallError> {
+    context.count(items.len())?;
+    if matches!(wanted, Value::List(_) | Value::Map(_)) {
+        super::shown::charge(context, wanted)?;
+    }
+    Ok(items.iter().any(|item| item.deep_equal(wanted)))
 }
 
 fn uniq(context: &mut Context<'_>, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find uniq on")?;
     let mut unique: Vec<Value> = Vec::new();
     for item in items {
-        if !contains(&unique, &item) {
+        if !contains(context, &unique, &item)? {
             unique.push(item);
         }
     }
@@ -174,9 +179,14 @@ fn uniq(context: &mut Context<'_>, args: &[Value]) -> Answer {
 }
 
 fn without(context: &mut Context<'_>, args: &[Value]) -> Answer {
-    let mut items = elements(any(args, 0), "Cannot find without on")?;
-    items.retain(|item| !contains(from(args, 1), item));
-    made(context, items)
+    let items = elements(any(args, 0), "Cannot find without on")?;
+    let mut kept = Vec::with_capacity(items.len());
+    for item in items {
+        if !contains(context, from(args, 1), &item)? {
+            kept.push(item);
+        }
+    }
+    made(context, kept)
 }
 
 fn slice(_: &mut Context<'_>, args: &[Value]) -> Answer {

@@ -138,7 +138,13 @@ impl<'a> Context<'a> {
 
     /// Counts one executed node.
     pub(super) fn step(&mut self) -> Result<(), CallError> {
-        self.steps += 1;
+        self.count(1)
+    }
+
+    /// Counts `steps` of work that a function is about to do, so that no function can go on
+    /// for ever; to be called before work that grows faster than its arguments.
+    pub fn count(&mut self, steps: usize) -> Result<(), CallError> {
+        self.steps = self.steps.saturating_add(steps as u64);
         if self.steps > self.limits.steps {
             let limit = self.limits.steps;
             return Err(CallError::Limit(format!("the render takes more than {limit} steps")));
