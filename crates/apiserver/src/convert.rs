@@ -82,11 +82,11 @@ fn grow_autoscaler(fields: &mut Map<String, Value>) {
     let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
-    if let Some(target) = spec.remove(CPU) {
-        let target = json!({"type": "Utilization", "averageUtilization": target});
-        spec.insert(
-            "metrics".into(),
-            json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
-        );
-    }
+    // Without a target the use of processors is kept at 80 per cent.
+    let target = spec.remove(CPU).filter(|target| !target.is_null()).unwrap_or(json!(80));
+    let target = json!({"type": "Utilization", "averageUtilization": target});
+    spec.insert(
+        "metrics".into(),
+        json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
+    );
 }

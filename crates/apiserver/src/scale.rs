@@ -118,6 +118,17 @@ fn selector_text(selector: &Value) -> String {
     terms.join(",")
 }
 
+/// Tells whether somebody owns the replicas of the object.
+pub(crate) fn is_owned(call: &Call, object: &Value) -> bool {
+    let Ok(paths) = paths(call) else {
+        return false;
+    };
+    let parts = paths.spec.split('.').filter(|part| !part.is_empty());
+    let pointer = parts.fold("/fieldsV1".to_owned(), |path, part| format!("{path}/f:{part}"));
+    let owners = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    owners.into_iter().flatten().any(|owner| owner.pointer(&pointer).is_some())
+}
+
 /// Writes the replicas of `scale` into the object.
 pub(crate) fn set(call: &Call, object: &mut Value, old: &Arc<Stored>, scale: &Value) -> Outcome<()> {
     let name = old.name();

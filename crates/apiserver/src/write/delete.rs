@@ -212,7 +212,7 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> Marked {
         crate::custom::hold_back(object);
     }
     set_propagation(resource, object, options.propagation);
-    let waits = grace > 0 || steps::holds_back(resource, object);
+    let waits = grace > 0 || steps::waits_for_others(resource, object);
     if waits {
         set_deleting(call, object, grace);
         steps::terminate(resource, object, call.now);

@@ -57,7 +57,13 @@ pub(crate) fn scale(call: &Call, name: &str, how: Scaling) -> Outcome<Response<B
         let mut new = old_value.clone();
         crate::scale::set(call, &mut new, &old, &wanted)?;
         let mut chain = Chain { call, options: &options, warnings: &mut warnings };
-        match chain.change_unowned(&old, &old_value, new)? {
+        // Replicas that nobody owned stay unowned.
+        let changed = if crate::scale::is_owned(call, &old_value) {
+            chain.change(&old, &old_value, new)?
+        } else {
+            chain.change_unowned(&old, &old_value, new)?
+        };
+        match changed {
             Some(Written::Kept(object)) => return crate::scale::show(call, &object.value()),
             Some(Written::Tried(object)) => return crate::scale::show(call, &object),
             None => {}

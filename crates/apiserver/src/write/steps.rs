@@ -356,9 +356,14 @@ pub(super) fn holds_back(resource: &Resource, object: &Value) -> bool {
             .pointer("/metadata/deletionGracePeriodSeconds")
             .and_then(Value::as_i64)
             .is_some_and(|g| g > 0);
+    waits_for_grace || waits_for_others(resource, object)
+}
+
+/// Tells whether somebody must do something before a deleted object may go.
+pub(super) fn waits_for_others(resource: &Resource, object: &Value) -> bool {
     let namespace = resource.is("", "namespaces")
         && object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    waits_for_grace || namespace || !metadata::finalizers(object).is_empty()
+    namespace || !metadata::finalizers(object).is_empty()
 }
 
 /// Shows in the status of an object that it waits for its deletion.

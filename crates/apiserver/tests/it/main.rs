@@ -5,6 +5,9 @@ mod clients;
 mod faults;
 mod lifecycle;
 mod requests;
+mod simulation;
+mod sockets;
+mod state;
 
 use apiserver::{ApiServer, ApiService};
 use axum::body::Body;

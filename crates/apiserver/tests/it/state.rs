@@ -1,0 +1,44 @@
+//! Clusters that outlive their server.
+
+use apiserver::ApiServer;
+use serde_json::json;
+
+use crate::{get, post};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn kept_in(path: &std::path::Path) -> Result<ApiServer, apiserver::StartError> {
+    ApiServer::builder().state(path).build()
+}
+
+#[tokio::test]
+async fn a_cluster_comes_back_with_its_revisions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    let (_, created) = post(&server, MAPS, json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await;
+    server.shutdown().await.unwrap();
+    let server = kept_in(&path).unwrap();
+    assert_eq!(get(&server, &format!("{MAPS}/a")).await.1, created);
+    let (_, next) = post(&server, MAPS, json!({"metadata": {"name": "b"}})).await;
+    let revision = |object: &serde_json::Value| -> u64 {
+        object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    };
+    assert!(revision(&next) > revision(&created));
+}
+
+#[tokio::test]
+async fn a_broken_file_is_told_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    server.shutdown().await.unwrap();
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let cut = whole.lines().take(3).collect::<Vec<_>>().join("\n");
+    for text in ["", "{}", "not JSON", &cut, &whole.replacen("/namespaces", "\u{7}", 1)] {
+        std::fs::write(&path, text).unwrap();
+        let error = kept_in(&path).unwrap_err().to_string();
+        assert!(error.contains("is broken at line"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}
