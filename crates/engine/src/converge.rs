@@ -119,6 +119,9 @@ impl Engine {
                 // A module was switched on or off: that concerns all of them.
                 converge.mode = ConvergeMode::Full;
                 converge.phase = ConvergePhase::StandBy;
+                if task.description == "KubeConfig-Changed-Modules" {
+                    task.description = "ReloadAll-After-KubeConfigChange";
+                }
                 let keep = task.id;
                 self.drop_converge_tasks(Some(keep));
                 None

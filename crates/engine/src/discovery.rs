@@ -8,12 +8,12 @@ use crate::engine::Engine;
 use crate::event::{Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::module::{ModuleState, Phase, Question, ScriptAnswer};
-use crate::name::{HookName, ModuleName, QueueName, RunId, Scope};
+use crate::name::{HookName, ModuleName, RunId, Scope};
 use crate::next::Next;
 use crate::notice::Notice;
 use crate::queue::Reason;
 use crate::task::{ConvergePhase, Task, TaskKind};
-use crate::work::{Running, Work};
+use crate::work::{Running, ScriptWork, Work};
 
 /// How far a discovery got. The modules are asked in order.
 #[derive(Clone, Debug, Default)]
@@ -180,10 +180,10 @@ impl Engine {
         discovery.asked = discovery.next + 1;
         task.set_discovery(discovery);
         // The answer is kept with its question, so that it is not asked twice.
-        self.asked = Some((name.clone(), question));
+        let work = ScriptWork { module: name, question };
         self.processes += 1;
         let effect = Effect::RunEnabledScript { run, module, values, timeout: self.config.script_timeout };
-        Next::Run(task, run, Work::Script(name), Box::new(effect))
+        Next::Run(task, run, Work::Script(Box::new(work)), Box::new(effect))
     }
 
     /// Takes in what an enabled script said.
@@ -193,15 +193,11 @@ impl Engine {
         outcome: Result<Verdict, Failure>,
         usage: Option<Usage>,
     ) {
-        let name = self.queues.running(run).and_then(|running| match &running.work {
-            Work::Script(name) => Some(name.clone()),
-            Work::Crds | Work::Hook(_) | Work::List | Work::Load | Work::Purge | Work::Release(_) => None,
-        });
-        let asked = self.asked.take();
-        let Some((queue, Running { task, .. })) = self.finish_run(run) else { return };
-        let Some(name) = name else {
+        let Some((queue, Running { task, work, .. })) = self.finish_run(run) else { return };
+        let Work::Script(work) = work else {
             return self.fail(&queue, task, crate::hook_output::mismatch("an enabled script"));
         };
+        let ScriptWork { module: name, question } = *work;
         let hook = crate::name::HookId { scope: Scope::Module(name.clone()), name: "enabled".into() };
         let end =
             if outcome.is_ok() { crate::notice::HookEnd::Success } else { crate::notice::HookEnd::Error };
@@ -216,7 +212,7 @@ impl Engine {
         });
         match outcome {
             Ok(verdict) => {
-                if let (Some(module), Some((_, question))) = (self.modules.get_mut(&name), asked) {
+                if let Some(module) = self.modules.get_mut(&name) {
                     module.script = Some(ScriptAnswer { question, verdict });
                 }
                 self.resume(&queue, task);
@@ -270,13 +266,12 @@ impl Engine {
     }
 
     /// Takes in that a discovery failed: it starts over, and all scripts run again.
-    pub(crate) fn discovery_failed(&mut self, queue: &QueueName, task: &mut Task, failure: &Failure) {
+    pub(crate) fn discovery_failed(&mut self, task: &mut Task, failure: &Failure) {
         if let TaskKind::ConvergeModules(converge) = &mut task.kind
             && let ConvergePhase::Discovering(discovery) = &mut converge.phase
         {
             *discovery = Discovery::default();
             converge.force_scripts = true;
-            debug_assert!(queue.is_main(), "converges run in main");
             self.notify(Notice::DiscoveryFailed { failure: failure.clone() });
         }
     }

@@ -15,7 +15,7 @@ use crate::effect::{Effect, ModuleValues, ValuesInput};
 use crate::event::Event;
 use crate::hook::rate::Rate;
 use crate::journal::Journal;
-use crate::module::{ModuleState, Question};
+use crate::module::ModuleState;
 use crate::name::{CommandId, HookId, HookName, ModuleName, QueueName, RunId, Scope, TaskId};
 use crate::notice::Notice;
 use crate::queues::{Place, Queues};
@@ -45,8 +45,6 @@ pub struct Engine {
     pub(crate) converge: ConvergeState,
     /// How many discoveries were completed.
     pub(crate) discoveries: u64,
-    /// The question of the enabled script that runs.
-    pub(crate) asked: Option<(ModuleName, Question)>,
     /// Writes of the ConfigMap that commands wait for.
     pub(crate) command_saves: BTreeMap<RunId, (CommandId, String)>,
     pub(crate) journal: Journal,
@@ -101,7 +99,6 @@ impl Engine {
             rates: BTreeMap::new(),
             converge: ConvergeState::default(),
             discoveries: 0,
-            asked: None,
             command_saves: BTreeMap::new(),
             journal: Journal::default(),
             life: Life::New,

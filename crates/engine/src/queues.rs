@@ -21,6 +21,8 @@ pub(crate) struct Queues {
     wakeups: BTreeSet<(Time, QueueName)>,
     /// Queues whose first task waits for something.
     waiting: BTreeSet<QueueName>,
+    /// Queues whose first task waits for a place among the running hooks, and since when.
+    slots: BTreeSet<(Time, QueueName)>,
     /// Which queue waits for which answer.
     runs: BTreeMap<RunId, QueueName>,
     /// Module runs that did not begin, by module.
@@ -153,8 +155,11 @@ impl Queues {
 
     fn block(&mut self, name: &QueueName, blocked: Blocked) {
         let Some(queue) = self.by_name.get_mut(name) else { return };
-        if let Blocked::Waiting { .. } = &blocked {
+        if let Blocked::Waiting { reason, since } = &blocked {
             self.waiting.insert(name.clone());
+            if *reason == Reason::Slot {
+                self.slots.insert((*since, name.clone()));
+            }
         }
         queue.blocked = Some(blocked);
         if let Some(until) = queue.wakeup() {
@@ -257,13 +262,13 @@ impl Queues {
 
     /// Lets one queue be looked at that waits for a place among the running hooks.
     pub(crate) fn wake_one_slot(&mut self) {
-        let oldest = self.waiting.iter().filter_map(|name| match &self.by_name.get(name)?.blocked {
-            Some(Blocked::Waiting { reason: Reason::Slot, since }) => Some((*since, name)),
-            Some(Blocked::Waiting { .. } | Blocked::Backoff { .. }) | None => None,
-        });
-        if let Some(name) = oldest.min().map(|(_, name)| name.clone()) {
-            self.waiting.remove(&name);
-            self.dirty.insert(name);
+        while let Some((since, name)) = self.slots.pop_first() {
+            let slot = Blocked::Waiting { reason: Reason::Slot, since };
+            if self.by_name.get(&name).is_some_and(|queue| queue.blocked.as_ref() == Some(&slot)) {
+                self.waiting.remove(&name);
+                self.dirty.insert(name);
+                return;
+            }
         }
     }
 

@@ -175,7 +175,7 @@ impl Engine {
     /// Remembers what a failure means for what the task is about.
     fn note_failure(&mut self, queue: &QueueName, task: &mut Task, failure: &Failure) {
         match &mut task.kind {
-            TaskKind::ConvergeModules(_) => self.discovery_failed(queue, task, failure),
+            TaskKind::ConvergeModules(_) => self.discovery_failed(task, failure),
             TaskKind::ModuleRun(run) => {
                 run.stage = crate::module::run::Stage::Begin;
                 let name = run.module.clone();

@@ -100,6 +100,9 @@ impl UserConfig {
         if let Ok(version) = version.parse() {
             self.saved_versions.insert(save.key.clone(), version);
         }
+        if let Some(data) = &mut self.data {
+            Arc::make_mut(data).0.insert(save.key.clone(), save.text.clone());
+        }
         self.seen.insert(save.key, save.text);
     }
 
@@ -147,9 +150,11 @@ impl Engine {
             return;
         }
         self.user.data = Some(Arc::clone(&data));
+        let problems = self.user.problems.clone();
         let changes = self.read_config(&data, version.parse().ok());
         self.tell_config();
-        self.react_to_config(changes, &format!(" rv {version}"));
+        let is_repaired = problems != self.user.problems;
+        self.react_to_config(&changes, is_repaired, &format!(" rv {version}"));
     }
 
     /// Takes in that the ConfigMap could not be read: what it said before stays in force.
@@ -329,9 +334,12 @@ impl Engine {
     }
 
     /// Does what a changed configuration asks for.
-    fn react_to_config(&mut self, changes: Changes, version: &str) {
-        // Whatever failed may be repaired now, also by a key that says what it said before.
+    fn react_to_config(&mut self, changes: &Changes, is_repaired: bool, version: &str) {
         let is_change = changes.global || changes.flags || !changes.modules.is_empty();
+        if !is_change && !is_repaired {
+            return;
+        }
+        // Whatever failed may be repaired now, also by a key that says what it said before.
         for queue in self.queues.names() {
             if queue.is_main() || queue.as_str().starts_with("parallel_queue_") {
                 self.queues.cancel_backoff(&queue);
@@ -345,7 +353,12 @@ impl Engine {
         if changes.global {
             self.restart_converge("ReloadAll-After-KubeConfigChange", "ReloadAllModules", false, &cause);
         } else {
-            self.look_again(changes.modules, "KubeConfig-Changed-Modules", "ReloadAllModules", &cause);
+            self.look_again(
+                changes.modules.clone(),
+                "KubeConfig-Changed-Modules",
+                "ReloadAllModules",
+                &cause,
+            );
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::catalog::Hook;
 use crate::hook_output::Prepared;
+use crate::module::Question;
 use crate::name::{ModuleName, RunId};
 use crate::task::Task;
 use crate::time::Time;
@@ -39,7 +40,16 @@ pub(crate) enum Work {
     /// A release that no module owns is removed.
     Purge,
     /// An enabled script runs.
-    Script(ModuleName),
+    Script(Box<ScriptWork>),
+}
+
+/// An enabled script that runs.
+#[derive(Debug)]
+pub(crate) struct ScriptWork {
+    /// The module whose script it is.
+    pub(crate) module: ModuleName,
+    /// What it reads.
+    pub(crate) question: Question,
 }
 
 /// A hook that runs, or whose output is carried out.

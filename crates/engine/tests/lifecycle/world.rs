@@ -52,6 +52,8 @@ pub(crate) struct World {
     /// Show values of hooks and charts in the trace.
     shows_values: bool,
     pub(crate) steps: usize,
+    /// Writes no trace.
+    pub(crate) is_quiet: bool,
     /// Sends every answer twice.
     pub(crate) repeats_answers: bool,
 }
@@ -85,6 +87,7 @@ impl World {
             in_flight: BTreeMap::new(),
             shows_values: false,
             steps: 0,
+            is_quiet: false,
             repeats_answers: false,
         };
         world.send_in(0, Event::Started);
@@ -253,8 +256,10 @@ impl World {
         self.steps += 1;
         for event in self.addressed(event) {
             crate::coverage::saw_event(&event);
-            let shown = shown_event(&event);
-            writeln!(self.trace, "{} > {shown}", self.now).unwrap();
+            if !self.is_quiet {
+                let shown = shown_event(&event);
+                writeln!(self.trace, "{} > {shown}", self.now).unwrap();
+            }
             let is_answer = self.note_answer(&event);
             let again = (is_answer && self.repeats_answers).then(|| event.clone());
             for effect in self.engine.handle(self.now, event) {
@@ -320,8 +325,10 @@ impl World {
             self.notices.push(notice);
             return;
         }
-        let shown = self.shown_effect(&effect);
-        writeln!(self.trace, "{}     {shown}", self.now).unwrap();
+        if !self.is_quiet {
+            let shown = self.shown_effect(&effect);
+            writeln!(self.trace, "{}     {shown}", self.now).unwrap();
+        }
         match effect {
             Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
