@@ -1,7 +1,10 @@
 //! The addon operator: adapters around the pure engine.
 
+pub mod app;
+pub mod cli;
 pub mod cluster;
 pub mod config;
+pub mod dev;
 pub mod driver;
 pub mod helm;
 pub mod hook;
@@ -13,6 +16,7 @@ pub mod http;
 pub mod jq;
 pub mod kube;
 pub mod load;
+pub mod outside;
 pub mod process;
 pub mod schedule;
 pub mod telemetry;

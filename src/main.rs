@@ -2,17 +2,9 @@
 
 use std::process::ExitCode;
 
-use addon_operator::helm::template::{self, TemplateArgs};
-use clap::Parser;
-
-#[derive(Parser)]
-enum Command {
-    /// Prints what a chart renders to.
-    Template(TemplateArgs),
-}
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match Command::parse() {
-        Command::Template(args) => template::run(&args),
-    }
+    ExitCode::from(addon_operator::cli::run(std::env::args_os().collect()))
 }

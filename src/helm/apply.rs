@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use apiserver::patch;
 use apiserver::types::{self, Shape};
-use futures::StreamExt as _;
 use futures::stream;
+use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 
 use super::error::ReleaseError;
@@ -75,9 +75,10 @@ impl Applier<'_> {
             before.iter().map(|object| (object.key(self.namespace), object)).collect();
         let mut problems = Vec::new();
         for group in objects.chunk_by(|a, b| a.kind == b.kind) {
-            let writes = group
-                .iter()
-                .map(|object| self.write(object, before.get(&object.key(self.namespace)).copied()));
+            let earlier = |object: &Object| before.get(&object.key(self.namespace)).copied();
+            // Boxed and collected, so that the whole can be sent to another thread.
+            let writes: Vec<_> =
+                group.iter().map(|object| self.write(object, earlier(object)).boxed()).collect();
             let outcomes: Vec<_> = stream::iter(writes).buffered(AT_ONCE).collect().await;
             problems.extend(outcomes.into_iter().filter_map(Result::err).map(|error| error.to_string()));
             if group.first().is_some_and(|object| object.kind == CRD) {

@@ -1,0 +1,229 @@
+//! Wiring: builds the adapters and hands them to the driver. It decides nothing.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::{Engine, Event, ReleaseName};
+use kube::Client;
+use tokio::sync::watch;
+
+use crate::cluster::{Access, ConnectError, Discovery, Limit, connect};
+use crate::config::{self, Environment, Settings};
+use crate::driver::{self, Channels, Inbox, Stopped};
+use crate::helm::{self, Helm};
+use crate::hook::{Hooks, Scratch};
+use crate::http::{self, Health};
+use crate::kube::{ConfigSource, Monitors, Patcher};
+use crate::load::{Loader, Places, files};
+use crate::outside::{Adapters, Running};
+use crate::schedule::Clock;
+use crate::telemetry::Telemetry;
+use crate::telemetry::log::Log;
+
+/// How long the operator waits before it asks an API server that was not there again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How a run of the operator ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// The API server was away and `--once` does not wait for it.
+    ClusterAway,
+    /// As asked for.
+    Done,
+    /// `--once` was told to end before all modules had converged.
+    NotConverged,
+}
+
+/// What a run needs.
+pub struct Surroundings {
+    /// The settings.
+    pub settings: Settings,
+    /// The environment of hooks.
+    pub environment: Environment,
+    /// The API server.
+    pub client: Client,
+    /// The API server for what hooks write.
+    pub patcher: Client,
+    /// The log, whose level can be changed.
+    pub log: Arc<Log>,
+    /// Whether to end when all modules have converged.
+    pub once: bool,
+    /// Whether a port that is taken is replaced by a free one.
+    pub any_port: bool,
+    /// Becomes true when the operator shall end.
+    pub shutdown: watch::Receiver<bool>,
+}
+
+/// Returns clients of the cluster that the settings lead to: for the operator and for what hooks write.
+pub async fn clients(settings: &Settings) -> Result<(Client, Client), ConnectError> {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let access = Access {
+        kubeconfig: text(&settings.kube_config).map(PathBuf::from),
+        context: text(&settings.kube_context),
+        server: text(&settings.kube_server),
+    };
+    let client = connect(&access, &Limit::new(settings.kube_qps, settings.kube_burst)).await?;
+    let patcher = connect(&access, &Limit::new(settings.patcher_qps, settings.patcher_burst)).await?;
+    Ok((client, patcher))
+}
+
+/// Runs the operator until it is told to end.
+///
+/// `listening` is told the address of the HTTP server.
+///
+/// # Errors
+///
+/// Everything that makes a start impossible; nothing has been changed then.
+pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<Outcome> {
+    let settings = &around.settings;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let telemetry =
+        Arc::new(Telemetry::new(&settings.metrics_prefix).context("--prometheus-metrics-prefix")?);
+    let (inbox, questions, channels) = driver::channels();
+    let discovery = Discovery::new(around.client.clone());
+    let monitors = Monitors::new(around.client.clone(), discovery.clone());
+    let health = Health { watches: monitors.health() };
+    let served = http::serve(settings, &questions, &telemetry, health, &around.log, around.any_port).await?;
+    listening(served.address);
+    let outcome = operate(&around, &telemetry, discovery, monitors, (inbox, channels)).await;
+    served.close();
+    outcome
+}
+
+async fn operate(
+    around: &Surroundings,
+    telemetry: &Arc<Telemetry>,
+    discovery: Discovery,
+    monitors: Monitors,
+    channels: (Inbox, Channels),
+) -> anyhow::Result<Outcome> {
+    let settings = &around.settings;
+    let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
+    let variables: Vec<(OsString, OsString)> =
+        around.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let loader = Arc::new(Loader::new(places(settings, variables.clone())));
+    let catalog = loader.load().await.context("the modules can't be loaded")?;
+    for warning in &catalog.warnings {
+        tracing::warn!("{warning}");
+    }
+    telemetry.count_bindings(&catalog);
+    let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
+    let config = match read_config(&source, around).await {
+        Ok(config) => config,
+        Err(outcome) => return Ok(outcome),
+    };
+    let adapters = Adapters {
+        loader: Arc::clone(&loader),
+        hooks: Arc::new(Hooks::new(scratch, variables, settings.log_proxy_hook_json)),
+        config: Arc::new(source.clone()),
+        helm: Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings))),
+        monitors,
+        patcher: Arc::new(Patcher::new(around.patcher.clone(), discovery, settings.patcher_timeout)),
+        clock: Clock::default(),
+        telemetry: Arc::clone(telemetry),
+        running: Running::default(),
+    };
+    let watching = tokio::spawn(source.watch(channels.0.clone()));
+    let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
+    let engine = Engine::new(engine_config(settings), catalog);
+    let shutdown = ending(around, telemetry);
+    let started = vec![config, Event::Started];
+    let stopped =
+        driver::drive(engine, adapters, channels, started, shutdown, settings.shutdown_timeout).await;
+    watching.abort();
+    drop(files);
+    if stopped == Stopped::Deadline {
+        tracing::warn!("hooks were still running at the end; they are left behind");
+    }
+    let converged = *telemetry.converged().borrow();
+    Ok(if around.once && !converged { Outcome::NotConverged } else { Outcome::Done })
+}
+
+/// Returns what becomes true when the operator shall end: when it is told to, or with `--once` when it has converged.
+fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool> {
+    if !around.once {
+        return around.shutdown.clone();
+    }
+    let (end, ended) = watch::channel(false);
+    let (mut told, mut converged) = (around.shutdown.clone(), telemetry.converged());
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = told.wait_for(|told| *told) => {}
+            _ = converged.wait_for(|converged| *converged) => {}
+        }
+        end.send_replace(true);
+    });
+    ended
+}
+
+/// Reads the ConfigMap. An API server that is away is waited for, except with `--once`.
+async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Event, Outcome> {
+    let mut told = false;
+    let mut shutdown = around.shutdown.clone();
+    loop {
+        let failure = match source.read().await {
+            Ok(config) => return Ok(config),
+            Err(failure) => failure,
+        };
+        if around.once {
+            tracing::error!(error = %failure, "the API server does not answer");
+            return Err(Outcome::ClusterAway);
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::error!(error = %failure, "the API server does not answer; it is asked again every second");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(ASK_AGAIN) => {}
+            _ = shutdown.wait_for(|told| *told) => return Err(Outcome::Done),
+        }
+    }
+}
+
+fn places(settings: &Settings, environment: Vec<(OsString, OsString)>) -> Places {
+    Places {
+        modules_dirs: settings.modules_dirs.clone(),
+        global_hooks_dir: settings.global_hooks_dir.clone(),
+        unnumbered_order: settings.unnumbered_order,
+        crd_filters: settings.crd_filters.clone(),
+        strict: settings.strict_values,
+        environment,
+        config_timeout: settings.hook_config_timeout,
+    }
+}
+
+fn engine_config(settings: &Settings) -> engine::Config {
+    engine::Config {
+        namespace: settings.namespace.clone(),
+        config_map: settings.config_map.clone(),
+        retry_delay: settings.retry_delay,
+        retry_max_delay: settings.retry_max_delay,
+        seed: rand::random(),
+        on_module_failure: match settings.on_module_failure {
+            config::OnModuleFailure::Block => engine::OnModuleFailure::Block,
+            config::OnModuleFailure::Pass => engine::OnModuleFailure::Pass,
+        },
+        module_concurrency: settings.module_concurrency,
+        max_hooks: settings.max_hooks,
+        hook_timeout: settings.hook_timeout,
+        script_timeout: settings.enabled_timeout,
+        ignore_release: Some(settings.helm_ignore_release.as_str())
+            .filter(|name| !name.is_empty())
+            .map(ReleaseName::from),
+    }
+}
+
+fn helm_settings(settings: &Settings) -> helm::Settings {
+    helm::Settings {
+        namespace: settings.namespace.clone(),
+        config_map: settings.config_map.clone(),
+        extra_labels: settings.extra_labels.clone(),
+        history_max: settings.helm_history_max,
+        timeout: settings.helm_timeout,
+    }
+}

@@ -1,0 +1,258 @@
+//! The command line: what was typed, what is done, and what is printed back.
+
+mod commands;
+mod debug;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, FromArgMatches};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::app::{self, Outcome, Surroundings};
+use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings};
+use crate::dev::{self, Dev};
+use crate::helm::template::TemplateArgs;
+use crate::load::LoadError;
+use crate::telemetry::log::Log;
+use debug::debug_request;
+
+pub use commands::command;
+
+/// Everything went well.
+const OK: u8 = 0;
+/// Something else than configuration and cluster is wrong.
+const FAILED: u8 = 1;
+/// The configuration is wrong.
+const MISCONFIGURED: u8 = 2;
+/// The cluster is away.
+const CLUSTER_AWAY: u8 = 3;
+
+/// Runs the program with these arguments and returns its exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(MISCONFIGURED);
+        }
+    };
+    match matches.subcommand() {
+        None => start(&matches),
+        Some(("start", inner)) => start(inner),
+        Some(("dev", inner)) => dev(inner),
+        Some(("apiserver", inner)) => api_server(inner),
+        Some(("template", inner)) => template(inner),
+        Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(("debug-options", _)) => debug_options(),
+        Some((name, inner)) => ask(name, inner),
+    }
+}
+
+/// Renders a chart as `helm template` does.
+fn template(matches: &ArgMatches) -> u8 {
+    match TemplateArgs::from_arg_matches(matches) {
+        Ok(arguments) => {
+            if crate::helm::template::run(&arguments) == ExitCode::SUCCESS {
+                OK
+            } else {
+                FAILED
+            }
+        }
+        Err(error) => complain(&error.into()),
+    }
+}
+
+/// Returns the options that were typed, by flag.
+pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
+    let typed = |flag: &str| {
+        let by_hand = matches.value_source(flag) == Some(ValueSource::CommandLine);
+        by_hand.then(|| matches.get_one::<String>(flag).cloned()).flatten()
+    };
+    SETTINGS.iter().filter_map(|setting| Some((setting.flag.to_owned(), typed(setting.flag)?))).collect()
+}
+
+fn start(matches: &ArgMatches) -> u8 {
+    let given = Given::new(flags(matches), Environment::of_process());
+    let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
+    operate(&given, LogType::Json, |settings, log, shutdown| async move {
+        let (client, patcher) = app::clients(&settings).await?;
+        let environment = Environment::of_process();
+        let around =
+            Surroundings { settings, environment, client, patcher, log, once, any_port: false, shutdown };
+        app::run(around, |address| tracing::info!("listening on {address}")).await
+    })
+}
+
+fn dev(matches: &ArgMatches) -> u8 {
+    let state_dir = PathBuf::from(matches.get_one::<String>("state-dir").cloned().unwrap_or_default());
+    let (once, reset) = (matches.get_flag("once"), matches.get_flag("reset"));
+    let socket = std::path::absolute(state_dir.join("debug.socket")).unwrap_or_default();
+    let given = Given::new(flags(matches), Environment::of_process())
+        .default_to("namespace", dev::NAMESPACE)
+        .default_to("watch-files", "true")
+        .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
+        .default_to("debug-unix-socket", socket.to_string_lossy());
+    let terminal = std::io::stdout().is_terminal();
+    let form = if terminal { LogType::Color } else { LogType::Text };
+    operate(&given, form, |settings, log, shutdown| {
+        dev::run(Dev {
+            settings,
+            environment: Environment::of_process(),
+            state_dir,
+            reset,
+            once,
+            log,
+            shutdown,
+        })
+    })
+}
+
+/// Reads the settings, opens the log, minds signals, and runs.
+fn operate<F>(
+    given: &Given,
+    form: LogType,
+    run: impl FnOnce(Settings, Arc<Log>, watch::Receiver<bool>) -> F,
+) -> u8
+where
+    F: Future<Output = anyhow::Result<Outcome>>,
+{
+    let settings = match Settings::new(given) {
+        Ok(settings) => settings,
+        Err(error) => return complain(&error.into()),
+    };
+    // Two providers of cryptography would make the choice a panic; there is one.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error.into()),
+    };
+    let log = Log::open(settings.log_type.unwrap_or(form), settings.log_level, settings.log_no_time);
+    let outcome = runtime.block_on(async {
+        let shutdown = signals()?;
+        run(settings, Arc::clone(&log), shutdown).await
+    });
+    runtime.shutdown_background();
+    log.close();
+    match outcome {
+        Ok(Outcome::Done) => OK,
+        Ok(Outcome::ClusterAway) => CLUSTER_AWAY,
+        Ok(Outcome::NotConverged) => FAILED,
+        Err(error) => complain(&error),
+    }
+}
+
+/// Returns what becomes true at the first SIGTERM or SIGINT; a second one ends the process at once.
+fn signals() -> std::io::Result<watch::Receiver<bool>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (requested, shutdown) = watch::channel(false);
+    tokio::spawn(async move {
+        loop {
+            let number = tokio::select! {
+                _ = terminate.recv() => libc::SIGTERM,
+                _ = interrupt.recv() => libc::SIGINT,
+            };
+            if requested.send_replace(true) {
+                std::process::exit(128 + number);
+            }
+            tracing::info!("ending; a second signal ends at once");
+        }
+    });
+    Ok(shutdown)
+}
+
+fn api_server(matches: &ArgMatches) -> u8 {
+    let text = |id: &str| matches.get_one::<String>(id).cloned().unwrap_or_default();
+    let path = |id: &str| matches.get_one::<String>(id).map(PathBuf::from);
+    let Ok(listen) = text("listen").parse() else {
+        return complain(&anyhow::anyhow!(
+            "--listen {:?} is not an address with a port, like 127.0.0.1:6443",
+            text("listen")
+        ));
+    };
+    let options = apiserver::Options {
+        listen,
+        kubeconfig_out: text("kubeconfig-out").into(),
+        simulate: matches.get_flag("simulate").then_some(dev::SIMULATED),
+        state: path("state"),
+        audit: path("audit"),
+    };
+    let given = Given::new(BTreeMap::new(), Environment::of_process());
+    operate(&given, LogType::Text, |_, _, _| async move {
+        apiserver::run(options).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+/// Asks a running operator.
+fn ask(name: &str, matches: &ArgMatches) -> u8 {
+    let Some(request) = debug_request(name, matches) else { return FAILED };
+    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
+    let typed = leaf.try_get_one::<String>("debug-unix-socket").ok().flatten().cloned();
+    let socket = typed.map_or_else(usual_socket, PathBuf::from);
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error.into()),
+    };
+    match runtime.block_on(request.send(&socket)) {
+        Ok((status, body)) => {
+            let mut text = String::from_utf8_lossy(&body).into_owned();
+            text.push('\n');
+            print(&text);
+            if status >= 400 { FAILED } else { OK }
+        }
+        Err(error) => complain(&error.into()),
+    }
+}
+
+/// Returns the socket of the operator in this directory, or of the one in the cluster.
+fn usual_socket() -> PathBuf {
+    let environment = Environment::of_process();
+    if let Some(path) = environment.text("DEBUG_UNIX_SOCKET") {
+        return path.into();
+    }
+    let here = Path::new(".addon-operator/debug.socket");
+    if here.exists() {
+        return here.to_owned();
+    }
+    let setting = SETTINGS.iter().find(|setting| setting.flag == "debug-unix-socket");
+    setting.map_or("", |setting| setting.default).into()
+}
+
+fn debug_options() -> u8 {
+    let mut text = "usage: addon-operator start [flags]\n\nDebug flags:\n".to_owned();
+    for setting in SETTINGS.iter().filter(|setting| setting.flag.starts_with("debug-")) {
+        let _ = writeln!(text, "  --{:24} {}", setting.flag, setting.help);
+    }
+    print(&text)
+}
+
+fn print(text: &str) -> u8 {
+    // A reader that has gone away needs nothing more.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    OK
+}
+
+/// Tells an error with all its causes and returns the exit code of its kind.
+fn complain(error: &anyhow::Error) -> u8 {
+    let mut text = format!("Error: {error}");
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            let _ = write!(text, ": {cause}");
+        }
+    }
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let is_configuration = error.chain().any(|cause| {
+        cause.is::<ConfigError>() || cause.is::<LoadError>() || cause.is::<crate::cluster::ConnectError>()
+    });
+    if is_configuration { MISCONFIGURED } else { FAILED }
+}

@@ -1,0 +1,198 @@
+//! All commands with their arguments and help texts.
+
+use clap::builder::styling::Styles;
+use clap::{Arg, ArgAction, Args, Command};
+
+use crate::config::{Kind, SETTINGS};
+use crate::helm::template::TemplateArgs;
+
+/// Returns the whole command line.
+pub fn command() -> Command {
+    Command::new("addon-operator")
+        .about("Turns modules (a Helm chart, shell hooks and values) into addons of a Kubernetes cluster")
+        .after_help("Try it without a cluster: addon-operator dev")
+        .version(env!("CARGO_PKG_VERSION"))
+        .styles(Styles::styled())
+        .args(settings())
+        .subcommand(start())
+        .subcommand(dev())
+        .subcommand(apiserver())
+        .subcommand(template())
+        .subcommand(Command::new("version").about("Print the version"))
+        .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
+        .subcommands(debug())
+}
+
+fn start() -> Command {
+    Command::new("start")
+        .about("Run the operator in a cluster (also what runs without a command)")
+        .args(settings())
+        .arg(once())
+}
+
+fn dev() -> Command {
+    Command::new("dev")
+        .about("Run the operator with a cluster of its own in this process; touches no other cluster")
+        .args(settings())
+        .arg(once())
+        .arg(
+            Arg::new("state-dir")
+                .long("state-dir")
+                .value_name("DIR")
+                .default_value(".addon-operator")
+                .help("Where the cluster is kept between runs, with its kubeconfig"),
+        )
+        .arg(
+            Arg::new("reset")
+                .long("reset")
+                .action(ArgAction::SetTrue)
+                .help("Forget the cluster of earlier runs"),
+        )
+}
+
+fn once() -> Arg {
+    Arg::new("once").long("once").action(ArgAction::SetTrue).help("End when all modules have converged")
+}
+
+fn apiserver() -> Command {
+    let path =
+        |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
+    Command::new("apiserver")
+        .about("Run the embedded Kubernetes API server alone")
+        .arg(
+            Arg::new("listen")
+                .long("listen")
+                .value_name("ADDR:PORT")
+                .default_value("127.0.0.1:6443")
+                .help("Where it listens; port 0 takes a free one"),
+        )
+        .arg(path("kubeconfig-out", "Where to write a kubeconfig for it").default_value("kubeconfig"))
+        .arg(
+            Arg::new("simulate")
+                .long("simulate")
+                .action(ArgAction::SetTrue)
+                .help("Let workloads become ready as if there were nodes"),
+        )
+        .arg(path("state", "Keep the cluster in this file"))
+        .arg(path("audit", "Write each request to this file, as JSON lines"))
+}
+
+fn template() -> Command {
+    TemplateArgs::augment_args(Command::new("template").about("Render a chart as `helm template` does"))
+}
+
+fn debug() -> Vec<Command> {
+    let named = |name: &'static str, about: &'static str| {
+        Command::new(name).about(about).arg(Arg::new("name").required(true).help("The module")).arg(socket())
+    };
+    let formatted = |command: Command, default: &'static str| command.arg(output(default));
+    let plain = |name: &'static str, about: &'static str| Command::new(name).about(about).arg(socket());
+    let global_too = Arg::new("global")
+        .long("global")
+        .short('g')
+        .action(ArgAction::SetTrue)
+        .help("Show the global section, too");
+    vec![
+        Command::new("queue").about("Show what waits and runs").subcommand_required(true).subcommands([
+            formatted(plain("list", "Show all queues"), "text").arg(
+                Arg::new("show-empty")
+                    .long("show-empty")
+                    .short('e')
+                    .action(ArgAction::SetTrue)
+                    .help("Show empty queues, too"),
+            ),
+            formatted(plain("main", "Show the main queue"), "text"),
+        ]),
+        Command::new("global").about("Show global hooks and values").subcommand_required(true).subcommands([
+            formatted(plain("list", "List the global hooks"), "yaml"),
+            formatted(plain("values", "Show the global values"), "yaml"),
+            formatted(plain("config", "Show the global values that the user configured"), "yaml"),
+            formatted(plain("patches", "Show the patches that hooks made"), "json"),
+            formatted(plain("snapshots", "Show the snapshots of global hooks"), "yaml"),
+        ]),
+        Command::new("module").about("Show modules and switch them").subcommand_required(true).subcommands([
+            formatted(plain("list", "List the modules"), "yaml"),
+            formatted(named("values", "Show the values of a module"), "yaml").arg(global_too.clone()),
+            formatted(named("config", "Show the values that the user configured"), "yaml").arg(global_too),
+            formatted(named("patches", "Show the patches that hooks made"), "json"),
+            formatted(named("snapshots", "Show the snapshots of a module's hooks"), "yaml"),
+            named("render", "Show what the chart renders to"),
+            named("history", "Show the revisions of the release"),
+            plain("releases", "List the releases"),
+            named("enable", "Switch a module on, in the ConfigMap"),
+            named("disable", "Switch a module off, in the ConfigMap"),
+            named("run", "Run a module now"),
+            named("resume", "Take up a parked module again"),
+            named("purge", "Remove the release of a module whose directory is gone"),
+        ]),
+        Command::new("raw")
+            .about("Get a path from the debugging socket")
+            .arg(Arg::new("path").default_value("/").help("The path"))
+            .arg(socket()),
+    ]
+}
+
+fn output(default: &'static str) -> Arg {
+    Arg::new("output")
+        .long("output")
+        .short('o')
+        .value_parser(["json", "yaml", "text"])
+        .default_value(default)
+        .help("The format")
+}
+
+fn socket() -> Arg {
+    Arg::new("debug-unix-socket")
+        .long("debug-unix-socket")
+        .value_name("FILE")
+        .help("The socket of the operator")
+}
+
+fn settings() -> Vec<Arg> {
+    SETTINGS
+        .iter()
+        .map(|setting| {
+            let arg = Arg::new(setting.flag)
+                .long(setting.flag)
+                .help(setting.help)
+                .hide(setting.flag.starts_with("debug-"));
+            let default = if setting.default.is_empty() {
+                String::new()
+            } else {
+                format!(" [default: {}]", setting.default)
+            };
+            let variables =
+                setting.variables.first().map(|name| format!(" [env: {name}]")).unwrap_or_default();
+            let arg = arg.help(format!("{}{default}{variables}", setting.help));
+            match setting.kind {
+                Kind::Bool => {
+                    arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
+                }
+                Kind::Duration => arg.num_args(1).value_name("DURATION"),
+                Kind::Text => arg.num_args(1).value_name("TEXT").allow_hyphen_values(true),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn options_work_with_and_without_the_word_start() {
+        for line in [
+            &["addon-operator", "--modules-dir", "m"][..],
+            &["addon-operator", "start", "--modules-dir", "m"][..],
+        ] {
+            let matches = command().try_get_matches_from(line).unwrap();
+            let inner = matches.subcommand().map_or(&matches, |(_, inner)| inner);
+            assert_eq!(super::super::flags(inner).get("modules-dir").map(String::as_str), Some("m"));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `dev`: the operator with a cluster of its own, harmless to every other.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use apiserver::{ApiServer, ApiService};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+
+use crate::app::{self, Outcome, Surroundings};
+use crate::cluster::connect_in_process;
+use crate::config::{Environment, Settings};
+use crate::telemetry::log::Log;
+
+/// How long workloads take to become ready, since there are no nodes.
+pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
+
+/// The namespace when nothing sets it.
+pub const NAMESPACE: &str = "addon-operator";
+
+/// What `dev` was asked for.
+pub struct Dev {
+    /// The settings.
+    pub settings: Settings,
+    /// The environment of this process.
+    pub environment: Environment,
+    /// Where the cluster is kept.
+    pub state_dir: PathBuf,
+    /// Whether to forget the cluster of earlier runs.
+    pub reset: bool,
+    /// Whether to end when all modules have converged.
+    pub once: bool,
+    /// The log.
+    pub log: Arc<Log>,
+    /// Becomes true when the operator shall end.
+    pub shutdown: watch::Receiver<bool>,
+}
+
+/// Runs the embedded API server and the operator on it.
+///
+/// # Errors
+///
+/// Everything that makes a start impossible, the state of the cluster included.
+pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
+    let dir = prepare(&dev.state_dir, dev.reset)
+        .with_context(|| format!("can't use {}", dev.state_dir.display()))?;
+    let cluster = Cluster::start(dir.join("cluster.json"))?;
+    let kubeconfig = dir.join("kubeconfig");
+    write_private(&kubeconfig, &cluster.kubeconfig)
+        .with_context(|| format!("can't write {}", kubeconfig.display()))?;
+    let client = connect_in_process(cluster.service.clone(), &dev.settings.namespace);
+    create_namespace(&client, &dev.settings).await?;
+    let environment = hook_environment(&dev.environment, &dir, &kubeconfig);
+    let around = Surroundings {
+        environment,
+        patcher: client.clone(),
+        client,
+        log: dev.log,
+        once: dev.once,
+        any_port: true,
+        shutdown: dev.shutdown,
+        settings: dev.settings,
+    };
+    let asked = around.settings.listen_port;
+    let namespace = around.settings.namespace.clone();
+    let outcome = app::run(around, |address| greet(address, asked, &kubeconfig, &namespace)).await;
+    cluster.stop();
+    outcome
+}
+
+/// Says what to try next.
+fn greet(address: SocketAddr, asked: u16, kubeconfig: &Path, namespace: &str) {
+    if address.port() != asked {
+        tracing::warn!("port {asked} is taken; this operator listens on port {}", address.port());
+    }
+    tracing::info!("try: curl localhost:{}/queue", address.port());
+    tracing::info!("try: KUBECONFIG={} kubectl -n {namespace} get configmaps", kubeconfig.display());
+    tracing::info!("try: addon-operator module disable echo");
+}
+
+fn prepare(dir: &Path, reset: bool) -> io::Result<PathBuf> {
+    if reset {
+        match fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    fs::create_dir_all(dir)?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    fs::canonicalize(dir)
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let file = tempfile::NamedTempFile::new_in(parent)?;
+    fs::write(file.path(), text)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Returns the environment of hooks: no way leads from it to another cluster, and there is a `jq`.
+fn hook_environment(own: &Environment, dir: &Path, kubeconfig: &Path) -> Environment {
+    let harmless = own.clone().without(|name| {
+        name.starts_with("KUBERNETES_SERVICE_")
+            || name.starts_with("KUBERNETES_PORT")
+            || name.starts_with("HELM_KUBE")
+    });
+    let harmless = harmless.with("KUBECONFIG", kubeconfig);
+    let path = own.text("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin").to_owned();
+    match own_tools(dir, &path) {
+        Some(tools) => harmless.with("PATH", format!("{path}:{}", tools.display())),
+        None => harmless,
+    }
+}
+
+/// Makes a directory with the tools that are not installed; `None` when all are.
+fn own_tools(dir: &Path, path: &str) -> Option<PathBuf> {
+    if std::env::split_paths(path).any(|dir| dir.join("jq").is_file()) {
+        return None;
+    }
+    let tools = dir.join("bin");
+    fs::create_dir_all(&tools).ok()?;
+    let jq = tools.join("jq");
+    let _ = fs::remove_file(&jq);
+    // A program that is called `jq` is one: see `cli::run`.
+    symlink(std::env::current_exe().ok()?, jq).ok()?;
+    Some(tools)
+}
+
+async fn create_namespace(client: &kube::Client, settings: &Settings) -> anyhow::Result<()> {
+    use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    use kube::Api;
+    use kube::api::{ObjectMeta, PostParams};
+
+    let named = |name: &str| ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let namespace = Namespace { metadata: named(&settings.namespace), ..Namespace::default() };
+    let map = ConfigMap { metadata: named(&settings.config_map), ..ConfigMap::default() };
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &settings.namespace);
+    let created = [
+        namespaces.create(&PostParams::default(), &namespace).await.err(),
+        maps.create(&PostParams::default(), &map).await.err(),
+    ];
+    for error in created.into_iter().flatten() {
+        // They are there from an earlier run.
+        if !crate::cluster::is_conflict(&error) {
+            return Err(error).context("the embedded cluster can't be prepared");
+        }
+    }
+    Ok(())
+}
+
+/// The embedded API server, with a thread and a runtime of its own.
+struct Cluster {
+    service: ApiService,
+    kubeconfig: String,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Cluster {
+    fn start(state: PathBuf) -> anyhow::Result<Self> {
+        let (stop, stopped) = oneshot::channel();
+        let (told, started) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("apiserver".to_owned()).spawn(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(told.send(Err(error.into()))),
+            };
+            runtime.block_on(serve(state, &told, stopped));
+        })?;
+        let (service, kubeconfig) = started.recv().context("the embedded API server did not start")??;
+        Ok(Self { service, kubeconfig, stop, thread })
+    }
+
+    /// Ends the server; its state is written.
+    fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.thread.join();
+    }
+}
+
+type Started = anyhow::Result<(ApiService, String)>;
+
+async fn serve(state: PathBuf, told: &std::sync::mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+    let start = async {
+        let server = ApiServer::builder().simulate(SIMULATED).state(state).build()?;
+        let serving = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
+        anyhow::Ok((server, serving))
+    };
+    match start.await {
+        Ok((server, serving)) => {
+            let _ = told.send(Ok((server.service(), serving.kubeconfig().to_owned())));
+            let _ = stopped.await;
+            serving.shutdown().await;
+            if let Err(error) = server.shutdown().await {
+                tracing::error!(%error, "the state of the embedded cluster can't be written");
+            }
+        }
+        Err(error) => drop(told.send(Err(error.context("the embedded API server can't start")))),
+    }
+}
