@@ -10,5 +10,6 @@ mod architecture;
 mod driver;
 mod helm;
 mod loading;
+mod operator;
 mod processes;
 mod shell;

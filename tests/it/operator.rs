@@ -1,0 +1,249 @@
+//! The whole program, run as a user runs it: `dev` with modules of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// How long a fact is waited for before the test fails.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+struct World {
+    dir: TempDir,
+}
+
+/// A running `dev` and its log lines.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["modules", "global-hooks"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Self { dir }
+    }
+
+    fn samples() -> Self {
+        let world = Self::new();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for name in ["modules", "global-hooks"] {
+            let to = world.dir.path().join(name);
+            fs::remove_dir(&to).unwrap();
+            assert!(Command::new("cp").arg("-r").arg(root.join(name)).arg(to).status().unwrap().success());
+        }
+        world
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // As an editor does: the new file appears whole.
+        let draft = path.with_extension("draft");
+        fs::write(&draft, text).unwrap();
+        if text.starts_with("#!") {
+            fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::rename(draft, path).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
+        command
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("KUBECONFIG", "/nowhere/poisoned")
+            .env("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+            .env("KUBERNETES_SERVICE_PORT", "443");
+        command
+    }
+
+    fn dev(&self, arguments: &[&str]) -> Running {
+        let mut all =
+            vec!["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
+        all.extend(arguments);
+        let mut child = self.command(&all).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Running { child, lines, seen: Vec::new() }
+    }
+
+    fn once(&self) -> Output {
+        let arguments =
+            ["dev", "--once", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
+        self.command(&arguments).output().unwrap()
+    }
+
+    fn ask(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.command(arguments).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), text)
+    }
+}
+
+impl Running {
+    /// Waits for a log line that contains `text`.
+    fn wait(&mut self, text: &str) -> String {
+        loop {
+            match self.lines.recv_timeout(DEADLINE) {
+                Ok(line) => {
+                    self.seen.push(line.clone());
+                    if line.contains(text) {
+                        return line;
+                    }
+                }
+                Err(error) => panic!("no line with {text:?} came ({error}); seen:\n{}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    fn port(&mut self) -> String {
+        let line = self.wait("curl localhost:");
+        line.split("localhost:").nth(1).unwrap().split('/').next().unwrap().to_owned()
+    }
+
+    /// Sends SIGTERM and returns the exit code.
+    fn stop(mut self) -> i32 {
+        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(port: &str, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_first_command_of_the_readme_converges_the_samples_and_harms_no_other_cluster() {
+    let world = World::samples();
+    let output = world.once();
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{log}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(log.contains("Operator is ready now"), "{log}");
+    assert!(log.contains("the greeting is installed: Hello, world!"), "{log}");
+    assert!(
+        log.contains("heard: Hello, world!"),
+        "the second module did not see what the first installed:\n{log}"
+    );
+    let kubeconfig = fs::read_to_string(world.dir.path().join(".addon-operator/kubeconfig")).unwrap();
+    assert!(kubeconfig.contains("127.0.0.1"), "{kubeconfig}");
+    assert_eq!(
+        fs::read_dir(world.dir.path().join(".addon-operator/tmp")).unwrap().count(),
+        0,
+        "files of hooks are left"
+    );
+}
+
+#[test]
+fn modules_are_listed_switched_and_explained() {
+    let world = World::samples();
+    let mut running = world.dev(&[]);
+    let port = running.port();
+    running.wait("Operator is ready now");
+    assert_eq!(
+        world.ask(&["module", "list", "-o", "json"]),
+        (0, "{\"enabledModules\":[\"echo\",\"greeter\"]}\n\n".into())
+    );
+    let (code, values) = world.ask(&["module", "values", "greeter"]);
+    assert!(code == 0 && values.contains("text: Hello, world!"), "{values}");
+    assert_eq!(world.ask(&["module", "disable", "echo"]).0, 0);
+    running.wait("module echo is disabled");
+    running.wait("ConvergeModules done");
+    assert_eq!(world.ask(&["module", "list", "-o", "json"]).1, "{\"enabledModules\":[\"greeter\"]}\n\n");
+    let (code, text) = world.ask(&["module", "values", "greter"]);
+    assert!(code != 0 && text.contains("did you mean greeter?"), "{text}");
+    assert!(get(&port, "/queue").contains("1 module on, 2 off, nothing waits"), "{}", get(&port, "/queue"));
+    assert!(get(&port, "/readyz").contains("Startup converge done."));
+    assert!(get(&port, "/metrics").contains("addon_operator_live_ticks"));
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn a_dropped_hook_runs_without_a_restart() {
+    let world = World::samples();
+    let mut running = world.dev(&[]);
+    running.wait("Operator is ready now");
+    world.write(
+        "modules/010-greeter/hooks/05-new.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\necho 'the new hook ran'\n",
+    );
+    running.wait("the new hook ran");
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn f_e7_a_secret_that_a_hook_echoes_is_not_shown_on_the_port() {
+    let world = World::new();
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/values.yaml", "web: {password: hunter2hunter2}\n");
+    world.write(
+        "modules/010-web/hooks/a.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
+         set -x\necho hunter2hunter2\nexit 1\n",
+    );
+    let mut running = world.dev(&[]);
+    let port = running.port();
+    running.wait("ModuleRun web failed");
+    for path in [
+        "/queue",
+        "/queue?format=json",
+        "/queue?format=yaml",
+        "/metrics",
+        "/metrics/hooks",
+        "/status/converge",
+        "/",
+    ] {
+        let shown = get(&port, path);
+        assert!(!shown.contains("hunter2"), "{path} shows a value: {shown}");
+    }
+    let queue = get(&port, "/queue");
+    assert!(
+        queue.contains("ModuleRun:main:web") && queue.contains("last error") && queue.contains("******"),
+        "{queue}"
+    );
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn bad_options_and_files_end_the_start_with_exit_code_2() {
+    let world = World::new();
+    for (arguments, said) in [
+        (&["start", "--retry-delay", "soon"][..], "retry-delay"),
+        (&["start", "--kube-config", "/nowhere/config"], "/nowhere/config"),
+        (&["dev", "--modules-dir", "missing", "--once"], "missing"),
+        (&["start", "--no-such-flag"], "--no-such-flag"),
+    ] {
+        let (code, text) = world.ask(arguments);
+        assert!(code == 2 && text.contains(said), "{arguments:?}: exit {code}, {text}");
+    }
+    let (code, text) = world.ask(&["queue", "list"]);
+    assert!(code == 1 && text.contains("is the operator running?"), "{text}");
+}
