@@ -13,13 +13,13 @@ use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
 use kube::Api;
 use kube::ResourceExt as _;
-use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use tokio::task::AbortHandle;
 
 use super::object::Key;
 use super::request::{MANAGER, Requests};
-use crate::cluster::Resource;
+use crate::cluster::{Discovery, Resource};
 
 /// The label that objects have where nobody configured another.
 const FALLBACK: &str = "app.kubernetes.io/managed-by=Helm";
@@ -31,6 +31,7 @@ const SYSTEM: [&str; 4] = ["kube-", "kubelet", "addon-operator", "before-first-a
 #[derive(Clone)]
 pub(super) struct Drift {
     requests: Requests,
+    discovery: Discovery,
     selector: String,
     state: Arc<Mutex<State>>,
 }
@@ -39,6 +40,8 @@ pub(super) struct Drift {
 struct State {
     releases: BTreeMap<String, Tracked>,
     watches: BTreeMap<String, AbortHandle>,
+    /// Whether definitions of kinds are watched.
+    definitions: bool,
 }
 
 /// What is watched for one release.
@@ -61,7 +64,7 @@ pub type Tell = Arc<dyn Fn(Event) -> BoxFuture<'static, ()> + Send + Sync>;
 type Report = (Tell, Event);
 
 impl Drift {
-    pub(super) fn new(requests: Requests, labels: BTreeMap<String, String>) -> Self {
+    pub(super) fn new(requests: Requests, discovery: Discovery, labels: BTreeMap<String, String>) -> Self {
         let mut selector = String::new();
         for (key, value) in labels {
             let comma = if selector.is_empty() { "" } else { "," };
@@ -70,7 +73,7 @@ impl Drift {
         if selector.is_empty() {
             FALLBACK.clone_into(&mut selector);
         }
-        Self { requests, selector, state: Arc::default() }
+        Self { requests, discovery, selector, state: Arc::default() }
     }
 
     /// Reports whether no object of a release is known to be gone.
@@ -110,6 +113,9 @@ impl Drift {
         self.with(|state| {
             let tracked = state.releases.entry(module.as_str().to_owned()).or_default();
             tracked.listener = Some((module, tell));
+            if !std::mem::replace(&mut state.definitions, true) {
+                tokio::spawn(self.clone().follow_definitions());
+            }
         });
         self.watch_kinds();
     }
@@ -175,6 +181,26 @@ impl Drift {
                 Err(error) => {
                     tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
                 }
+            }
+        }
+    }
+
+    /// Has the kinds of the cluster looked up again whenever a definition changes.
+    async fn follow_definitions(self) {
+        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let client = self.requests.client().clone();
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &ApiResource::from_gvk(&kind));
+        let mut stream = pin!(watcher(api, watcher::Config::default()).default_backoff());
+        let mut listed = false;
+        loop {
+            match stream.try_next().await {
+                Ok(Some(watcher::Event::InitDone)) => listed = true,
+                Ok(Some(watcher::Event::Apply(_) | watcher::Event::Delete(_))) if listed => {
+                    self.discovery.refresh();
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => tracing::debug!("the watch of definitions begins anew: {error}"),
             }
         }
     }

@@ -93,7 +93,7 @@ impl Helm {
         let owner = storage::owner(&settings.namespace, &settings.config_map);
         Self {
             storage: Storage::new(requests.clone(), &settings.namespace, owner),
-            drift: Drift::new(requests.clone(), settings.extra_labels.clone()),
+            drift: Drift::new(requests.clone(), discovery.clone(), settings.extra_labels.clone()),
             charts: Charts::default(),
             known: Mutex::default(),
             version: OnceLock::new(),

@@ -143,7 +143,7 @@ impl Helm {
         labels: &BTreeMap<String, String>,
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
-        let plan = Plan::of(&revisions);
+        let mut plan = Plan::of(&revisions);
         let mut rendered = self
             .render_chart(upgrade.loaded, upgrade.name, upgrade.values, plan.next, plan.is_upgrade)
             .await?;
@@ -162,11 +162,17 @@ impl Helm {
         for version in &plan.cut_off {
             self.storage.delete(upgrade.name, *version).await?;
         }
-        self.storage.create(&record, &marks, Timestamp::now().as_second()).await?;
+        self.begin_revision(&mut plan, &mut record, &marks).await?;
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         let done = self.carry_out(&plan, &mut record, &objects, &before).await;
-        self.finish(upgrade, &plan, record, &marks, done).await?;
+        if let Err(error) = self.finish(upgrade, &plan, record, &marks, done).await {
+            // Attempts that fail again and again must not fill the namespace.
+            if let Err(kept) = self.purge(upgrade.name, history, &plan).await {
+                tracing::warn!(release = upgrade.name, "old revisions were not deleted: {kept}");
+            }
+            return Err(error);
+        }
         self.supersede(upgrade.name, &plan, &previous).await?;
         self.purge(upgrade.name, history, &plan).await?;
         self.track(upgrade.name, &objects).await;
@@ -318,12 +324,41 @@ impl Helm {
         Ok(())
     }
 
-    /// Deletes the revisions that are over the limit.
+    /// Writes the record of the new revision. Where somebody took its number, with
+    /// labels by which nobody finds it, the next one is taken.
+    async fn begin_revision(
+        &self,
+        plan: &mut Plan,
+        record: &mut Record,
+        marks: &BTreeMap<String, String>,
+    ) -> Result<(), ReleaseError> {
+        const NUMBERS: u32 = 20;
+        for _ in 0..NUMBERS {
+            match self.storage.create(record, marks, Timestamp::now().as_second()).await {
+                Err(ReleaseError::Request(error)) if error.code == 409 => {
+                    tracing::warn!(
+                        release = record.name,
+                        version = plan.next,
+                        "a record without labels is in the way"
+                    );
+                    plan.next = plan.next.saturating_add(1);
+                    record.version = plan.next;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.storage.create(record, marks, Timestamp::now().as_second()).await
+    }
+
+    /// Deletes the revisions that are over the limit, but for the one that counts as deployed.
     async fn purge(&self, name: &str, history: &[Stored], plan: &Plan) -> Result<(), ReleaseError> {
         let mut versions: Vec<u32> = history.iter().map(|stored| stored.version).collect();
         versions.retain(|version| !plan.cut_off.contains(version));
         versions.push(plan.next);
         for version in over_limit(&versions, self.settings.history_max) {
+            if plan.base == Some(*version) {
+                continue;
+            }
             self.storage.delete(name, *version).await?;
         }
         Ok(())

@@ -96,7 +96,7 @@ impl World {
             schemas: Arc::default(),
             hooks: Vec::new(),
             has_chart: true,
-            crds: Vec::new(),
+            crds: vec!["crds/widgets.yaml".into()],
             broken: None,
         })
     }
@@ -151,6 +151,7 @@ impl World {
     }
 }
 
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\nspec:\n  group: example.test\n  scope: Namespaced\n  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n";
 const MAP: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map}\ndata: {k: '{{ .Values.web.k }}'}\n";
 const EXTRA: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-extra}\ndata: {a: b}\n";
@@ -333,13 +334,12 @@ async fn a_look_up_that_fails_is_no_absence() {
 
 #[tokio::test]
 async fn f_a13_a_custom_resource_may_come_with_its_definition() {
-    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\nspec:\n  group: example.test\n  scope: Namespaced\n  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n";
     let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
     let world = World::new(&[("templates/w.yaml", widget)]);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
     assert!(error.message.contains("Widget w") && error.message.contains("CRD"), "{}", error.message);
     assert!(world.states().await.is_empty());
-    world.write(&[("templates/w.yaml", widget), ("templates/crd.yaml", crd)]);
+    world.write(&[("templates/w.yaml", widget), ("templates/crd.yaml", CRD)]);
     world.upgraded(&world.helm()).await;
     let path = format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets/w");
     assert_eq!(world.get(&path).await.unwrap()["spec"]["size"], 1);
@@ -347,6 +347,98 @@ async fn f_a13_a_custom_resource_may_come_with_its_definition() {
     world.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test").await;
     world.write(&[("templates/map.yaml", MAP)]);
     assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Upgraded);
+}
+
+#[tokio::test]
+async fn f_g6_definitions_of_a_module_are_in_force_and_stay() {
+    let world = World::new(&[("crds/widgets.yaml", &format!("---\n# first\n---\n{CRD}"))]);
+    let helm = world.helm();
+    helm.ensure_crds(&world.module()).await.unwrap();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
+    let crd = world.get(path).await.unwrap();
+    assert_eq!(crd["metadata"]["labels"]["heritage"], "addon-operator");
+    world.requests();
+    helm.ensure_crds(&world.module()).await.unwrap();
+    assert_eq!(world.requests().iter().filter(|request| !request.starts_with("GET")).count(), 0);
+    world.write(&[("crds/widgets.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}")]);
+    let error = helm.ensure_crds(&world.module()).await.unwrap_err();
+    assert!(error.message.contains("crds/widgets.yaml: only CRDs"), "{}", error.message);
+    assert!(world.get(path).await.is_some());
+}
+
+#[tokio::test]
+async fn attempts_that_fail_again_and_again_do_not_fill_the_history() {
+    let world = World::new(&files());
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    world.server.faults().add(FaultPlan::on(Method::PATCH, "*/configmaps/*").times(u64::MAX).fail(422));
+    for _ in 0..6 {
+        world.upgrade(&helm, json!({"k": "two"})).await.unwrap_err();
+    }
+    let states = world.states().await;
+    assert_eq!(states, ["1 deployed", "5 failed", "6 failed", "7 failed"]);
+    world.server.faults().clear();
+    assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().revision, 8);
+}
+
+#[tokio::test]
+async fn a_record_without_labels_is_stepped_over() {
+    let world = World::new(&files());
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sh.helm.release.v1.web.v1"}});
+    world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret).await;
+    world.upgraded(&world.helm()).await;
+    assert_eq!(world.states().await, ["2 deployed"]);
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
+}
+
+#[tokio::test]
+async fn a_change_by_somebody_else_is_told() {
+    let world = World::new(&files());
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    helm.watch_by(
+        ModuleName::from("web"),
+        Arc::new(move |event| {
+            let _ = sender.send(event);
+            Box::pin(async {})
+        }),
+    );
+    // Which of several changes is told depends on when the watch begins; one is.
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map");
+    let edits = async {
+        for number in 0.. {
+            let edit = json!({"data": {"k": format!("edit {number}")}}).to_string().into_bytes();
+            let request = http::Request::patch(format!("{path}?fieldManager=editor-{number}"));
+            let request = request.header("content-type", "application/merge-patch+json").body(edit).unwrap();
+            let _: Value = Client::new(world.server.service(), NAMESPACE).request(request).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let event = tokio::select! {
+        event = receiver.recv() => event,
+        () = edits => None,
+    };
+    let drift = engine::Drift::Changed("default/ConfigMap/web-map".to_owned());
+    assert_eq!(event, Some(engine::Event::ReleaseDrifted { module: ModuleName::from("web"), drift }));
+}
+
+/// Returns the program's answer to `template`.
+fn template(directory: &std::path::Path, args: &[&str]) -> (String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_addon-operator"));
+    let output = command.arg("template").args(args).current_dir(directory).env("TZ", "UTC").output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn keys_and_certificates_of_templates_have_the_shape_of_helms() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/chart/tests/golden/render");
+    let case = golden.join("048-crypto-shape");
+    let args = ["rel", "chart", "--namespace", "ns", "--kube-version", "1.31.2"];
+    let (stdout, stderr) = template(&case, &args);
+    let expected = std::fs::read_to_string(case.join("expected.yaml")).unwrap();
+    assert_eq!(stdout, expected, "{stderr}");
 }
 
 #[tokio::test]
