@@ -211,7 +211,8 @@ pub(crate) fn selection(call: &Call) -> Outcome<Selection> {
     let fields = call.query.text("fieldSelector").unwrap_or_default();
     Ok(Selection {
         labels: LabelSelector::parse(labels).map_err(refuse)?,
-        fields: FieldSelector::parse(fields, &call.resource.fields).map_err(refuse)?,
+        fields: FieldSelector::parse(fields, &call.resource.fields, call.resource.custom.is_some())
+            .map_err(refuse)?,
     })
 }
 

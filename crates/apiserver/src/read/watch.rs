@@ -38,8 +38,9 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> {
     let mut selection = selection(call)?;
     if let Some(name) = name {
-        selection.fields = crate::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[])
-            .map_err(|error| ApiError::bad_request(error.to_string()))?;
+        selection.fields =
+            crate::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[], false)
+                .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     let initial = wants_initial_events(call)?;
     let asked = revision(call)?;

@@ -45,8 +45,8 @@ impl FieldSelector {
     }
 
     /// Reads a selector as requests carry it; `fields` are the paths that the kind can be selected by,
-    /// besides name and namespace.
-    pub fn parse(text: &str, fields: &[FieldPath]) -> Result<FieldSelector, SelectorError> {
+    /// besides name and namespace. Custom kinds word their refusals in another way.
+    pub fn parse(text: &str, fields: &[FieldPath], custom: bool) -> Result<FieldSelector, SelectorError> {
         let mut requirements = Vec::new();
         for term in split(text) {
             if term.is_empty() {
@@ -60,6 +60,12 @@ impl FieldSelector {
                 "metadata.namespace" => Field::Namespace,
                 other => match fields.iter().position(|field| field.name == other) {
                     Some(index) => Field::Index(index),
+                    None if fields.is_empty() && !custom => {
+                        let known = "only \"metadata.name\", \"metadata.namespace\"";
+                        return Err(SelectorError(format!(
+                            "{other:?} is not a known field selector: {known}"
+                        )));
+                    }
                     None => return Err(SelectorError(format!("field label not supported: {other}"))),
                 },
             };
@@ -157,7 +163,7 @@ mod tests {
             ("status.phase!=Pending", true),
         ] {
             assert_eq!(
-                FieldSelector::parse(selector, &fields).unwrap().selects(&Pod),
+                FieldSelector::parse(selector, &fields, false).unwrap().selects(&Pod),
                 selected,
                 "{selector}"
             );
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_bad_terms_are_refused() {
-        let check = |text: &str| FieldSelector::parse(text, &[]).unwrap_err().0;
+        let check = |text: &str| FieldSelector::parse(text, &[], true).unwrap_err().0;
         assert_eq!(check("spec.x=1"), "field label not supported: spec.x");
         assert_eq!(check("abc"), "invalid selector: 'abc'; can't understand 'abc'");
     }

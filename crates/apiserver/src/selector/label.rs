@@ -129,6 +129,9 @@ impl<'a> Parser<'a> {
         if self.peek() == Token::End {
             return Ok(requirements);
         }
+        if !matches!(self.peek(), Token::Word(_) | Token::Sign("!")) {
+            return Err(expected(self.peek(), "!, identifier, or 'end of string'"));
+        }
         loop {
             requirements.push(self.requirement()?);
             match self.next() {
@@ -337,7 +340,7 @@ mod tests {
         insta::assert_snapshot!(check("a=b c"), @"found 'c', expected: ',' or 'end of string'");
         insta::assert_snapshot!(check("a in b"), @"unable to parse requirement: found 'b' expected: '('");
         insta::assert_snapshot!(check("a=b,"), @"found '', expected: identifier after ','");
-        insta::assert_snapshot!(check("=b"), @"unable to parse requirement: found '=', expected: identifier");
+        insta::assert_snapshot!(check("=b"), @"found '=', expected: !, identifier, or 'end of string'");
         insta::assert_snapshot!(check("a>x"), @"unable to parse requirement: <nil>: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer");
         assert!(check("-a=b").contains("name part must consist of"));
         assert!(check("a=-").contains("a valid label must be"));

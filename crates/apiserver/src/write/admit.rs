@@ -124,8 +124,27 @@ pub(super) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome
     if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::custom::admit(new);
     }
+    if call.resource.is("", "pods") && call.subresource.is_none() {
+        let before = |name: &str| old.pointer(&format!("/spec/{name}")).cloned();
+        if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
+            for name in ["priority", "preemptionPolicy"] {
+                if let (Some(kept), false) = (before(name), spec.contains_key(name)) {
+                    spec.insert(name.to_owned(), kept);
+                }
+            }
+            let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+            if let Some(list) = tolerations.as_array_mut() {
+                for key in NODE_FAILURES {
+                    tolerate(list, key);
+                }
+            }
+        }
+    }
     Ok(())
 }
+
+/// Failures of nodes that pods tolerate for five minutes.
+const NODE_FAILURES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -240,7 +259,7 @@ fn admit_pod(call: &Call, object: &mut Value) -> Outcome<()> {
     spec.entry("preemptionPolicy").or_insert_with(|| json!(policy));
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     if let Some(list) = tolerations.as_array_mut() {
-        for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        for key in NODE_FAILURES {
             tolerate(list, key);
         }
     }

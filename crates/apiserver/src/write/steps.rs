@@ -27,21 +27,7 @@ fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
     if resource.custom.is_some() {
         check_custom_type(resource, body, &given_kind, &given_version)?;
     } else {
-        if !given_kind.is_empty() && given_kind != kind.kind {
-            let version = if given_version.is_empty() { &resource.api_version } else { &given_version };
-            let message = format!(
-                "{given_kind} in version {version:?} cannot be handled as a {}: converting ({version}.{given_kind}) to (core.{}): unknown conversion",
-                kind.kind, kind.kind
-            );
-            return Err(ApiError::bad_request(message));
-        }
-        if !given_version.is_empty() && given_version != resource.api_version {
-            let message = format!(
-                "{} in version {given_version:?} cannot be handled as a {}: no kind {:?} is registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:110\"",
-                kind.kind, kind.kind, kind.kind
-            );
-            return Err(ApiError::bad_request(message));
-        }
+        check_builtin_type(resource, &given_kind, &given_version)?;
     }
     if let Node::Null = body {
         *body = Node::Object(Vec::new());
@@ -52,6 +38,27 @@ fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
         fields.push(("apiVersion".to_owned(), Node::String(resource.api_version.clone())));
     }
     Ok(())
+}
+
+fn check_builtin_type(resource: &Resource, given: &str, version: &str) -> Outcome<()> {
+    let kind = &resource.kind;
+    let given = if given.is_empty() { &*kind.kind } else { given };
+    let version = if version.is_empty() { &*resource.api_version } else { version };
+    if given == kind.kind && version == resource.api_version {
+        return Ok(());
+    }
+    let (group, number) = version.split_once('/').unwrap_or(("", version));
+    let why = if crate::kind::find_kind(group, number, given).is_some() {
+        let package =
+            if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
+        format!("converting ({number}.{given}) to ({package}.{}): unknown conversion", kind.kind)
+    } else {
+        format!(
+            "no kind {given:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\""
+        )
+    };
+    let message = format!("{given} in version {number:?} cannot be handled as a {}: {why}", kind.kind);
+    Err(ApiError::bad_request(message))
 }
 
 fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str) -> Outcome<()> {
