@@ -43,6 +43,8 @@ pub struct Engine {
     pub(crate) schedules: Schedules,
     pub(crate) rates: BTreeMap<HookId, Rate>,
     pub(crate) converge: ConvergeState,
+    /// Some module run may wait for a kind.
+    pub(crate) has_kind_waiters: bool,
     /// How many discoveries were completed.
     pub(crate) discoveries: u64,
     /// Writes of the ConfigMap that commands wait for.
@@ -98,6 +100,7 @@ impl Engine {
             schedules: Schedules::default(),
             rates: BTreeMap::new(),
             converge: ConvergeState::default(),
+            has_kind_waiters: false,
             discoveries: 0,
             command_saves: BTreeMap::new(),
             journal: Journal::default(),

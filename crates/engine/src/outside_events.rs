@@ -21,6 +21,7 @@ impl Engine {
         let Some(listing) = monitor.list(page, last) else { return };
         if listing.first {
             let users = self.watches.synchronize(id);
+            self.reconsider_kinds();
             self.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
             self.synchronize_late(users.into_iter().map(|key| key.hook).collect());
         }
@@ -28,6 +29,22 @@ impl Engine {
             self.tell_users(id, &change);
         }
         self.tell_snapshot(id);
+    }
+
+    /// Lets every run that waits for a kind be tried again: one of them may go on now.
+    fn reconsider_kinds(&mut self) {
+        if !std::mem::take(&mut self.has_kind_waiters) {
+            return;
+        }
+        for queue in self.queues.names() {
+            self.queues.edit(&queue, |task| {
+                if let TaskKind::ModuleRun(run) = &mut task.kind {
+                    run.waits_for_kind = false;
+                }
+                // All tasks are looked at.
+                false
+            });
+        }
     }
 
     /// Queues Synchronizations that no task waits for: those of named queues, and of kinds that came late.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
+use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::event::{Drift, ReleaseAction, ReleaseOutcome};
 use crate::failure::Failure;
@@ -71,6 +72,29 @@ impl Engine {
                 | TaskKind::ModuleRun(_)
                 | TaskKind::ParallelModuleRun(_) => self.fail(&queue, task, failure),
             },
+        }
+    }
+
+    /// Takes in what happened to the release of a module that runs.
+    fn release_upgraded(&mut self, name: &ModuleName, action: ReleaseAction, release: Release, cause: &str) {
+        let now = self.now;
+        let Some(module) = self.modules.get_mut(name) else { return };
+        module.release = release;
+        let is_managed = match action {
+            ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
+            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
+        };
+        if is_managed != module.release_watched {
+            module.release_watched = is_managed;
+            let module = name.clone();
+            self.out.push(if is_managed {
+                Effect::WatchRelease { module }
+            } else {
+                Effect::ForgetRelease { module }
+            });
+        }
+        if let (ReleaseAction::Upgraded, Release::Deployed { checksum, .. }) = (action, release) {
+            self.count_upgrade(name, now, cause, checksum);
         }
     }
 

@@ -9,11 +9,10 @@ use crate::binding::kubernetes::BindingState;
 use crate::catalog::{Hook, Module};
 use crate::effect::Effect;
 use crate::engine::Engine;
-use crate::event::ReleaseAction;
 use crate::failure::Failure;
 use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
-use crate::module::{ModuleState, Phase, Release};
+use crate::module::{ModuleState, Phase};
 use crate::name::{ModuleName, QueueName, RunId};
 use crate::next::Next;
 use crate::notice::Notice;
@@ -212,6 +211,7 @@ impl Engine {
                     let reason = self.missing_list(&hook.id, index);
                     if let (Reason::Kind(_), TaskKind::ModuleRun(run)) = (&reason, &mut task.kind) {
                         run.waits_for_kind = true;
+                        self.has_kind_waiters = true;
                         if self.has_other_runs(queue, task) {
                             return Some(Outcome::Behind);
                         }
@@ -302,6 +302,7 @@ impl Engine {
             Next::Wait(mut task, reason @ Reason::Kind(_)) => {
                 if let TaskKind::ModuleRun(run) = &mut task.kind {
                     run.waits_for_kind = true;
+                    self.has_kind_waiters = true;
                     // The module that brings the kind may be among the others; hooks start over then.
                     run.stage = Stage::Begin;
                 }
@@ -413,35 +414,6 @@ impl Engine {
         let cause = cause.then(format!("module {name}"));
         let task = self.new_task(TaskKind::ModuleRun(run), description, cause, None);
         self.put(&QueueName::main(), place, vec![task]);
-    }
-
-    /// Takes in what happened to the release of a module that runs.
-    pub(crate) fn release_upgraded(
-        &mut self,
-        name: &ModuleName,
-        action: ReleaseAction,
-        release: Release,
-        cause: &str,
-    ) {
-        let now = self.now;
-        let Some(module) = self.modules.get_mut(name) else { return };
-        module.release = release;
-        let is_managed = match action {
-            ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
-            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
-        };
-        if is_managed != module.release_watched {
-            module.release_watched = is_managed;
-            let module = name.clone();
-            self.out.push(if is_managed {
-                Effect::WatchRelease { module }
-            } else {
-                Effect::ForgetRelease { module }
-            });
-        }
-        if let (ReleaseAction::Upgraded, Release::Deployed { checksum, .. }) = (action, release) {
-            self.count_upgrade(name, now, cause, checksum);
-        }
     }
 
     /// Tells that a module does something else now.

@@ -170,6 +170,24 @@ fn a_module_that_waits_for_a_kind_goes_behind_the_one_that_brings_it() {
 }
 
 #[test]
+fn of_two_modules_that_wait_for_kinds_the_one_whose_kind_comes_goes_on() {
+    let files = files()
+        .module(10, "a")
+        .hook("a.sh", "kubernetes: [{name: cats, kind: Cat}]")
+        .module(20, "b")
+        .hook("b.sh", "kubernetes: [{name: dogs, kind: Dog}]");
+    let mut world = World::new(&files).without_kind("Cat").without_kind("Dog");
+    world.run();
+    world.kind_appears("Dog");
+    let trace = world.run();
+    assert!(trace.contains("upgrade b") && !trace.contains("upgrade a"), "{trace}");
+    world.kind_appears("Cat");
+    let trace = world.run();
+    assert!(trace.contains("upgrade a"), "{trace}");
+    assert!(world.view().converge.first_done);
+}
+
+#[test]
 fn a_kind_that_goes_takes_its_objects_along_and_the_watch_sleeps() {
     let files = files().global_hook("watch.sh", "kubernetes: [{name: things, kind: Thing}]");
     let mut world = World::new(&files).object("Thing", "x").settled();
