@@ -51,7 +51,14 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
                 )
                 | ("discovery.k8s.io", "endpointslices")
         ),
-        creates_on_update: false,
+        creates_on_update: matches!(
+            (group, plural),
+            ("", "endpoints" | "limitranges" | "services")
+                | ("" | "events.k8s.io", "events")
+                | ("coordination.k8s.io", "leases")
+                | ("node.k8s.io", "runtimeclasses")
+                | ("rbac.authorization.k8s.io", _)
+        ),
         shows_deleted: matches!(
             (group, plural),
             (
@@ -65,7 +72,14 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
                     | "resourcequotas"
             ) | ("storage.k8s.io", "csidrivers" | "storageclasses")
         ),
-        needs_revision: false,
+        needs_revision: matches!(
+            (group, plural),
+            ("coordination.k8s.io", "leases")
+                | ("node.k8s.io", "runtimeclasses")
+                | ("policy", "poddisruptionbudgets")
+                | ("scheduling.k8s.io", "priorityclasses")
+                | ("storage.k8s.io", "storageclasses")
+        ),
     }
 }
 

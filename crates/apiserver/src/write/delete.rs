@@ -179,10 +179,14 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
 }
 
 fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOptions) -> Outcome<()> {
+    // Here the kind stands where otherwise the resource does.
+    let kind = crate::kind::Kind { plural: resource.kind.kind.clone(), ..(*resource.kind).clone() };
     let refuse = |what: &str, asked: &str, kept: &str| {
-        let why =
-            format!("Precondition failed: {what} in precondition: {asked}, {what} in object meta: {kept}");
-        Err(ApiError::conflict(&resource.kind, old.name(), &why))
+        let why = format!(
+            "the {what} in the precondition ({asked}) does not match the {what} in record ({kept}). The object might have been "
+        );
+        let ending = if what == "UID" { "deleted and then recreated" } else { "modified" };
+        Err(ApiError::conflict(&kind, old.name(), &format!("{why}{ending}")))
     };
     if let Some(uid) = &options.uid
         && **uid != *old.uid

@@ -276,6 +276,9 @@ pub(super) fn separate_status(call: &Call, old: &Value, new: &mut Value) {
         }
     } else if kind.has_status() && call.subresource.is_none() {
         set(new, "status", old.get("status").cloned());
+        if call.resource.is("", "namespaces") {
+            set(new, "spec", old.get("spec").cloned());
+        }
     }
 }
 
