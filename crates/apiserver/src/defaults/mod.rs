@@ -1,7 +1,7 @@
 //! What servers fill in for fields that were not given.
 //!
 //! Most of it is data: the defaults of the published schemas and of `data/defaults.tsv`, by type. The rest depends on other
-//! fields and is in [`special`].
+//! fields and is in `special.rs`.
 
 mod special;
 

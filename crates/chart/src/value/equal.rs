@@ -9,7 +9,7 @@ impl Value {
     /// `float64` 1 differ, a nil list and an empty one too.
     ///
     /// Values that are nested deeper than [`MAX_NESTING`], or need more than
-    /// [`MAX_PAIRS`] comparisons, differ unless they are the same.
+    /// `MAX_PAIRS` comparisons, differ unless they are the same.
     pub fn deep_equal(&self, other: &Self) -> bool {
         deep_equal(self, other, 0, &mut 0)
     }
