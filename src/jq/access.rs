@@ -35,10 +35,9 @@ fn place(index: isize, len: usize) -> Option<usize> {
 
 /// Returns the bounds of a slice of something with `len` parts.
 fn bounds(range: &Range<&Val>, len: usize) -> ValR<(usize, usize), Val> {
-    let resolve = |bound: Option<&Val>, default: usize, up: bool| -> ValR<usize, Val> {
+    let resolve = |bound: Option<&Val>, default: usize| -> ValR<usize, Val> {
         let value = match bound {
             None | Some(Val::Null) => return Ok(default),
-            Some(Val::Float(value)) if up => Val::number(value.ceil()),
             Some(value) => value.clone(),
         };
         let Some(index) = value.as_index() else {
@@ -46,7 +45,7 @@ fn bounds(range: &Range<&Val>, len: usize) -> ValR<(usize, usize), Val> {
         };
         Ok(place(index, len).unwrap_or(0).min(len))
     };
-    let (start, end) = (resolve(range.start, 0, false)?, resolve(range.end, len, true)?);
+    let (start, end) = (resolve(range.start, 0)?, resolve(range.end, len)?);
     Ok((start, end.max(start)))
 }
 
@@ -108,6 +107,11 @@ impl ValT for Val {
                     .and_then(|index| place(index, items.len()))
                     .and_then(|place| items.get(place));
                 Ok(found.cloned().unwrap_or(Self::Null))
+            }
+            (Self::Str(text), Self::Int(_) | Self::Float(_)) => {
+                let found = index.as_index().and_then(|index| place(index, text.chars().count()));
+                let letter = found.and_then(|place| text.chars().nth(place));
+                Ok(letter.map_or(Self::Null, |letter| Self::from(letter.to_string())))
             }
             (Self::Arr(items), Self::Arr(part)) => Ok(super::natives::indices(items, part)),
             (_, Self::Obj(range)) => self.clone().range(range.get("start")..range.get("end")),

@@ -85,10 +85,10 @@ impl Mul for Val {
 )]
 fn repeated(text: &str, count: &Val) -> ValR<Val> {
     let count = count.as_float().unwrap_or(0.0);
-    if count <= 0.0 || count.is_nan() {
+    if count < 0.0 || count.is_nan() {
         return Ok(Val::Null);
     }
-    let times = count.ceil().max(1.0);
+    let times = count.floor();
     if times * text.len() as f64 > LONGEST_STRING as f64 {
         return fail("cannot multiply: the string would become too long");
     }
@@ -125,9 +125,6 @@ impl Div for Val {
 }
 
 fn split(text: &str, separator: &str) -> Val {
-    if text.is_empty() {
-        return Val::arr(Vec::new());
-    }
     if separator.is_empty() {
         return text.chars().map(|char| Val::from(char.to_string())).collect();
     }

@@ -6,27 +6,38 @@
 
 mod access;
 mod arithmetic;
+mod guard;
+mod inputs;
 mod natives;
+mod print;
+pub mod program;
+mod regex;
 mod value;
 
-use jaq_core::data::JustLut;
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars};
 use serde_json::Value;
 use thiserror::Error;
 
+pub use guard::use_stack;
+use inputs::{Data, Inputs, Kind, NoInputs};
 use value::Val;
 
 /// What our filters define beside the language's own library.
 const PRELUDE: &str = include_str!("prelude.jq");
 
+/// What programs define beside that: they have inputs and a standard error.
+const PROGRAM_PRELUDE: &str = include_str!("program.jq");
+
 /// How many results of one run are taken.
 const MOST_RESULTS: usize = 1_000_000;
 
+/// How deep brackets may nest in the text of a filter.
+const DEEPEST_FILTER: usize = 256;
+
 /// A compiled filter. It can be used from several threads at once.
 pub struct Filter {
-    compiled: jaq_core::compile::Filter<jaq_core::Native<JustLut<Val>>>,
-    variables: usize,
+    compiled: jaq_core::compile::Filter<jaq_core::Native<Kind>>,
 }
 
 /// Why a filter can't be compiled or what it ran into.
@@ -43,17 +54,55 @@ pub enum JqError {
     Result(String),
 }
 
+/// How a run ended.
+enum End {
+    /// There are no more results.
+    Done,
+    /// The filter said `halt`, with this exit code.
+    Halted(i32),
+    /// The filter ended with an error.
+    Failed(Val),
+    /// Who takes the results wanted no more.
+    Stopped,
+}
+
 impl Filter {
     /// Compiles a filter.
     pub fn compile(text: &str) -> Result<Self, JqError> {
-        Self::with_variables(text, &[])
+        Self::with_checks(text, |text| Self::with_prelude(PRELUDE, text, &[], jaq_core::funs::<Kind>()))
     }
 
-    /// Compiles a filter that sees variables with these names, written with their `$`.
-    pub fn with_variables(text: &str, names: &[&str]) -> Result<Self, JqError> {
+    /// Compiles a filter that can read inputs and sees variables with these names, written with their `$`.
+    fn of_program(text: &str, names: &[&str]) -> Result<Self, JqError> {
+        let prelude = format!("{PRELUDE}{PROGRAM_PRELUDE}");
+        Self::with_checks(text, |text| {
+            Self::with_prelude(&prelude, text, names, jaq_core::funs::<Kind>().chain(inputs::funs()))
+        })
+    }
+
+    /// Compiles a filter whose definitions check how deep they are called.
+    fn with_checks(text: &str, compile: impl Fn(&str) -> Result<Self, JqError>) -> Result<Self, JqError> {
+        if nesting(text) > DEEPEST_FILTER {
+            return Err(JqError::Syntax(format!("its brackets nest deeper than {DEEPEST_FILTER}")));
+        }
+        let text = with_letters(text);
+        // The places of mistakes are those in the filter as it was written.
+        let plain = compile(&text)?;
+        match guard::guarded(&text) {
+            Some(guarded) => compile(&guarded),
+            None => Ok(plain),
+        }
+    }
+
+    fn with_prelude(
+        prelude: &str,
+        text: &str,
+        names: &[&str],
+        functions: impl Iterator<Item = jaq_core::native::Fun<Kind>>,
+    ) -> Result<Self, JqError> {
         // Definitions beside the filter win over those of the library.
-        let code = format!("{PRELUDE}{text}");
-        let text = code.get(PRELUDE.len()..).unwrap_or_default();
+        let code = format!("{prelude}{text}");
+        let text = code.get(prelude.len()..).unwrap_or_default();
         let arena = Arena::default();
         let definitions = jaq_core::defs().chain(jaq_std::defs());
         let file = File { code: code.as_str(), path: () };
@@ -61,8 +110,9 @@ impl Filter {
             let error = errors.into_iter().next().map(|(_, error)| describe_load(text, error));
             JqError::Syntax(error.unwrap_or_default())
         })?;
-        let functions = jaq_core::funs::<JustLut<Val>>().chain(jaq_std::funs()).chain(natives::funs());
-        let globals = std::iter::once("$ENV").chain(names.iter().copied());
+        let functions =
+            functions.chain(jaq_std::funs()).chain(natives::funs()).chain(guard::funs()).chain(regex::funs());
+        let globals = ["$ENV", "$__loc__"].into_iter().chain(names.iter().copied());
         let compiled = Compiler::default().with_funs(functions).with_global_vars(globals).compile(modules);
         let compiled = compiled.map_err(|errors| {
             let undefined = errors.into_iter().flat_map(|(_, errors)| errors).next();
@@ -70,35 +120,63 @@ impl Filter {
                 format!("{} {name} is not defined{}", kind.as_str(), place(text, name))
             }))
         })?;
-        Ok(Self { compiled, variables: names.len() })
+        Ok(Self { compiled })
+    }
+
+    /// Hands each result for `input` to `take`, until that returns false.
+    ///
+    /// `globals` are the environment and the values of the filter's variables, in their order.
+    fn each(
+        &self,
+        input: Val,
+        globals: [Val; 2],
+        variables: &[Val],
+        inputs: &dyn Inputs,
+        mut take: impl FnMut(Val) -> bool,
+    ) -> End {
+        guard::begin();
+        let variables = Vars::new(globals.into_iter().chain(variables.iter().cloned()));
+        let context = Ctx::<Kind>::new(Data { lut: &self.compiled.lut, inputs }, variables);
+        for result in self.compiled.id.run((context, input)) {
+            match result {
+                Ok(value) => {
+                    if !take(value) {
+                        return End::Stopped;
+                    }
+                }
+                Err(exception) => {
+                    return match exception.get_err() {
+                        Ok(error) => End::Failed(error.into_val()),
+                        Err(exception) => End::Halted(exception.get_halt().unwrap_or(0)),
+                    };
+                }
+            }
+        }
+        End::Done
     }
 
     /// Returns all results for `input`.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, JqError> {
-        self.run_with(input, &[])
-    }
-
-    /// Returns all results for `input` with the values of the filter's variables, in their order.
-    pub fn run_with(&self, input: &Value, variables: &[Value]) -> Result<Vec<Value>, JqError> {
-        let variables =
-            variables.iter().map(Val::from).chain(std::iter::repeat(Val::Null)).take(self.variables);
-        let variables = Vars::new(std::iter::once(natives::empty_object()).chain(variables));
-        let context = Ctx::<JustLut<Val>>::new(&self.compiled.lut, variables);
         let mut results = Vec::new();
-        for result in self.compiled.id.run((context, Val::from(input))) {
-            match result {
-                Ok(value) => results.push(value.to_json().map_err(JqError::Result)?),
-                Err(exception) => match exception.get_err() {
-                    Ok(error) => return Err(JqError::Run(text_of(error.into_val()))),
-                    // `halt` ends the results quietly.
-                    Err(_) => break,
-                },
+        let mut unusable = None;
+        // A filter sees nothing of the operator's environment.
+        let globals = [natives::empty_object(), natives::location(1)];
+        let end = self.each(Val::from(input), globals, &[], &NoInputs, |value| {
+            match value.to_json() {
+                Ok(_) if results.len() >= MOST_RESULTS => {
+                    unusable = Some(format!("the filter has more than {MOST_RESULTS} results"));
+                }
+                Ok(value) => results.push(value),
+                Err(error) => unusable = Some(error),
             }
-            if results.len() > MOST_RESULTS {
-                return Err(JqError::Result(format!("the filter has more than {MOST_RESULTS} results")));
-            }
+            unusable.is_none()
+        });
+        match (end, unusable) {
+            (_, Some(error)) => Err(JqError::Result(error)),
+            (End::Failed(error), None) => Err(JqError::Run(text_of(error))),
+            // `halt` ends the results quietly.
+            (End::Done | End::Halted(_) | End::Stopped, None) => Ok(results),
         }
-        Ok(results)
     }
 
     /// Returns the one result that a binding keeps: none is null, several are an array.
@@ -124,6 +202,52 @@ impl std::fmt::Debug for Filter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Filter").finish_non_exhaustive()
     }
+}
+
+/// Returns the text with each letter that is written as a pair of escapes, `\ud83d\ude00`, as itself.
+fn with_letters(text: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find('\\') {
+        let (before, escape) = rest.split_at(place);
+        out.push_str(before);
+        let pair = unit(escape).zip(escape.get(6..).and_then(unit));
+        let letter = pair.and_then(|(high, low)| {
+            char::decode_utf16([high, low]).next()?.ok().filter(|letter| u32::from(*letter) > 0xffff)
+        });
+        let length = match letter {
+            Some(letter) => {
+                out.push(letter);
+                12
+            }
+            // Two bytes, or less at the end: an escaped backslash begins no other escape.
+            None => {
+                let length = escape.char_indices().nth(2).map_or(escape.len(), |(place, _)| place);
+                out.push_str(escape.get(..length).unwrap_or_default());
+                length
+            }
+        };
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns how deep brackets nest in a text. Those in strings and comments count: this is a limit, not a parser.
+fn nesting(text: &str) -> usize {
+    let mut depth = 0_usize;
+    text.bytes()
+        .map(|byte| {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth
+        })
+        .max()
+        .unwrap_or(0)
 }
 
 fn describe_load(text: &str, error: jaq_core::load::Error<&str>) -> String {

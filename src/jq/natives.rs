@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use jaq_core::RunPtr;
-use jaq_core::data::JustLut;
 use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::{ValR, ValT};
 
 use super::arithmetic::short;
+use super::inputs::Kind;
 use super::value::{Object, Val, fail};
 
-/// How deep a text of JSON may nest.
-const DEEPEST_TEXT: usize = 128;
-
 /// Returns the functions for filters over [`Val`].
-pub(super) fn funs() -> impl Iterator<Item = Fun<JustLut<Val>>> {
-    let table: Vec<Filter<RunPtr<JustLut<Val>>>> = vec![
+pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
+    let table: Vec<Filter<RunPtr<Kind>>> = vec![
         ("length", v(0), |cv| bome(length(&cv.1))),
         ("tojson", v(0), |cv| bome(Ok(Val::from(cv.1.to_string())))),
         ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
+        ("native_base64d", v(0), |cv| bome(from_base64(&cv.1))),
         ("tonumber", v(0), |cv| bome(to_number(cv.1))),
         ("native_nan", v(0), |_| bome(Ok(Val::Float(f64::NAN)))),
         ("native_infinite", v(0), |_| bome(Ok(Val::Float(f64::INFINITY)))),
@@ -27,8 +28,6 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<JustLut<Val>>> {
         ("native_isnormal", v(0), |cv| bome(float(&cv.1).map(|value| Val::Bool(value.is_normal())))),
         ("to_csv", v(0), |cv| bome(row(&cv.1, ",", csv_cell))),
         ("to_tsv", v(0), |cv| bome(row(&cv.1, "\t", tsv_cell))),
-        // A filter sees nothing of the operator's environment.
-        ("native_env", v(0), |_| bome(Ok(Val::obj(Object::new())))),
         ("contains", v(1), |mut cv| {
             let part = cv.0.pop_var();
             bome(contains(&cv.1, &part).map(Val::Bool))
@@ -46,7 +45,7 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<JustLut<Val>>> {
             bome(delete_paths(cv.1, &paths))
         }),
     ];
-    table.into_iter().map(|filter| run::<JustLut<Val>>(filter))
+    table.into_iter().map(|filter| run::<Kind>(filter))
 }
 
 fn float(value: &Val) -> ValR<f64, Val> {
@@ -72,14 +71,28 @@ fn from_json(value: &Val) -> ValR<Val> {
     let Val::Str(text) = value else {
         return fail(format!("fromjson cannot be applied to: {} ({})", value.type_name(), short(value)));
     };
-    let depth = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    if depth > DEEPEST_TEXT * 1024 {
-        return fail("fromjson: the text nests too deep");
-    }
-    let parsed: Result<serde_json::Value, _> = serde_json::from_str(text);
-    parsed
-        .map(|value| Val::from(&value))
-        .or_else(|error| fail(format!("fromjson cannot be applied to: {}: {error}", short(value))))
+    let parsed: Result<Val, _> = serde_json::from_str(text);
+    parsed.or_else(|error| fail(format!("fromjson cannot be applied to: {}: {error}", short(value))))
+}
+
+fn from_base64(value: &Val) -> ValR<Val> {
+    // The padding may be missing.
+    const LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new()
+            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+    let text = value.to_string();
+    let text = match value {
+        Val::Str(text) => text,
+        Val::Null | Val::Bool(_) | Val::Int(_) | Val::Float(_) | Val::Arr(_) | Val::Obj(_) => text.as_str(),
+    };
+    let text: String = text.chars().filter(|char| !matches!(char, '\n' | '\r')).collect();
+    let decoded = LENIENT.decode(text);
+    let decoded =
+        decoded.or_else(|error| fail(format!("@base64d cannot be applied to {}: {error}", short(value))))?;
+    Ok(Val::from(String::from_utf8_lossy(&decoded).into_owned()))
 }
 
 fn to_number(value: Val) -> ValR<Val> {
@@ -88,7 +101,7 @@ fn to_number(value: Val) -> ValR<Val> {
         Val::Str(text)
             if text.trim() == &**text
                 && !text.is_empty()
-                && text.starts_with(|first: char| first.is_ascii_digit() || "-.".contains(first)) =>
+                && text.starts_with(|first: char| first.is_ascii_digit() || "-+.".contains(first)) =>
         {
             Val::from_num(text)
                 .or_else(|_| fail(format!("tonumber cannot be applied to: string ({})", short(&value))))
@@ -152,7 +165,7 @@ fn has(value: &Val, key: &Val) -> ValR<bool, Val> {
 /// Returns the places where `part` begins in `items`.
 pub(super) fn indices(items: &[Val], part: &[Val]) -> Val {
     if part.is_empty() {
-        return Val::Null;
+        return Val::arr(Vec::new());
     }
     let starts = items.windows(part.len()).enumerate().filter(|(_, window)| *window == part);
     starts.map(|(place, _)| Val::from(place)).collect()
@@ -161,7 +174,7 @@ pub(super) fn indices(items: &[Val], part: &[Val]) -> Val {
 fn find_all(value: &Val, part: &Val) -> ValR<Val> {
     match (value, part) {
         (Val::Null, _) => Ok(Val::Null),
-        (Val::Str(_), Val::Str(part)) if part.is_empty() => Ok(Val::Null),
+        (Val::Str(_), Val::Str(part)) if part.is_empty() => Ok(Val::arr(Vec::new())),
         (Val::Str(text), Val::Str(part)) => {
             let chars: Vec<char> = text.chars().collect();
             let part: Vec<char> = part.chars().collect();
@@ -245,7 +258,12 @@ fn bare_cell(value: &Val) -> Option<String> {
     }
 }
 
-/// Returns an object of named arguments, as `$ENV` and `$__prog_args` are.
+/// Returns what `$__loc__` is on a line of the filter.
+pub(super) fn location(line: usize) -> Val {
+    Val::obj(Object::from([("file".into(), Val::str("<top-level>")), ("line".into(), Val::from(line))]))
+}
+
+/// Returns an environment without variables.
 pub(super) fn empty_object() -> Val {
     Val::Obj(Arc::new(Object::new()))
 }

@@ -4,7 +4,7 @@ def isnan: native_isnan;
 def isinfinite: native_isinfinite;
 def isnormal: native_isnormal;
 def delpaths($paths): native_delpaths($paths);
-def env: native_env;
+def env: $ENV;
 def leaf_paths: paths(scalars);
 def isvalid(f): try (f | true) catch false;
 def in(xs): . as $x | xs | has($x);
@@ -24,9 +24,13 @@ def from_entries:
          ($x | if has("value") then .value elif has("v") then .v else .Value end)});
 def with_entries(f): to_entries | map(f) | from_entries;
 def join($s):
+  def cell:
+    if . == null then "" elif type == "array" or type == "object" then
+      error("join cannot be applied to an array including: \(type)")
+    else tostring end;
   if length == 0 then ""
-  else reduce .[1:][] as $x (.[0] | if . == null then "" else tostring end;
-    . + $s + ($x | if . == null then "" else tostring end)) end;
+  elif length > 1 and ($s | type) != "string" then error("join expects a string but got: \($s | type)")
+  else reduce .[1:][] as $x (.[0] | cell; . + $s + ($x | cell)) end;
 def flatten($depth):
   def go($d): reduce .[] as $x ([]; if ($x | type) == "array" and $d > 0 then . + ($x | go($d - 1)) else . + [$x] end);
   if $depth < 0 then error("flatten depth must not be negative") else go($depth) end;
@@ -70,6 +74,30 @@ def halt_error: error;
 def bsearch($x):
   if length == 0 then -1
   else first(range(0; length) as $i | select(.[$i] >= $x) | if .[$i] == $x then $i else -1 - $i end) // (-1 - length) end;
+def abs: if type == "number" then (if . < 0 then - . else . end) else error("abs cannot be applied to: \(type)") end;
+def pick(f): . as $top | reduce path(f) as $p (null; setpath($p; $top | getpath($p)));
+def logb: if . == 0 then - infinite elif isinfinite then infinite elif isnan then . else ilogb end;
+def significand: if isinfinite or isnan or . == 0 then . else scalbln(.; - ilogb) end;
+def normals: select(type == "number" and isnormal);
+def capture_object: reduce (.captures[] | select(.name != null)) as $c ({}; . + {($c.name): $c.string});
+def test($re; $flags): native_test($re; $flags);
+def match($re; $flags): native_match($re; $flags)[];
+def capture($re; $flags): match($re; $flags) | capture_object;
+def scan($re; $flags): match($re; $flags + "g") | if .captures == [] then .string else [.captures[].string] end;
+def split($re; $flags): [native_parts($re; $flags + "g")[] | strings];
+def splits($re; $flags): split($re; $flags)[];
+def sub($re; f; $flags):
+  reduce native_parts($re; $flags)[] as $x (""; . + ($x | if type == "object" then capture_object | f else . end));
+def gsub($re; f; $flags): sub($re; f; $flags + "g");
+def by_pattern(f): if type == "array" then f else [., ""] | f end;
+def test($val): . as $text | $val | by_pattern(. as [$re, $flags] | $text | test($re; $flags));
+def match($val): . as $text | $val | by_pattern(. as [$re, $flags] | $text | match($re; $flags));
+def capture($val): . as $text | $val | by_pattern(. as [$re, $flags] | $text | capture($re; $flags));
+def scan($val): . as $text | $val | by_pattern(. as [$re, $flags] | $text | scan($re; $flags));
+def splits($re): splits($re; "");
+def sub($re; f): sub($re; f; "");
+def gsub($re; f): sub($re; f; "g");
+def @base64d: tostring | native_base64d;
 def @json: tojson;
 def @csv: to_csv;
 def @tsv: to_tsv;

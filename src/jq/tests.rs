@@ -107,6 +107,40 @@ fn filters_give_what_jq_gives() {
 }
 
 #[test]
+fn filters_give_what_the_reference_gives() {
+    let pod: Value = serde_json::from_str(include_str!("truth/pod.json")).unwrap();
+    let secret: Value = serde_json::from_str(include_str!("truth/secret.json")).unwrap();
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for line in include_str!("truth/filters.jsonl").lines().filter(|line| !line.starts_with("//")) {
+        let case: Vec<Value> = serde_json::from_str(line).unwrap();
+        let input = match case[0].as_str() {
+            Some("pod") => &pod,
+            Some("secret") => &secret,
+            _ => &Value::Null,
+        };
+        let text = case[1].as_str().unwrap();
+        let expected: Option<Vec<Value>> = case.get(2).map(|results| {
+            results
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|result| serde_json::from_str(result.as_str().unwrap()).unwrap())
+                .collect()
+        });
+        let seen = Filter::compile(text).and_then(|filter| filter.run(input));
+        compared += 1;
+        match (seen, expected) {
+            (Ok(seen), Some(expected)) if seen == expected => {}
+            (Err(_), None) => {}
+            (seen, expected) => wrong.push(format!("{text}\n  seen:     {seen:?}\n  expected: {expected:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {compared} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(compared > 500, "{compared}");
+}
+
+#[test]
 fn one_result_is_kept_for_a_binding() {
     let result = |filter: &str| Filter::compile(filter).unwrap().result(&json!({"a": 1})).unwrap();
     assert_eq!(result("empty"), Value::Null);
@@ -132,6 +166,18 @@ fn errors_of_a_run_are_errors() {
     assert!(error(".[0]").contains("expected an array but got: object"), "{}", error(".[0]"));
     assert!(error("nan").contains("JSON does not have"), "{}", error("nan"));
     assert!(error("infinite").contains("JSON does not have"));
+}
+
+#[test]
+fn a_filter_that_calls_itself_for_ever_ends_with_an_error() {
+    for text in ["def f: 1 + f; f", "def f(g): [g, f(g)]; f(1)", "def f: .a |= f; f"] {
+        let error = Filter::compile(text).unwrap().run(&json!(null)).unwrap_err().to_string();
+        assert_eq!(error, "the filter calls itself too often", "{text}");
+    }
+    let deep = "def count: if . == 0 then 0 else . - 1 | count end; count";
+    assert_eq!(Filter::compile(deep).unwrap().run(&json!(100_000)).unwrap(), [json!(0)]);
+    let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(Filter::compile(&nested).is_err());
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Values of filters: what JSON has, with integers that stay integers and keys in order.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use jaq_core::val::{Range, ValR};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// A value that a filter works on. A clone shares what it holds.
@@ -104,7 +106,7 @@ impl Val {
 }
 
 fn json_float(value: f64) -> Result<Value, String> {
-    serde_json::Number::from_f64(value)
+    values::number::from_f64(value)
         .map(Value::Number)
         .ok_or_else(|| format!("the result holds a number that JSON does not have: {value}"))
 }
@@ -117,7 +119,7 @@ impl From<&Value> for Val {
             Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
                 (Some(value), _, _) => Self::Int(value.into()),
                 (_, Some(value), _) => Self::Int(value.into()),
-                (_, _, value) => Self::Float(value.unwrap_or(f64::NAN)),
+                (_, _, value) => Self::number(value.unwrap_or(f64::NAN)),
             },
             Value::String(text) => Self::str(text),
             Value::Array(items) => Self::arr(items.iter().map(Self::from).collect()),
@@ -126,6 +128,68 @@ impl From<&Value> for Val {
             ),
         }
     }
+}
+
+impl<'de> Deserialize<'de> for Val {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// Makes a value of what is read.
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Val, E> {
+        Ok(Val::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Val, E> {
+        Ok(Val::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Val, E> {
+        Ok(Val::Int(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Val, E> {
+        Ok(Val::Int(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Val, E> {
+        Ok(Val::number(value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Val, E> {
+        Ok(Val::str(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Val::arr(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Val, A::Error> {
+        let mut object = Object::new();
+        while let Some((key, value)) = pairs.next_entry::<Cow<'_, str>, Val>()? {
+            object.insert(key.as_ref().into(), value);
+        }
+        Ok(Val::obj(object))
+    }
+}
+
+/// Returns a string as JSON.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default().replace('\u{7f}', "\\u007f")
 }
 
 impl fmt::Display for Val {
@@ -141,7 +205,7 @@ impl fmt::Display for Val {
                 Self::Float(largest).fmt(f)
             }
             Self::Float(value) => f.write_str(&values::number::format_json(*value).unwrap_or_default()),
-            Self::Str(text) => write!(f, "{}", Value::from(text.as_ref())),
+            Self::Str(text) => f.write_str(&quoted(text)),
             Self::Arr(items) => {
                 f.write_str("[")?;
                 for (place, item) in items.iter().enumerate() {
@@ -158,7 +222,7 @@ impl fmt::Display for Val {
                     if place > 0 {
                         f.write_str(",")?;
                     }
-                    write!(f, "{}:{value}", Value::from(key.as_ref()))?;
+                    write!(f, "{}:{value}", quoted(key))?;
                 }
                 f.write_str("}")
             }

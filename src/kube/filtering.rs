@@ -8,7 +8,7 @@ use engine::snapshot::Item;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::jq::Filter;
+use crate::jq::{Filter, use_stack};
 
 /// How long one filter may work on one object.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -34,7 +34,12 @@ impl FilterThread {
     fn start() -> Option<Self> {
         let (sender, receiver) = std::sync::mpsc::channel::<Work>();
         let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(STACK);
-        thread.spawn(move || receiver.iter().for_each(|work| work())).ok()?;
+        thread
+            .spawn(move || {
+                use_stack(STACK - STACK / 4);
+                receiver.iter().for_each(|work| work());
+            })
+            .ok()?;
         Some(Self(sender))
     }
 }

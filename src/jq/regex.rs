@@ -1,0 +1,186 @@
+//! Regular expressions of filters.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use jaq_core::RunPtr;
+use jaq_core::native::{Filter, Fun, bome, run, v};
+use jaq_core::val::ValR;
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::arithmetic::short;
+use super::inputs::Kind;
+use super::value::{Object, Val, fail};
+
+/// How many expressions each thread keeps compiled.
+const KEPT: usize = 64;
+
+/// How much memory a compiled expression may take, in bytes.
+const LARGEST: usize = 4 * 1024 * 1024;
+
+thread_local! {
+    static COMPILED: RefCell<BTreeMap<(String, String), Expression>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// A compiled expression and what its flags ask for.
+#[derive(Clone)]
+struct Expression {
+    regex: Regex,
+    all: bool,
+    not_empty: bool,
+}
+
+/// Returns the functions that search in texts.
+pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
+    let table: Vec<Filter<RunPtr<Kind>>> = vec![
+        ("native_test", v(2), |mut cv| {
+            let (flags, regex) = (cv.0.pop_var(), cv.0.pop_var());
+            bome(
+                search(&cv.1, &regex, &flags)
+                    .map(|(text, expression)| Val::Bool(expression.regex.is_match(text))),
+            )
+        }),
+        ("native_match", v(2), |mut cv| {
+            let (flags, regex) = (cv.0.pop_var(), cv.0.pop_var());
+            bome(search(&cv.1, &regex, &flags).map(|(text, expression)| matches(text, &expression)))
+        }),
+        ("native_parts", v(2), |mut cv| {
+            let (flags, regex) = (cv.0.pop_var(), cv.0.pop_var());
+            bome(search(&cv.1, &regex, &flags).map(|(text, expression)| parts(text, &expression)))
+        }),
+    ];
+    table.into_iter().map(run::<Kind>)
+}
+
+/// Returns the text to search in and the expression to search for.
+fn search<'a>(value: &'a Val, regex: &Val, flags: &Val) -> ValR<(&'a str, Expression), Val> {
+    let flags = match flags {
+        Val::Null => "",
+        Val::Str(flags) => flags,
+        other => {
+            return fail(format!(
+                "the flags of a regular expression should be a string but are: {}",
+                short(other)
+            ));
+        }
+    };
+    match (value, regex) {
+        (Val::Str(text), Val::Str(regex)) => Ok((text, compiled(regex, flags)?)),
+        (value, regex) => fail(format!(
+            "match({}; {:?}) cannot be applied to: {} ({})",
+            short(regex),
+            flags,
+            value.type_name(),
+            short(value)
+        )),
+    }
+}
+
+fn compiled(text: &str, flags: &str) -> ValR<Expression, Val> {
+    let key = (text.to_owned(), flags.to_owned());
+    if let Some(found) = COMPILED.with_borrow(|compiled| compiled.get(&key).cloned()) {
+        return Ok(found);
+    }
+    let mut builder = RegexBuilder::new(text);
+    builder.size_limit(LARGEST);
+    let (mut all, mut not_empty) = (false, false);
+    for flag in flags.chars() {
+        match flag {
+            'g' => all = true,
+            'n' => not_empty = true,
+            'i' => {
+                builder.case_insensitive(true);
+            }
+            'x' => {
+                builder.ignore_whitespace(true);
+            }
+            's' => {
+                builder.dot_matches_new_line(true);
+            }
+            'p' => {
+                builder.dot_matches_new_line(true).multi_line(true);
+            }
+            'l' => {
+                builder.swap_greed(true);
+            }
+            other => return fail(format!("unsupported regular expression flag: {other:?}")),
+        }
+    }
+    let regex = builder.build().or_else(|error| {
+        let error = error.to_string();
+        fail(format!("invalid regular expression {text:?}: {}", error.lines().last().unwrap_or_default()))
+    })?;
+    let expression = Expression { regex, all, not_empty };
+    COMPILED.with_borrow_mut(|compiled| {
+        if compiled.len() >= KEPT {
+            compiled.clear();
+        }
+        compiled.insert(key, expression.clone());
+    });
+    Ok(expression)
+}
+
+fn found<'a>(text: &'a str, expression: &'a Expression) -> impl Iterator<Item = Captures<'a>> {
+    let most = if expression.all { usize::MAX } else { 1 };
+    let wanted =
+        |captures: &Captures<'_>| !expression.not_empty || captures.get(0).is_some_and(|all| !all.is_empty());
+    expression.regex.captures_iter(text).filter(wanted).take(most)
+}
+
+fn matches(text: &str, expression: &Expression) -> Val {
+    let mut offsets = Offsets { text, byte: 0, char: 0 };
+    found(text, expression).map(|captures| described(&captures, expression, &mut offsets)).collect()
+}
+
+/// Returns the texts between the matches and the matches, in their order.
+fn parts(text: &str, expression: &Expression) -> Val {
+    let mut offsets = Offsets { text, byte: 0, char: 0 };
+    let (mut parts, mut end) = (Vec::new(), 0);
+    for captures in found(text, expression) {
+        let (start, next) = captures.get(0).map_or((end, end), |all| (all.start(), all.end()));
+        parts.push(Val::str(text.get(end..start).unwrap_or_default()));
+        parts.push(described(&captures, expression, &mut offsets));
+        end = next;
+    }
+    parts.push(Val::str(text.get(end..).unwrap_or_default()));
+    Val::arr(parts)
+}
+
+fn described(captures: &Captures<'_>, expression: &Expression, offsets: &mut Offsets<'_>) -> Val {
+    let mut groups = captures.iter().zip(expression.regex.capture_names()).map(|(group, name)| {
+        let name = ("name".into(), name.map_or(Val::Null, Val::str));
+        let (offset, length, string) = match group {
+            Some(group) => {
+                let string = group.as_str();
+                (Val::from(offsets.of(group.start())), string.chars().count(), Val::str(string))
+            }
+            None => (Val::Int(-1), 0, Val::Null),
+        };
+        let place =
+            [("offset".into(), offset), ("length".into(), Val::from(length)), ("string".into(), string)];
+        place.into_iter().chain([name]).collect::<Object>()
+    });
+    let mut whole = groups.next().unwrap_or_default();
+    whole.remove("name");
+    let captures = groups.map(Val::obj).collect();
+    whole.insert("captures".into(), captures);
+    Val::obj(whole)
+}
+
+/// Counts letters up to places in a text, from the last place on where that is possible.
+struct Offsets<'a> {
+    text: &'a str,
+    byte: usize,
+    char: usize,
+}
+
+impl Offsets<'_> {
+    fn of(&mut self, byte: usize) -> usize {
+        if byte < self.byte {
+            (self.byte, self.char) = (0, 0);
+        }
+        self.char += self.text.get(self.byte..byte).map_or(0, |between| between.chars().count());
+        self.byte = byte;
+        self.char
+    }
+}
