@@ -2,6 +2,7 @@
 
 mod commands;
 mod debug;
+mod hook;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -37,6 +38,9 @@ const CLUSTER_AWAY: u8 = 3;
 
 /// Runs the program with these arguments and returns its exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    if let Some(arguments) = of_jq(&arguments) {
+        return hook::jq(arguments);
+    }
     let matches = match command().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
@@ -50,10 +54,23 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("dev", inner)) => dev(inner),
         Some(("apiserver", inner)) => api_server(inner),
         Some(("template", inner)) => template(inner),
+        Some(("hook", inner)) => hook::run(inner),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some((name, inner)) => ask(name, inner),
     }
+}
+
+/// Returns the arguments of the `jq` program when it is meant: by the name that we were started with, or as `hook jq`.
+///
+/// Its options are its own: they are not read by the parser of ours.
+fn of_jq(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let name = Path::new(arguments.first()?).file_name()?;
+    if name == "jq" {
+        return Some(arguments.iter().skip(1).cloned().collect());
+    }
+    let is_meant = arguments.get(1)? == "hook" && arguments.get(2)? == "jq";
+    is_meant.then(|| arguments.iter().skip(3).cloned().collect())
 }
 
 /// Renders a chart as `helm template` does.

@@ -18,6 +18,7 @@ pub fn command() -> Command {
         .subcommand(dev())
         .subcommand(apiserver())
         .subcommand(template())
+        .subcommand(hook())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommands(debug())
@@ -79,6 +80,61 @@ fn apiserver() -> Command {
 
 fn template() -> Command {
     TemplateArgs::augment_args(Command::new("template").about("Render a chart as `helm template` does"))
+}
+
+fn hook() -> Command {
+    let path = || Arg::new("path").help("The path: parts separated by dots, those with dots in quotes");
+    let named =
+        |name: &'static str, about: &'static str| Command::new(name).about(about).arg(path().required(true));
+    let required = || {
+        let help = "Fail if there is no value";
+        Arg::new("required").long("required").action(ArgAction::SetTrue).help(help)
+    };
+    let config = || {
+        let help = "The values that users configure";
+        Arg::new("config").long("config").action(ArgAction::SetTrue).help(help)
+    };
+    let value = Arg::new("value").required(true).allow_hyphen_values(true).help("JSON, or else a text");
+    Command::new("hook")
+        .about("What hooks call: jq, values, binding contexts, the shell framework")
+        .subcommand_required(true)
+        .subcommands([
+            Command::new("jq").about("Run a jq filter, with the options of jq").disable_help_flag(true).arg(
+                Arg::new("arguments")
+                    .num_args(0..)
+                    .trailing_var_arg(true)
+                    .allow_hyphen_values(true)
+                    .value_parser(clap::value_parser!(std::ffi::OsString))
+                    .help("The options, the filter and the files"),
+            ),
+            Command::new("framework")
+                .about("Write the shell framework: shell_lib.sh and frameworks/shell")
+                .arg(
+                    Arg::new("directory")
+                        .required(true)
+                        .value_parser(clap::value_parser!(std::path::PathBuf))
+                        .help("Where to"),
+                ),
+            Command::new("values")
+                .about("Read and change the values of a hook")
+                .subcommand_required(true)
+                .subcommands([
+                    Command::new("get").about("Print a value").arg(path()).arg(required()).arg(config()),
+                    named("has", "Tell by the exit code whether there is a value").arg(config()),
+                    named("set", "Change a value").arg(value).arg(config()),
+                    named("unset", "Remove a value").arg(config()),
+                ]),
+            Command::new("context")
+                .about("Read the binding context of a hook")
+                .subcommand_required(true)
+                .subcommands([
+                    Command::new("get").about("Print a part of it").arg(path()).arg(required()),
+                    named("has", "Tell by the exit code whether there is a value"),
+                    named("is-true", "Tell by the exit code whether a value is true"),
+                    named("is-false", "Tell by the exit code whether a value is false"),
+                    named("is-null", "Tell by the exit code whether a value is null or missing"),
+                ]),
+        ])
 }
 
 fn debug() -> Vec<Command> {

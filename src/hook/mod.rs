@@ -1,5 +1,6 @@
 //! Runs of hooks and scripts: files, environment, process, output.
 
+pub mod framework;
 mod input;
 mod log;
 mod output;

@@ -9,6 +9,7 @@
 mod architecture;
 mod driver;
 mod helm;
+mod jq;
 mod loading;
 mod operator;
 mod processes;
