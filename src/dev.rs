@@ -17,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, Settings};
+use crate::hook::framework;
 use crate::telemetry::log::Log;
 
 /// How long workloads take to become ready, since there are no nodes.
@@ -58,6 +59,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let client = connect_in_process(cluster.service.clone(), &dev.settings.namespace);
     create_namespace(&client, &dev.settings).await?;
     let environment = hook_environment(&dev.environment, &dir, &kubeconfig);
+    let environment = with_framework(environment, Path::new("/"), &dir.join("shell"))?;
     let around = Surroundings {
         environment,
         patcher: client.clone(),
@@ -134,6 +136,24 @@ fn own_tools(dir: &Path, path: &str) -> Option<PathBuf> {
     Some(tools)
 }
 
+/// Returns the environment in which bash finds the shell framework even if it is not installed at `root`.
+fn with_framework(environment: Environment, root: &Path, dir: &Path) -> anyhow::Result<Environment> {
+    let environment = match std::env::current_exe() {
+        Ok(own) => environment.with("ADDON_OPERATOR_BINARY", own),
+        Err(_) => environment,
+    };
+    if root.join("shell_lib.sh").exists() && root.join("frameworks/shell").exists() {
+        return Ok(environment);
+    }
+    let prelude =
+        framework::write_redirected(dir).with_context(|| format!("can't write {}", dir.display()))?;
+    let environment = match environment.text("BASH_ENV").map(str::to_owned) {
+        Some(next) if !next.is_empty() => environment.with("ADDON_OPERATOR_NEXT_BASH_ENV", next),
+        Some(_) | None => environment,
+    };
+    Ok(environment.with("BASH_ENV", prelude))
+}
+
 async fn create_namespace(client: &kube::Client, settings: &Settings) -> anyhow::Result<()> {
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
     use kube::Api;
@@ -205,5 +225,25 @@ async fn serve(state: PathBuf, told: &std::sync::mpsc::Sender<Started>, stopped:
             }
         }
         Err(error) => drop(told.send(Err(error.context("the embedded API server can't start")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_framework_is_written_only_where_none_is_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, own) = (dir.path().join("root"), dir.path().join("own"));
+        fs::create_dir_all(root.join("frameworks/shell")).unwrap();
+        let environment = Environment::default().with("BASH_ENV", "/etc/mine");
+        let redirected = with_framework(environment.clone(), &root, &own).unwrap();
+        assert_eq!(redirected.text("BASH_ENV"), own.join("prelude.sh").to_str());
+        assert_eq!(redirected.text("ADDON_OPERATOR_NEXT_BASH_ENV"), Some("/etc/mine"));
+        assert!(own.join("frameworks/shell/hook.sh").exists());
+        fs::write(root.join("shell_lib.sh"), "").unwrap();
+        let installed = with_framework(environment, &root, &own).unwrap();
+        assert_eq!(installed.text("BASH_ENV"), Some("/etc/mine"));
     }
 }

@@ -247,3 +247,36 @@ fn bad_options_and_files_end_the_start_with_exit_code_2() {
     let (code, text) = world.ask(&["queue", "list"]);
     assert!(code == 1 && text.contains("is the operator running?"), "{text}");
 }
+
+#[test]
+fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
+    if Path::new("/shell_lib.sh").exists() {
+        // Then it is installed, and nothing is redirected.
+        return;
+    }
+    let world = World::new();
+    world.write("modules/values.yaml", "greeterEnabled: true\n");
+    world.write("modules/010-greeter/values.yaml", "greeter: {text: hello}\n");
+    for (name, source) in [
+        ("a.sh", "source /shell_lib.sh"),
+        (
+            "b.sh",
+            ". /frameworks/shell/path.sh; . /framework/shell/context.sh; . /frameworks/shell/values.sh; . /frameworks/shell/hook.sh",
+        ),
+    ] {
+        world.write(
+            &format!("modules/010-greeter/hooks/{name}"),
+            &format!(
+                "#!/bin/bash\n{source}\n__config__() {{ echo '{{\"configVersion\":\"v1\",\"beforeHelm\":1}}'; }}\n\
+                 __on_before_helm() {{ echo \"{name} says $(values::get greeter.text) in $(context::get binding)\"; }}\n\
+                 hook::run \"$@\"\n"
+            ),
+        );
+    }
+    let output = world.once();
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    for line in ["a.sh says hello in beforeHelm", "b.sh says hello in beforeHelm"] {
+        assert!(log.contains(line), "{log}");
+    }
+}
