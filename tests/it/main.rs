@@ -8,6 +8,7 @@
 
 mod architecture;
 mod driver;
+mod examples;
 mod helm;
 mod jq;
 mod loading;
