@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+#[path = "fuzz/archive.rs"]
+mod archive;
 #[path = "fuzz/execute.rs"]
 mod execute;
 #[path = "fuzz/format.rs"]
@@ -21,6 +23,11 @@ fn replay(corpus: &str, target: fn(&[u8])) -> usize {
         inputs += 1;
     }
     inputs
+}
+
+#[test]
+fn every_input_of_the_archive_corpus_is_survived() {
+    assert!(replay("archive", archive::run) > 0);
 }
 
 #[test]
