@@ -8,6 +8,7 @@
 //! ```
 
 mod apply;
+mod change;
 mod charts;
 mod crds;
 mod drift;

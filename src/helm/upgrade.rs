@@ -21,7 +21,7 @@ use super::object::{self, Object};
 use super::plan::{Plan, over_limit};
 use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
 use super::world::ClusterWorld;
-use super::{Helm, Known, stack};
+use super::{Helm, Known, change, stack};
 
 /// What a module renders to.
 #[derive(Clone, Debug)]
@@ -165,6 +165,11 @@ impl Helm {
         self.begin_revision(&mut plan, &mut record, &marks).await?;
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
+        if let Some(change) = change::first(&before, &objects, &self.settings.namespace)
+            && plan.is_upgrade
+        {
+            tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
+        }
         let done = self.carry_out(&plan, &mut record, &objects, &before).await;
         if let Err(error) = self.finish(upgrade, &plan, record, &marks, done).await {
             // Attempts that fail again and again must not fill the namespace.

@@ -1,0 +1,85 @@
+//! What one revision changes of the one before, in one line.
+
+use serde_json::Value;
+
+use super::object::Object;
+
+/// Returns the first difference: an object that is new or gone, or the path of a field
+/// that has another value. The values themselves can be secrets and are not told.
+pub(super) fn first(before: &[Object], after: &[Object], namespace: &str) -> Option<String> {
+    for object in after {
+        let key = object.key(namespace);
+        let shown = format!("{} {}/{}", key.kind, key.namespace, key.name);
+        match before.iter().rev().find(|old| old.key(namespace) == key) {
+            None => return Some(format!("{shown} is new")),
+            Some(old) => {
+                if let Some(path) = path(&old.value, &object.value) {
+                    return Some(format!("{shown} differs at {path}"));
+                }
+            }
+        }
+    }
+    let gone =
+        before.iter().find(|old| !after.iter().any(|object| object.key(namespace) == old.key(namespace)))?;
+    let key = gone.key(namespace);
+    Some(format!("{} {}/{} is gone", key.kind, key.namespace, key.name))
+}
+
+/// Returns the path of the first value that differs.
+fn path(before: &Value, after: &Value) -> Option<String> {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            keys.into_iter().find_map(|key| {
+                let inner = match (before.get(key), after.get(key)) {
+                    (Some(before), Some(after)) => path(before, after)?,
+                    _ => String::new(),
+                };
+                Some(format!("/{}{inner}", key.replace('~', "~0").replace('/', "~1")))
+            })
+        }
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            let mut pairs = before.iter().zip(after).enumerate();
+            pairs.find_map(|(index, (before, after))| Some(format!("/{index}{}", path(before, after)?)))
+        }
+        (before, after) => (before != after).then(String::new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, data: impl Into<Value>) -> Object {
+        let data = data.into();
+        Object {
+            path: String::new(),
+            api_version: "v1".to_owned(),
+            kind: "Secret".to_owned(),
+            name: name.to_owned(),
+            namespace: None,
+            value: json!({ "data": data }),
+        }
+    }
+
+    #[test]
+    fn f_a9_the_path_that_changes_is_named_and_its_value_is_not() {
+        let old = [object("a", json!({"x": 1, "list": [{"password": "p"}]}))];
+        for (new, expected) in [
+            (vec![object("a", json!({"x": 1, "list": [{"password": "p"}]}))], None),
+            (
+                vec![object("a", json!({"x": 1, "list": [{"password": "q"}]}))],
+                Some("Secret ns/a differs at /data/list/0/password"),
+            ),
+            (vec![object("a", json!({"x": 1}))], Some("Secret ns/a differs at /data/list")),
+            (vec![object("b", json!({}))], Some("Secret ns/b is new")),
+            (vec![], Some("Secret ns/a is gone")),
+        ] {
+            assert_eq!(first(&old, &new, "ns").as_deref(), expected);
+        }
+    }
+}
