@@ -1,0 +1,504 @@
+"""The request scripts: families over kinds and operations, and cases written by hand."""
+import copy, itertools, json, random
+
+M = {'name': 'a'}
+U = {'name': '{u}'}
+BASE={
+ 'pod':('/api/v1/namespaces/{ns}/pods',{'metadata':M,'spec':{'containers':[{'name':'c','image':'i'}]}}),
+ 'dep':('/apis/apps/v1/namespaces/{ns}/deployments',{'metadata':M,'spec':{'selector':{'matchLabels':{'a':'b'}},'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}}),
+ 'sts':('/apis/apps/v1/namespaces/{ns}/statefulsets',{'metadata':M,'spec':{'serviceName':'s','selector':{'matchLabels':{'a':'b'}},'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}}),
+ 'ds':('/apis/apps/v1/namespaces/{ns}/daemonsets',{'metadata':M,'spec':{'selector':{'matchLabels':{'a':'b'}},'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}}),
+ 'rs':('/apis/apps/v1/namespaces/{ns}/replicasets',{'metadata':M,'spec':{'selector':{'matchLabels':{'a':'b'}},'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}}),
+ 'job':('/apis/batch/v1/namespaces/{ns}/jobs',{'metadata':M,'spec':{'template':{'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}),
+ 'cj':('/apis/batch/v1/namespaces/{ns}/cronjobs',{'metadata':M,'spec':{'schedule':'* * * * *','jobTemplate':{'spec':{'template':{'spec':{'restartPolicy':'Never','containers':[{'name':'c','image':'i'}]}}}}}}),
+ 'svc':('/api/v1/namespaces/{ns}/services',{'metadata':M,'spec':{'ports':[{'port':80}]}}),
+ 'ing':('/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses',{'metadata':M,'spec':{'rules':[{'host':'a.b','http':{'paths':[{'path':'/','pathType':'Prefix','backend':{'service':{'name':'s','port':{'number':80}}}}]}}]}}),
+ 'pvc':('/api/v1/namespaces/{ns}/persistentvolumeclaims',{'metadata':M,'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}}),
+ 'cm':('/api/v1/namespaces/{ns}/configmaps',{'metadata':M}),
+ 'sec':('/api/v1/namespaces/{ns}/secrets',{'metadata':M}),
+ 'sa':('/api/v1/namespaces/{ns}/serviceaccounts',{'metadata':M}),
+ 'role':('/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}/roles',{'metadata':M,'rules':[{'apiGroups':[''],'resources':['pods'],'verbs':['get']}]}),
+ 'crole':('/apis/rbac.authorization.k8s.io/v1/clusterroles',{'metadata':U,'rules':[{'apiGroups':[''],'resources':['pods'],'verbs':['get']}]}),
+ 'rb':('/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}/rolebindings',{'metadata':M,'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'Role','name':'x'},'subjects':[{'kind':'User','name':'u'}]}),
+ 'crb':('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',{'metadata':U,'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'ClusterRole','name':'x'},'subjects':[{'kind':'User','name':'u'}]}),
+ 'hpa':('/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers',{'metadata':M,'spec':{'scaleTargetRef':{'kind':'Deployment','name':'x','apiVersion':'apps/v1'},'maxReplicas':3}}),
+ 'pdb':('/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets',{'metadata':M,'spec':{'minAvailable':1,'selector':{'matchLabels':{'a':'b'}}}}),
+ 'np':('/apis/networking.k8s.io/v1/namespaces/{ns}/networkpolicies',{'metadata':M,'spec':{'podSelector':{}}}),
+ 'ns':('/api/v1/namespaces',{'metadata':U}),
+ 'lease':('/apis/coordination.k8s.io/v1/namespaces/{ns}/leases',{'metadata':M,'spec':{}}),
+ 'ev':('/api/v1/namespaces/{ns}/events',{'metadata':M,'involvedObject':{'kind':'Pod','name':'p','namespace':'{ns}'},'type':'Normal','reason':'r'}),
+ 'crd':('/apis/apiextensions.k8s.io/v1/customresourcedefinitions',{'metadata':{'name':'foos.x.io'},'spec':{'group':'x.io','names':{'plural':'foos','kind':'Foo'},'scope':'Namespaced','versions':[{'name':'v1','served':True,'storage':True,'schema':{'openAPIV3Schema':{'type':'object'}}}]}}),
+ 'rc':('/api/v1/namespaces/{ns}/replicationcontrollers',{'metadata':M,'spec':{'selector':{'a':'b'},'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}}),
+ 'pt':('/api/v1/namespaces/{ns}/podtemplates',{'metadata':M,'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i'}]}}}),
+ 'ep':('/api/v1/namespaces/{ns}/endpoints',{'metadata':M,'subsets':[{'addresses':[{'ip':'1.2.3.4'}],'ports':[{'port':80}]}]}),
+ 'lr':('/api/v1/namespaces/{ns}/limitranges',{'metadata':M,'spec':{'limits':[{'type':'Container','max':{'cpu':'2'},'min':{'memory':'1Mi'}}]}}),
+ 'rq':('/api/v1/namespaces/{ns}/resourcequotas',{'metadata':M,'spec':{'hard':{'pods':'100','limits.cpu':'10'}}}),
+ 'pv':('/api/v1/persistentvolumes',{'metadata':U,'spec':{'capacity':{'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'}}}),
+ 'node':('/api/v1/nodes',{'metadata':U,'spec':{},'status':{'capacity':{'cpu':'4'}}}),
+ 'cr':('/apis/apps/v1/namespaces/{ns}/controllerrevisions',{'metadata':M,'revision':1,'data':{'a':{'b':1}}}),
+ 'ingc':('/apis/networking.k8s.io/v1/ingressclasses',{'metadata':U,'spec':{'controller':'x.io/y'}}),
+ 'sc':('/apis/storage.k8s.io/v1/storageclasses',{'metadata':U,'provisioner':'x.io/y'}),
+ 'csid':('/apis/storage.k8s.io/v1/csidrivers',{'metadata':U,'spec':{}}),
+ 'csin':('/apis/storage.k8s.io/v1/csinodes',{'metadata':U,'spec':{'drivers':[]}}),
+ 'pc':('/apis/scheduling.k8s.io/v1/priorityclasses',{'metadata':U,'value':5}),
+ 'rtc':('/apis/node.k8s.io/v1/runtimeclasses',{'metadata':U,'handler':'x'}),
+ 'eps':('/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices',{'metadata':M,'addressType':'IPv4','endpoints':[{'addresses':['1.2.3.4']}],'ports':[{'port':80}]}),
+ 'mwc':('/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',{'metadata':U,'webhooks':[]}),
+ 'vwc':('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',{'metadata':U,'webhooks':[]}),
+ 'ev1':('/apis/events.k8s.io/v1/namespaces/{ns}/events',{'metadata':M,'eventTime':'2020-01-01T00:00:00.000000Z','reportingController':'x.io/y','reportingInstance':'i','action':'a','reason':'r','type':'Normal','regarding':{'kind':'Pod','name':'p','namespace':'{ns}'}}),
+ 'hpa1':('/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers',{'metadata':M,'spec':{'scaleTargetRef':{'kind':'Deployment','name':'x','apiVersion':'apps/v1'},'maxReplicas':3,'targetCPUUtilizationPercentage':50}}),
+ 'fs':('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',{'metadata':U,'spec':{'priorityLevelConfiguration':{'name':'global-default'},'rules':[{'subjects':[{'kind':'Group','group':{'name':'x'}}],'nonResourceRules':[{'verbs':['get'],'nonResourceURLs':['/x']}]}]}}),
+ 'plc':('/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',{'metadata':U,'spec':{'type':'Limited','limited':{'limitResponse':{'type':'Reject'}}}}),
+}
+D='__D__'
+
+def setp(o,path,v):
+    ks=path.split('.')
+    for i,k in enumerate(ks):
+        k=int(k) if k.lstrip('-').isdigit() else k.replace('~','.')
+        if i==len(ks)-1:
+            if v == D:
+                o.pop(k,None) if isinstance(o,dict) else o.pop(k)
+            elif isinstance(o,list) and k>=len(o): o.append(v)
+            else: o[k]=v
+        else:
+            if isinstance(o,dict) and k not in o: o[k]={}
+            o=o[k]
+
+L254='a'*254
+T='spec.template.spec.'
+meta=[{'metadata.name':'A_b'},{'metadata.name':L254},{'metadata.name':'-a'},{'metadata.name':''},{'metadata.generateName':'A_','metadata.name':D},{'metadata.labels':{'a b':'x','-':'y','a':'x y','b':'z'*64,'x/y/z':'a'}},{'metadata.annotations':{'a b':'x'}},{'metadata.annotations':{'a':'{x*262200}'}},{'metadata.finalizers':['x']},{'metadata.finalizers':['x.y/z','a b']},{'metadata.ownerReferences':[{}]},{'metadata.ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'a','uid':'u','controller':True},{'apiVersion':'v1','kind':'Pod','name':'b','uid':'v','controller':True}]},{'metadata.ownerReferences':[{'apiVersion':'v1','kind':'Event','name':'a','uid':'u'}]},{'metadata.namespace':'other'},{'metadata.generation':-1},{'metadata.deletionGracePeriodSeconds':-1},{'metadata.managedFields':[{'manager':'x'}]},{'metadata.selfLink':'x'}]
+pods=lambda t:[{t+'containers':[]},{t+'containers':D},{t+'containers.0.name':D},{t+'containers.0.image':D},{t+'containers.0.name':'A_'},{t+'containers.0.image':' x'},{t+'containers.1':{'name':'c','image':'i'}},{t+'restartPolicy':'Foo'},{t+'dnsPolicy':'Foo'},{t+'containers.0.ports':[{}]},{t+'containers.0.ports':[{'containerPort':0}]},{t+'containers.0.ports':[{'containerPort':70000,'protocol':'X'}]},{t+'containers.0.ports':[{'containerPort':80,'name':'A'},{'containerPort':81,'name':'toolongnamefortheport'},{'containerPort':82,'name':'x'},{'containerPort':83,'name':'x'}]},{t+'containers.0.ports':[{'containerPort':80,'hostPort':80},{'containerPort':81,'hostPort':80}]},
+ {t+'containers.0.env':[{'name':''},{'name':'1=2'},{'name':'A','value':'x','valueFrom':{'fieldRef':{'fieldPath':'metadata.name'}}},{'name':'B','valueFrom':{}},{'name':'C','valueFrom':{'fieldRef':{'fieldPath':'foo'}}},{'name':'D','valueFrom':{'secretKeyRef':{'name':'','key':''}}}]},{t+'containers.0.envFrom':[{}]},{t+'containers.0.resources':{'limits':{'cpu':'1','foo':'1'},'requests':{'cpu':'2','memory':'-1'}}},{t+'containers.0.resources.requests':{'memory':'1m'}},{t+'containers.0.volumeMounts':[{'name':'x','mountPath':''},{'name':'','mountPath':'/a'}]},{t+'volumes':[{'name':''},{'name':'A'},{'name':'a','emptyDir':{},'secret':{'secretName':'x'}},{'name':'b','secret':{}},{'name':'c','configMap':{}},{'name':'b','hostPath':{'path':''}},{'name':'d','persistentVolumeClaim':{}}]},{t+'containers.0.livenessProbe':{}},{t+'containers.0.livenessProbe':{'httpGet':{'port':0,'path':'x'}}},{t+'containers.0.livenessProbe':{'httpGet':{'port':'A'},'exec':{'command':[]}}},{t+'containers.0.livenessProbe':{'exec':{'command':['x']},'successThreshold':2,'timeoutSeconds':-1}},{t+'containers.0.readinessProbe':{'tcpSocket':{'port':99999999}}},{t+'containers.0.lifecycle':{'preStop':{}}},{t+'containers.0.imagePullPolicy':'X'},{t+'containers.0.terminationMessagePolicy':'X'},{t+'terminationGracePeriodSeconds':-1},{t+'activeDeadlineSeconds':0},{t+'nodeSelector':{'a b':'c'}},{t+'tolerations':[{'key':'a','operator':'X'},{'operator':'Equal','key':'','value':'x'},{'key':'a','effect':'F'},{'key':'a','operator':'Exists','value':'x'},{'key':'a','tolerationSeconds':1}]},{t+'serviceAccountName':'A_'},{t+'hostname':'A_'},{t+'initContainers':[{'name':'c','image':'x'}]},{t+'initContainers':[{'name':'d','image':'x','livenessProbe':{'exec':{'command':['x']}}}]},{t+'imagePullSecrets':[{'name':''}]},{t+'priorityClassName':'nope'},{t+'priority':5},{t+'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[]}}}},{t+'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{'labelSelector':{'matchLabels':{'a':'b'}}}]}}},{t+'topologySpreadConstraints':[{'maxSkew':0,'whenUnsatisfiable':'x'}]},{t+'securityContext':{'runAsUser':-1,'fsGroup':-5}},{t+'containers.0.securityContext':{'privileged':True,'allowPrivilegeEscalation':False}},{t+'schedulerName':''},{t+'runtimeClassName':'nope'},{t+'dnsConfig':{'nameservers':['x']}},{t+'dnsPolicy':'None'},{t+'hostAliases':[{'ip':'x'}]},{t+'containers.0.command':['']},{t+'containers.0.workingDir':'x'},{t+'ephemeralContainers':[{'name':'e','image':'x'}]},{t+'preemptionPolicy':'X'},{t+'subdomain':'A_'},{t+'nodeName':'A_'}]
+sel=[{'spec.selector':D},{'spec.selector':{}},{'spec.selector.matchLabels':{'a':'c'}},{'spec.selector.matchLabels':{'a b':'c'}},{'spec.selector':{'matchExpressions':[{'key':'a','operator':'Foo'},{'key':'b','operator':'In'},{'key':'','operator':'Exists','values':['x']}]}},{'spec.template.metadata':D},{'spec.replicas':-1},{T+'restartPolicy':'Never'},{'spec.template':D},{T+'activeDeadlineSeconds':5},{'spec.minReadySeconds':-1}]
+C={
+ 'cm':meta+[{'data':{'a b':'c'}},{'data':{'':'c','..':'x','.':'y'}},{'data':{'a':'x'},'binaryData':{'a':'eA=='}},{'data':{'a':'{x*1048600}'}}],
+ 'pod':meta[:3]+pods('spec.')+[{'metadata.name':'a.b'},{'metadata.name':'a'*64}],
+ 'dep':sel+[{'spec.strategy':{'type':'Foo'}},{'spec.strategy':{'type':'Recreate','rollingUpdate':{}}},{'spec.strategy.rollingUpdate':{'maxSurge':0,'maxUnavailable':0}},{'spec.strategy.rollingUpdate':{'maxSurge':'x','maxUnavailable':'110%'}},{'spec.strategy.rollingUpdate':{'maxSurge':-1}},{'spec.progressDeadlineSeconds':0},{'spec.revisionHistoryLimit':-1},{'spec.minReadySeconds':700},{'metadata.name':'a.b'},{'metadata.name':'A'},{T+'containers':[]},{T+'containers.0.image':D},{T+'containers.0.ports':[{'containerPort':0}]}],
+ 'sts':sel+[{'spec.podManagementPolicy':'X'},{'spec.updateStrategy':{'type':'X'}},{'spec.updateStrategy':{'type':'OnDelete','rollingUpdate':{'partition':1}}},{'spec.updateStrategy':{'rollingUpdate':{'partition':-1}}},{'spec.serviceName':D},{'spec.serviceName':'A_'},{'spec.volumeClaimTemplates':[{'metadata':{'name':'x'}}]},{'spec.volumeClaimTemplates':[{'metadata':{'name':'x'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}}]},{'metadata.name':'a.b'},{'spec.persistentVolumeClaimRetentionPolicy':{'whenScaled':'X'}},{'spec.ordinals':{'start':-1}}],
+ 'ds':sel[:6]+[{'spec.updateStrategy':{'type':'X'}},{'spec.updateStrategy':{'rollingUpdate':{'maxUnavailable':0}}},{'spec.updateStrategy':{'rollingUpdate':{'maxSurge':1}}},{T+'restartPolicy':'Never'}],
+ 'rs':sel,
+ 'job':[{'spec.template.spec.restartPolicy':D},{'spec.template.spec.restartPolicy':'Always'},{'spec.parallelism':-1,'spec.completions':-1},{'spec.backoffLimit':-1},{'spec.activeDeadlineSeconds':-1},{'spec.ttlSecondsAfterFinished':-1},{'spec.completionMode':'X'},{'spec.completionMode':'Indexed'},{'spec.selector':{'matchLabels':{'a':'b'}}},{'spec.manualSelector':True},{'spec.podFailurePolicy':{}},{'spec.podReplacementPolicy':'X'},{'spec.template':D},{'spec.backoffLimitPerIndex':1},{'spec.maxFailedIndexes':1},{'metadata.name':'a'*64},{'metadata.name':'a.b'},{T+'containers':[]}],
+ 'cj':[{'spec.schedule':''},{'spec.schedule':'foo'},{'spec.schedule':'61 * * * *'},{'spec.schedule':'TZ=UTC * * * * *'},{'spec.timeZone':'Foo'},{'spec.timeZone':''},{'spec.concurrencyPolicy':'X'},{'spec.startingDeadlineSeconds':-1},{'spec.successfulJobsHistoryLimit':-1,'spec.failedJobsHistoryLimit':-1},{'spec.jobTemplate':D},{'metadata.name':'a'*53},{'spec.jobTemplate.spec.template.spec.restartPolicy':D},{'spec.jobTemplate.spec.manualSelector':True}],
+ 'svc':[{'spec.ports':[]},{'spec.ports':D},{'spec.ports':[{}]},{'spec.ports':[{'port':0}]},{'spec.ports':[{'port':80},{'port':81}]},{'spec.ports':[{'name':'a','port':80},{'name':'a','port':81}]},{'spec.ports':[{'name':'a','port':80},{'name':'b','port':80}]},{'spec.ports':[{'name':'A_','port':70000,'protocol':'X','targetPort':'x'*20}]},{'spec.ports':[{'port':80,'targetPort':0}]},{'spec.ports':[{'port':80,'targetPort':70000}]},{'spec.type':'Foo'},{'spec.type':'ExternalName'},{'spec.type':'ExternalName','spec.externalName':'A_'},{'spec.clusterIP':'x'},{'spec.clusterIP':'1.2.3.4'},{'spec.clusterIP':'None','spec.type':'NodePort'},{'spec.clusterIP':'None','spec.ports':D},{'spec.sessionAffinity':'X'},{'spec.ports':[{'port':80,'nodePort':100}],'spec.type':'NodePort'},{'spec.ports':[{'port':80,'nodePort':30000}]},{'spec.externalIPs':['x','127.0.0.1']},{'spec.selector':{'a b':'c'}},{'metadata.name':'1a'},{'metadata.name':'a.b'},{'metadata.name':'a'*64},{'spec.externalTrafficPolicy':'Local'},{'spec.internalTrafficPolicy':'X'},{'spec.loadBalancerIP':'1.2.3.4'},{'spec.loadBalancerClass':'x'},{'spec.ipFamilies':['IPv6']},{'spec.ipFamilyPolicy':'X'},{'spec.loadBalancerSourceRanges':['x']},{'spec.sessionAffinity':'ClientIP','spec.sessionAffinityConfig':{'clientIP':{'timeoutSeconds':0}}},{'spec.healthCheckNodePort':5}],
+ 'ing':[{'spec':{}},{'spec':D},{'spec.rules.0.host':'A_'},{'spec.rules.0.host':'1.2.3.4'},{'spec.rules.0.host':'*.a.b'},{'spec.rules.0.http.paths':[]},{'spec.rules.0.http.paths.0.path':'x'},{'spec.rules.0.http.paths.0.path':D},{'spec.rules.0.http.paths.0.pathType':D},{'spec.rules.0.http.paths.0.pathType':'X'},{'spec.rules.0.http.paths.0.path':'/a//b/../c'},{'spec.rules.0.http.paths.0.backend':{}},{'spec.rules.0.http.paths.0.backend':{'service':{'name':''}}},{'spec.rules.0.http.paths.0.backend.service.port':{'number':80,'name':'x'}},{'spec.rules.0.http.paths.0.backend.service.port':{'number':0}},{'spec.rules.0.http.paths.0.backend.service.port':{'name':'A_'}},{'spec.rules.0.http.paths.0.backend.resource':{'kind':'x','name':'y'}},{'spec.tls':[{'hosts':['A_'],'secretName':'B_'}]},{'spec.ingressClassName':'A_'},{'metadata.annotations':{'kubernetes.io/ingress.class':'x'},'spec.ingressClassName':'y'},{'spec.defaultBackend':{}}],
+ 'pvc':[{'spec':{}},{'spec.accessModes':[]},{'spec.accessModes':['X']},{'spec.resources':D},{'spec.resources.requests':{'storage':'0'}},{'spec.resources.requests':{'storage':'-1'}},{'spec.resources.requests':{'cpu':'1'}},{'spec.storageClassName':'A_'},{'spec.volumeMode':'X'},{'spec.dataSource':{'kind':'x','name':''}},{'spec.accessModes':['ReadWriteOncePod','ReadWriteOnce']},{'spec.selector':{'matchLabels':{'a b':'c'}}},{'metadata.name':'A'}],
+ 'sec':[{'data':{'a b':'eA=='}},{'type':'kubernetes.io/tls'},{'type':'kubernetes.io/dockerconfigjson'},{'type':'kubernetes.io/dockerconfigjson','data':{'.dockerconfigjson':'eA=='}},{'type':'kubernetes.io/basic-auth'},{'type':'kubernetes.io/ssh-auth'},{'type':'kubernetes.io/service-account-token'},{'stringData':{'a':'{x*1048600}'}},{'type':'kubernetes.io/dockercfg'}],
+ 'sa':[{'metadata.name':'A'},{'secrets':[{'name':'x'}]}],
+ 'role':[{'rules':[{}]},{'rules':[{'verbs':['get']}]},{'rules':[{'verbs':['get'],'apiGroups':['']}]},{'rules':[{'verbs':['get'],'nonResourceURLs':['/x']}]},{'metadata.name':'a/b'},{'metadata.name':'A:b'}],
+ 'crole':[{'rules':[{}]},{'rules':[{'verbs':['get'],'nonResourceURLs':['/x'],'resources':['a'],'apiGroups':['']}]},{'aggregationRule':{}},{'aggregationRule':{'clusterRoleSelectors':[]}}],
+ 'rb':[{'roleRef':D},{'roleRef.kind':'X'},{'roleRef.apiGroup':'x'},{'roleRef.name':''},{'subjects':[{}]},{'subjects':[{'kind':'X','name':'a'}]},{'subjects':[{'kind':'ServiceAccount','name':'a'}]},{'subjects':[{'kind':'ServiceAccount','name':'A_','namespace':'x'}]},{'subjects':[{'kind':'User','name':'a','apiGroup':'x'}]},{'subjects':[{'kind':'Group','name':''}]},{'subjects':D}],
+ 'crb':[{'roleRef.kind':'Role'},{'subjects':[{'kind':'ServiceAccount','name':'a'}]}],
+ 'hpa':[{'spec':{}},{'spec.maxReplicas':0},{'spec.minReplicas':0},{'spec.minReplicas':5},{'spec.scaleTargetRef':{}},{'spec.scaleTargetRef.name':'a/b'},{'spec.metrics':[{}]},{'spec.metrics':[{'type':'Resource'}]},{'spec.metrics':[{'type':'X'}]},{'spec.metrics':[{'type':'Resource','resource':{}}]},{'spec.metrics':[{'type':'Resource','resource':{'name':'cpu','target':{'type':'Utilization'}}}]},{'spec.metrics':[{'type':'Resource','resource':{'name':'cpu','target':{'type':'Utilization','averageUtilization':0}}}]},{'spec.behavior':{'scaleUp':{'stabilizationWindowSeconds':-1,'selectPolicy':'X','policies':[{'type':'X','value':0,'periodSeconds':0}]}}},{'spec.metrics':[{'type':'Pods','pods':{}}]}],
+ 'pdb':[{'spec.maxUnavailable':1},{'spec.minAvailable':-1},{'spec.minAvailable':'x'},{'spec.minAvailable':'110%'},{'spec.selector':{'matchLabels':{'a b':'c'}}},{'spec.unhealthyPodEvictionPolicy':'X'},{'spec':{}}],
+ 'np':[{'spec':D},{'spec.policyTypes':['X']},{'spec.policyTypes':['Ingress','Egress','X']},{'spec.ingress':[{'from':[{}]}]},{'spec.ingress':[{'from':[{'ipBlock':{'cidr':'x'}}]}]},{'spec.ingress':[{'from':[{'ipBlock':{'cidr':'10.0.0.0/8','except':['1.0.0.0/8']},'podSelector':{}}]}]},{'spec.ingress':[{'ports':[{'port':0}]}]},{'spec.ingress':[{'ports':[{'port':'A_','protocol':'X'}]}]},{'spec.ingress':[{'ports':[{'endPort':5}]}]},{'spec.ingress':[{'ports':[{'port':10,'endPort':5}]}]},{'spec.podSelector':{'matchLabels':{'a b':'c'}}},{'spec.egress':[{'to':[{'podSelector':{'matchExpressions':[{'key':'a','operator':'X'}]}}]}]}],
+ 'ns':[{'metadata.name':'A'},{'metadata.name':'a'*64},{'metadata.name':'a.b'},{'spec':{'finalizers':['x']}},{'metadata.labels':{'kubernetes.io/metadata.name':'z'}}],
+ 'lease':[{'spec.leaseDurationSeconds':0},{'spec.leaseTransitions':-1},{'spec.strategy':'x'},{'spec.holderIdentity':''}],
+ 'ev':[{'involvedObject':{}},{'involvedObject.namespace':'other'},{'type':'Foo'},{'reason':D},{'metadata.name':'A'}],
+ 'crd':[{'metadata.name':'x'},{'spec.group':''},{'spec.group':'A_'},{'spec.names':{}},{'spec.names.kind':'a_'},{'spec.names.plural':'Foos','metadata.name':'Foos.x.io'},{'spec.scope':''},{'spec.scope':'X'},{'spec.versions':[]},{'spec.versions.0.storage':False},{'spec.versions.1':{'name':'v2','served':True,'storage':True,'schema':{'openAPIV3Schema':{'type':'object'}}}},{'spec.versions.1':{'name':'v1','served':True,'storage':False,'schema':{'openAPIV3Schema':{'type':'object'}}}},{'spec.versions.0.schema':D},{'spec.versions.0.schema.openAPIV3Schema':{}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'string'}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'properties':{'a':{'type':'string'}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'array'}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'foo'}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':'string','default':1}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':'array','items':{'type':'object'},'x-kubernetes-list-type':'map'}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':'array','items':{'type':'object','properties':{'k':{'type':'string'}}},'x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['k']}}}}}},{'spec.versions.0.name':'V1'},{'spec.versions.0.subresources':{'scale':{}}},{'spec.versions.0.additionalPrinterColumns':[{}]},{'spec.versions.0.additionalPrinterColumns':[{'name':'a','type':'x','jsonPath':'.x['}]},{'spec.conversion':{'strategy':'X'}},{'spec.conversion':{'strategy':'Webhook'}},{'spec.preserveUnknownFields':True},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'$ref':'x'}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'metadata':{'type':'object','properties':{'labels':{'type':'object'}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','x-kubernetes-preserve-unknown-fields':False}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{'a':{'type':'string','pattern':'['}}}}}},{'spec.versions.0.schema.openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','required':['x'],'properties':{'a':{'type':'string'}},'additionalProperties':{'type':'string'}}}}}],
+}
+
+KINDS = list(BASE)
+
+
+def step(method, path, body=None, kind="", accept=""):
+    out = {"m": method, "p": path}
+    if kind:
+        out["t"] = kind
+    if accept:
+        out["a"] = accept
+    if body is not None:
+        out["b"] = body
+    return out
+
+
+def changed(base, changes):
+    out = copy.deepcopy(base)
+    for path, value in changes.items():
+        setp(out, path, copy.deepcopy(value))
+    return out
+
+
+def gvk(path):
+    parts = path.strip("/").split("/")
+    return parts[1] if parts[0] == "api" else parts[1] + "/" + parts[2]
+
+
+NAMES = {"pod": "Pod", "dep": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "rs": "ReplicaSet", "job": "Job", "cj": "CronJob", "svc": "Service", "ing": "Ingress", "pvc": "PersistentVolumeClaim",
+         "cm": "ConfigMap", "sec": "Secret", "sa": "ServiceAccount", "role": "Role", "crole": "ClusterRole", "rb": "RoleBinding", "crb": "ClusterRoleBinding", "hpa": "HorizontalPodAutoscaler", "pdb": "PodDisruptionBudget",
+         "np": "NetworkPolicy", "ns": "Namespace", "lease": "Lease", "ev": "Event", "rc": "ReplicationController", "pt": "PodTemplate", "ep": "Endpoints", "lr": "LimitRange", "rq": "ResourceQuota", "pv": "PersistentVolume",
+         "node": "Node", "cr": "ControllerRevision", "ingc": "IngressClass", "sc": "StorageClass", "csid": "CSIDriver", "csin": "CSINode", "pc": "PriorityClass", "rtc": "RuntimeClass", "eps": "EndpointSlice",
+         "mwc": "MutatingWebhookConfiguration", "vwc": "ValidatingWebhookConfiguration", "ev1": "Event", "hpa1": "HorizontalPodAutoscaler", "fs": "FlowSchema", "plc": "PriorityLevelConfiguration"}
+
+
+def crud():
+    """Every kind: made, read in all forms, listed, changed, deleted."""
+    for kind in KINDS:
+        if kind == "crd":
+            continue
+        path, base = BASE[kind]
+        name = base["metadata"]["name"]
+        one = path + "/" + name
+        listed = path + "?fieldSelector=metadata.name%3D" + name
+        yield kind, [
+            step("POST", path, base), step("POST", path, base), step("GET", one), step("GET", one, accept="table"), step("GET", one, accept="partial"),
+            step("GET", listed), step("GET", listed, accept="table"),
+            step("PATCH", one, {"metadata": {"labels": {"x": "1"}, "annotations": {"y": "2"}}}, "merge"),
+            step("PATCH", one, {"metadata": {"labels": {"x": None, "z": "3"}}}, "strategic"),
+            step("PATCH", one, [{"op": "test", "path": "/metadata/labels/z", "value": "3"}, {"op": "remove", "path": "/metadata/annotations"}], "json"),
+            step("PATCH", one, {"metadata": {"resourceVersion": "1", "labels": {"x": "9"}}}, "merge"),
+            step("DELETE", one), step("GET", one), step("DELETE", one),
+        ]
+
+
+def apply():
+    """Every kind: applied by two managers, in conflict, by force, with less."""
+    for kind, name in NAMES.items():
+        path, base = BASE[kind]
+        one = path + "/" + base["metadata"]["name"]
+        full = dict(copy.deepcopy(base), apiVersion=gvk(path), kind=name)
+        labelled = changed(full, {"metadata.labels": {"x": "1", "y": "1"}})
+        other = {"apiVersion": gvk(path), "kind": name, "metadata": {"name": base["metadata"]["name"], "labels": {"x": "2"}}}
+        yield kind, [
+            step("PATCH", one + "?fieldManager=one", labelled, "apply"), step("PATCH", one + "?fieldManager=one", labelled, "apply"),
+            step("PATCH", one + "?fieldManager=two", other, "apply"), step("PATCH", one + "?fieldManager=two&force=true", other, "apply"),
+            step("PATCH", one + "?fieldManager=one", full, "apply"), step("PATCH", one, full, "apply"),
+            step("PATCH", one + "?fieldManager=one", dict(full, bogus=1), "apply"),
+        ]
+
+
+def strictness():
+    """Every kind: unknown and repeated fields, wrong types, wrong kinds."""
+    for kind, name in NAMES.items():
+        path, base = BASE[kind]
+        dry = path + "?dryRun=All"
+        unknown = changed(base, {"bogus": 1, "metadata.bogus": {"a": 1}})
+        text = json.dumps(base)
+        twice = text[:-1] + ', "metadata": ' + json.dumps(base["metadata"]) + "}"
+        yield kind, [
+            step("POST", dry + "&fieldValidation=Strict", unknown), step("POST", dry + "&fieldValidation=Warn", unknown), step("POST", dry + "&fieldValidation=Ignore", unknown),
+            step("POST", dry + "&fieldValidation=Strict", twice), step("POST", dry, changed(base, {"metadata": []})), step("POST", dry, changed(base, {"metadata.labels": {"a": 1}})),
+            step("POST", dry, dict(base, kind="Bogus", apiVersion=gvk(path))), step("POST", dry, dict(base, kind=name, apiVersion="bogus/v1")),
+            step("POST", dry, changed(base, {"metadata.namespace": "elsewhere"})), step("POST", path, "{"),
+        ]
+
+
+def writes():
+    """Every kind: dry runs, generated names, stale revisions, wrong names, preconditions."""
+    for kind in KINDS:
+        if kind == "crd":
+            continue
+        path, base = BASE[kind]
+        name = base["metadata"]["name"]
+        one = path + "/" + name
+        generated = changed(base, {"metadata": {"generateName": "g-"}})
+        yield kind, [
+            step("POST", path + "?dryRun=All", base), step("GET", one), step("POST", path + "?dryRun=All", generated), step("POST", path, base),
+            step("PUT", one, changed(base, {"metadata": {"name": name, "resourceVersion": "1"}})), step("PUT", one, changed(base, {"metadata.name": name + "x"})),
+            step("PUT", one, changed(base, {"metadata": {"name": name, "labels": {"q": "1"}, "resourceVersion": "{rv:3}"}})),
+            step("PUT", path + "/none", changed(base, {"metadata.name": "none"})),
+            step("DELETE", one, {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "x"}}), step("DELETE", one + "?dryRun=All"),
+            step("DELETE", one, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}),
+        ]
+
+
+def mistakes():
+    """What people do wrong, one change to a valid object at a time."""
+    for kind, cases in C.items():
+        for number, case in enumerate(cases):
+            try:
+                body = changed(BASE[kind][1], case)
+            except (KeyError, IndexError, TypeError):
+                continue
+            yield "%s-%03d" % (kind, number), [step("POST", BASE[kind][0] + "?dryRun=All", body)]
+
+
+UPDATES = {
+    "pod": [{"spec.containers.0.image": "j"}, {"spec.containers.0.name": "d"}, {"spec.nodeSelector": {"a": "b"}}, {"spec.activeDeadlineSeconds": 5}, {"spec.restartPolicy": "Never"}, {"spec.containers.1": {"name": "d", "image": "i"}}],
+    "dep": [{"spec.selector.matchLabels": {"a": "c"}, "spec.template.metadata.labels": {"a": "c"}}, {"spec.replicas": 5}, {"spec.template.spec.containers.0.image": "j"}, {"spec.paused": True}],
+    "sts": [{"spec.serviceName": "other"}, {"spec.replicas": 3}, {"spec.selector.matchLabels": {"a": "c"}, "spec.template.metadata.labels": {"a": "c"}}, {"spec.volumeClaimTemplates": []}],
+    "ds": [{"spec.selector.matchLabels": {"a": "c"}, "spec.template.metadata.labels": {"a": "c"}}, {"spec.template.spec.containers.0.image": "j"}],
+    "rs": [{"spec.selector.matchLabels": {"a": "c"}, "spec.template.metadata.labels": {"a": "c"}}, {"spec.replicas": 2}],
+    "job": [{"spec.template.spec.containers.0.image": "j"}, {"spec.parallelism": 3}, {"spec.completions": 4}, {"spec.suspend": True}],
+    "cj": [{"spec.schedule": "1 * * * *"}, {"spec.suspend": True}, {"spec.schedule": "x"}],
+    "svc": [{"spec.clusterIP": "10.0.200.200"}, {"spec.type": "NodePort"}, {"spec.type": "ExternalName", "spec.externalName": "a.b"}, {"spec.ports.0.port": 81}, {"spec.clusterIP": "None"}],
+    "pvc": [{"spec.resources.requests": {"storage": "2Gi"}}, {"spec.accessModes": ["ReadOnlyMany"]}, {"spec.resources.requests": {"storage": "1Mi"}}, {"spec.volumeName": "v"}],
+    "cm": [{"immutable": True}, {"data": {"a": "1"}}], "sec": [{"type": "other"}, {"stringData": {"a": "1"}}, {"immutable": True}],
+    "rb": [{"roleRef.name": "other"}, {"subjects": []}], "crb": [{"roleRef.name": "other"}], "ing": [{"spec.rules.0.host": "b.c"}, {"spec.rules": []}],
+    "hpa": [{"spec.maxReplicas": 9}, {"spec.maxReplicas": 0}], "pdb": [{"spec.minAvailable": "50%"}, {"spec.selector": {"matchLabels": {"a": "c"}}}], "np": [{"spec.podSelector": {"matchLabels": {"a": "b"}}}],
+    "ns": [{"metadata.labels": {"a": "b"}}, {"spec": {"finalizers": []}}], "lease": [{"spec.holderIdentity": "me"}], "sc": [{"provisioner": "other"}, {"reclaimPolicy": "Retain"}], "pc": [{"value": 6}], "rtc": [{"handler": "y"}],
+}
+
+
+def updates():
+    """Changes of stored objects, allowed and not."""
+    for kind, cases in UPDATES.items():
+        path, base = BASE[kind]
+        one = path + "/" + base["metadata"]["name"]
+        for number, case in enumerate(cases):
+            yield "%s-%d" % (kind, number), [step("POST", path, base), step("PUT", one, changed(base, case)), step("DELETE", one + "?gracePeriodSeconds=0")]
+
+
+P = "/apis/apps/v1/namespaces/{ns}/deployments"
+FULL = {"metadata": {"name": "a", "labels": {"l": "1"}, "finalizers": ["x.io/a", "x.io/b"]}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "strategy": {"rollingUpdate": {"maxSurge": 2}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
+    "containers": [{"name": "one", "image": "i:1", "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}], "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["x", "y"]}, {"name": "two", "image": "i:2"}],
+    "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "secret": {"secretName": "s"}}], "tolerations": [{"key": "k", "operator": "Exists"}], "nodeSelector": {"n": "1", "m": "2"}, "imagePullSecrets": [{"name": "p"}], "hostAliases": [{"ip": "1.2.3.4", "hostnames": ["h"]}]}}}}
+T = {"spec": {"template": {"spec": None}}}
+
+
+def in_pod(spec):
+    return {"spec": {"template": {"spec": spec}}}
+
+
+STRATEGIC = [
+    in_pod({"containers": [{"name": "one", "image": "new"}]}), in_pod({"containers": [{"name": "three", "image": "i:3"}]}), in_pod({"containers": [{"name": "two", "$patch": "delete"}]}),
+    in_pod({"containers": [{"$patch": "replace"}, {"name": "only", "image": "x"}]}), in_pod({"$setElementOrder/containers": [{"name": "two"}, {"name": "one"}], "containers": [{"name": "one", "image": "z"}]}),
+    in_pod({"$setElementOrder/containers": [{"name": "two"}, {"name": "one"}]}), in_pod({"$setElementOrder/containers": [{"name": "two"}], "containers": [{"name": "one", "image": "z"}]}),
+    in_pod({"containers": [{"name": "one", "env": [{"name": "B", "$patch": "delete"}, {"name": "C", "value": "3"}]}]}), in_pod({"containers": [{"name": "one", "ports": [{"containerPort": 80, "name": "web"}]}]}),
+    in_pod({"containers": [{"name": "one", "args": ["z"]}]}), in_pod({"containers": [{"name": "one", "args": None, "env": None}]}), in_pod({"containers": [{"image": "nameless"}]}), in_pod({"containers": [{"name": "one", "$patch": "bogus"}]}),
+    in_pod({"containers": [{"name": "one", "$patch": "merge"}]}), in_pod({"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}), in_pod({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
+    in_pod({"volumes": [{"name": "v", "$retainKeys": ["name"], "configMap": {"name": "c"}}]}), in_pod({"tolerations": [{"key": "other", "operator": "Exists"}]}), in_pod({"nodeSelector": {"n": None, "o": "3"}}), in_pod({"nodeSelector": {"$patch": "replace", "o": "3"}}),
+    in_pod({"nodeSelector": {"$patch": "delete"}}), in_pod({"nodeSelector": None}), in_pod({"imagePullSecrets": [{"name": "q"}]}), in_pod({"hostAliases": [{"ip": "1.2.3.4", "hostnames": ["g"]}]}), in_pod({"$patch": "replace", "containers": [{"name": "n", "image": "m"}]}),
+    {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}, {"spec": {"strategy": {"type": "Recreate"}}}, {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}}, {"spec": {"replicas": None}}, {"spec": {"replicas": "x"}}, {"spec": {"replicas": 7, "bogus": {"a": None}}},
+    {"metadata": {"finalizers": ["x.io/c"]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x.io/a"]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x.io/a"], "$setElementOrder/finalizers": ["x.io/c", "x.io/b"], "finalizers": ["x.io/c"]}},
+    {"metadata": {"finalizers": None}}, {"metadata": {"labels": {"$patch": "replace", "n": "1"}}}, {"metadata": {"labels": None}}, {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1"}]}}, {"$patch": "delete"}, {"spec": "x"}, {"spec": {"template": []}},
+    {"metadata": {"$setElementOrder/finalizers": "x"}}, {"metadata": {"$retainKeys": "x"}}, {"$setElementOrder": [1]}, {"metadata": {"$deleteFromPrimitiveList": ["x"]}}, {"metadata": {"annotations": {"a": "b", "c": None}}}, {"spec": {"selector": {"matchLabels": {"x": "y"}}}},
+]
+JSON = [
+    [], [{"op": "replace", "path": "/spec/replicas", "value": 3}], [{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "x", "image": "y"}}], [{"op": "add", "path": "/spec/template/spec/containers/0", "value": {"name": "x", "image": "y"}}],
+    [{"op": "remove", "path": "/spec/template/spec/containers/1"}], [{"op": "remove", "path": "/spec/template/spec/containers/9"}], [{"op": "move", "from": "/metadata/labels/l", "path": "/metadata/labels/k"}], [{"op": "copy", "from": "/metadata/labels/l", "path": "/metadata/labels/k"}],
+    [{"op": "test", "path": "/spec/replicas", "value": 1}], [{"op": "test", "path": "/spec/replicas", "value": 2}], [{"op": "test", "path": "/spec/bogus", "value": None}], [{"op": "bogus", "path": "/a"}], [{"op": "add", "path": "/spec/none/x", "value": 1}],
+    [{"op": "replace", "path": "/spec/replicas", "value": "x"}], [{"op": "replace", "path": "/metadata/name", "value": "other"}], [{"op": "add", "path": "/metadata/annotations", "value": {"a~b": "c", "d/e": "f"}}, {"op": "remove", "path": "/metadata/annotations/d~1e"}], [{"op": "replace", "path": "/metadata/uid", "value": "x"}],
+    [{"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}], [{"op": "remove", "path": "/spec/template/spec/containers/-1"}], {"op": "add"}, "x", [1], [{"op": "replace", "path": "/kind", "value": "Other"}], [{"op": "remove", "path": "/spec/selector"}], [{"op": "add", "path": "/status", "value": {"replicas": 5}}],
+]
+MERGE = [
+    {}, {"spec": {"replicas": 4}}, {"spec": {"replicas": None}}, {"spec": {"template": {"spec": {"containers": [{"name": "n", "image": "m"}]}}}}, {"metadata": {"labels": None}}, {"metadata": {"labels": {"l": None, "m": "2"}}}, {"spec": None}, {"metadata": {"name": "other"}}, {"kind": "Other"}, {"status": {"replicas": 5}},
+    {"spec": {"template": {"spec": {"containers": []}}}}, {"bogus": 1}, [], "x", {"metadata": {"resourceVersion": "1"}}, {"metadata": {"uid": "x"}}, {"metadata": {"generation": 99}}, {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}}, {"metadata": {"managedFields": []}}, {"metadata": {"managedFields": [{}]}},
+    {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}}, {"spec": {"strategy": {"type": "Recreate"}}}, {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}}, {"metadata": {"annotations": {"a": None}}},
+]
+
+
+def patches():
+    """Patches of a deployment, one script each."""
+    for kind, all_patches in (("strategic", STRATEGIC), ("json", JSON), ("merge", MERGE)):
+        for number, patch in enumerate(all_patches):
+            yield "%s-%02d" % (kind, number), [step("POST", P, FULL), step("PATCH", P + "/a?fieldManager=patcher", json.dumps(patch) if isinstance(patch, str) else patch, kind)]
+
+
+def applied(manager, spec, meta=None, force=False):
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": dict({"name": "a"}, **(meta or {})), "spec": spec}
+    return step("PATCH", P + "/a?fieldManager=%s%s" % (manager, "&force=true" if force else ""), body, "apply")
+
+
+MINIMAL = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+
+
+def with_containers(*containers, **more):
+    return {"template": {"spec": dict({"containers": list(containers)}, **more)}}
+
+
+def ownership():
+    """Server-side apply of deployments: lists, conflicts, transfers."""
+    c = lambda name, **more: dict({"name": name}, **more)
+    start = applied("one", MINIMAL)
+    yield "add-container", [start, applied("two", with_containers(c("d", image="j"))), applied("two", {})]
+    yield "share-container", [start, applied("two", with_containers(c("c", env=[{"name": "A", "value": "1"}]))), applied("two", with_containers(c("c", env=[]))), applied("two", {})]
+    yield "conflict-image", [start, applied("two", with_containers(c("c", image="j"))), applied("two", with_containers(c("c", image="j")), force=True), applied("one", MINIMAL)]
+    yield "same-value", [start, applied("two", with_containers(c("c", image="i"))), applied("one", dict(MINIMAL, replicas=2)), applied("two", with_containers(c("c", image="k")))]
+    yield "update-takes", [start, step("PATCH", P + "/a?fieldManager=up", {"spec": {"replicas": 3}}, "merge"), applied("one", dict(MINIMAL, replicas=2)), applied("one", dict(MINIMAL, replicas=2), force=True), applied("one", MINIMAL)]
+    yield "give-up", [applied("one", dict(MINIMAL, replicas=5)), applied("one", MINIMAL)]
+    yield "give-up-shared", [applied("one", dict(MINIMAL, replicas=5)), applied("two", {"replicas": 5}), applied("one", MINIMAL), applied("two", {})]
+    yield "create-then-apply", [step("POST", P + "?fieldManager=maker", {"metadata": {"name": "a"}, "spec": MINIMAL}), applied("one", MINIMAL), applied("one", dict(MINIMAL, replicas=2))]
+    yield "ports", [applied("one", dict(MINIMAL, template={"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [c("c", image="i", ports=[{"containerPort": 80}])]}})), applied("two", with_containers(c("c", ports=[{"containerPort": 80, "protocol": "UDP"}]))),
+                    applied("two", with_containers(c("c", ports=[{"containerPort": 80, "protocol": "TCP", "name": "web"}]))), applied("two", with_containers(c("c", ports=[{"containerPort": 80}, {"containerPort": 80}])))]
+    yield "atomic-lists", [start, applied("two", with_containers(c("c", args=["a"]))), applied("one", dict(MINIMAL, template={"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [c("c", image="i", args=["b"])]}})), applied("two", with_containers(c("c", args=["z"])), force=True)]
+    yield "atomic-maps", [start, applied("two", {"template": {"spec": {"nodeSelector": {"x": "1"}}}}), applied("one", dict(MINIMAL, template={"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"y": "1"}, "containers": [c("c", image="i")]}}))]
+    yield "selector-conflict", [start, applied("two", {"selector": {"matchLabels": {"a": "c"}}})]
+    yield "labels", [applied("one", MINIMAL, {"labels": {"a": "1", "b": "1"}}), applied("two", {}, {"labels": {"b": "2", "c": "2"}}), applied("two", {}, {"labels": {"c": "2"}}), applied("one", MINIMAL, {"labels": {"b": "1"}}), applied("one", MINIMAL)]
+    yield "finalizers", [applied("one", MINIMAL, {"finalizers": ["x.io/a"]}), applied("two", {}, {"finalizers": ["x.io/b"]}), applied("one", MINIMAL), applied("two", {})]
+    yield "owners", [applied("one", MINIMAL, {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1"}]}), applied("two", {}, {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": "u2"}]}), applied("one", MINIMAL)]
+    yield "order", [applied("one", dict(MINIMAL, template={"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [c("x", image="i"), c("y", image="i"), c("z", image="i")]}})), applied("two", with_containers(c("z"), c("new", image="i"), c("x"))), applied("one", dict(MINIMAL, template={"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [c("z", image="i"), c("x", image="i")]}}))]
+    yield "nulls", [start, applied("two", {"replicas": None}), applied("two", {"template": {"metadata": None}})]
+    yield "wrong-version", [start, step("PATCH", P + "/a?fieldManager=one", {"apiVersion": "apps/v2", "kind": "Deployment", "metadata": {"name": "a"}}, "apply"), step("PATCH", P + "/a?fieldManager=one", {"kind": "Deployment", "metadata": {"name": "a"}}, "apply")]
+    yield "managed-in-body", [start, applied("one", MINIMAL, {"managedFields": [{"manager": "x"}]})]
+    yield "wrong-name", [start, step("PATCH", P + "/a?fieldManager=one", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "b"}}, "apply")]
+    yield "status", [start, step("PATCH", P + "/a/status?fieldManager=s", {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 3}}, "apply"), step("PATCH", P + "/a/status?fieldManager=s", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "status": {"replicas": 3, "conditions": [{"type": "X", "status": "True"}]}}, "apply"), applied("one", dict(MINIMAL, replicas=2))]
+    yield "scale", [start, step("GET", P + "/a/scale"), step("PATCH", P + "/a/scale?fieldManager=sc", {"spec": {"replicas": 4}}, "merge"), step("GET", P + "/a"), applied("one", dict(MINIMAL, replicas=2)), step("PUT", P + "/a/scale", {"metadata": {"name": "a"}, "spec": {"replicas": -1}})]
+    yield "kubectl", [step("POST", P + "?fieldManager=kubectl-client-side-apply", {"metadata": {"name": "a", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": dict(MINIMAL, replicas=2)})}}, "spec": dict(MINIMAL, replicas=2)}), applied("kubectl", dict(MINIMAL, replicas=3)), applied("kubectl", MINIMAL)]
+    yield "services", [step("PATCH", "/api/v1/namespaces/{ns}/services/a?fieldManager=" + m, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": p}}, "apply") for m, p in (("one", [{"port": 80}]), ("two", [{"port": 81, "name": "x"}]), ("two", [{"port": 80, "protocol": "UDP", "name": "u"}]), ("one", [{"port": 80, "name": "n"}]))]
+    yield "many-updaters", [start] + [step("PATCH", P + "/a?fieldManager=m%02d" % n, {"metadata": {"labels": {"l%02d" % n: "1"}}}, "merge") for n in range(12)]
+    yield "no-manager", [step("PATCH", P + "/a", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}, "apply"), step("PATCH", P + "/a?fieldManager=" + "x" * 129, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}, "apply"), step("PATCH", P + "/a?force=true", {}, "merge")]
+    yield "yaml", [step("PATCH", P + "/a?fieldManager=one", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, image: i}]}\n", "apply"), step("PATCH", P + "/a?fieldManager=one", "a: [", "apply")]
+
+
+G = "/apis/{u}.io/v1/namespaces/{ns}/foos"
+
+
+def definition(schema, **more):
+    version = dict({"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}}, **more)
+    return step("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"metadata": {"name": "foos.{u}.io"}, "spec": {"group": "{u}.io", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo", "shortNames": ["fo"], "categories": ["all"]}, "versions": [version]}})
+
+
+def foo(spec, **meta):
+    return {"apiVersion": "{u}.io/v1", "kind": "Foo", "metadata": dict({"name": "a"}, **meta), "spec": spec}
+
+
+CR_SCHEMA = {"type": "object", "required": ["need"], "properties": {
+    "need": {"type": "string"}, "s": {"type": "string", "minLength": 2, "maxLength": 3, "pattern": "^a+$"}, "i": {"type": "integer", "minimum": 1, "maximum": 3}, "n": {"type": "number", "multipleOf": 0.5}, "b": {"type": "boolean"}, "e": {"type": "string", "enum": ["x", "y"]},
+    "l": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "string"}}, "m": {"type": "object", "maxProperties": 2, "additionalProperties": {"type": "string"}}, "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+    "lm": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "integer", "default": 7}}}}, "ios": {"x-kubernetes-int-or-string": True},
+    "any": {"x-kubernetes-preserve-unknown-fields": True}, "nul": {"type": "string", "nullable": True}, "d": {"type": "string", "default": "def"}, "dd": {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 5}}}, "dt": {"type": "string", "format": "date-time"}, "replicas": {"type": "integer"},
+    "one": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}}}
+CR_VALUES = [{}, {"s": 1}, {"s": "b"}, {"s": "aaaa"}, {"i": 0}, {"i": 4}, {"i": 1.5}, {"n": 0.3}, {"b": "x"}, {"e": "z"}, {"l": []}, {"l": ["a", "b", "c"]}, {"l": [1]}, {"m": {"a": 1}}, {"m": {"a": "1", "b": "1", "c": "1"}}, {"set": ["a", "a"]}, {"lm": [{"k": "a"}, {"k": "a"}]}, {"lm": [{}]}, {"lm": [{"k": "a", "z": 1}]},
+             {"ios": True}, {"ios": "5"}, {"any": {"a": {"b": 1}}}, {"nul": None}, {"d": None}, {"need": None}, {"dd": {}}, {"dt": "x"}, {"one": {}}, {"one": {"a": "1", "b": "2"}}, {"emb": {}}, {"emb": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "foo": 1}}}, {"unknown": 1, "other": {"a": 1}}]
+
+
+def custom():
+    """Custom resources: schemas, defaults, subresources, columns, apply."""
+    wait = [step("WAIT", "/apis/{u}.io/v1")]
+    for number, values in enumerate(CR_VALUES):
+        yield "value-%02d" % number, [definition(CR_SCHEMA)] + wait + [step("POST", G, foo(dict({"need": "x"}, **values))), step("GET", G + "/a")]
+    columns = [{"name": "Need", "type": "string", "jsonPath": ".spec.need"}, {"name": "I", "type": "integer", "jsonPath": ".spec.i", "priority": 1}, {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}]
+    yield "columns", [definition(CR_SCHEMA, additionalPrinterColumns=columns)] + wait + [step("POST", G, foo({"need": "x", "i": 2})), step("GET", G + "/a", accept="table"), step("GET", G, accept="table"), step("GET", G + "/a", accept="partial")]
+    yield "plain-table", [definition(CR_SCHEMA)] + wait + [step("POST", G, foo({"need": "x"})), step("GET", G, accept="table")]
+    status = dict(subresources={"status": {}})
+    yield "status", [definition(CR_SCHEMA, **status)] + wait + [step("POST", G, dict(foo({"need": "x"}), status={"a": 1})), step("PATCH", G + "/a/status", {"status": {"a": 2}, "spec": {"need": "y"}}, "merge"), step("PATCH", G + "/a", {"status": {"a": 3}, "spec": {"need": "z"}}, "merge"), step("PUT", G + "/a/status", dict(foo({"need": "q"}, resourceVersion="{rv:4}"), status={"b": 1})), step("GET", G + "/a")]
+    yield "no-status", [definition(CR_SCHEMA)] + wait + [step("POST", G, dict(foo({"need": "x"}), status={"a": 1})), step("PATCH", G + "/a/status", {"status": {"a": 2}}, "merge"), step("PATCH", G + "/a", {"status": {"a": 3}}, "merge")]
+    scale = dict(subresources={"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}})
+    yield "scale", [definition(CR_SCHEMA, **scale)] + wait + [step("POST", G, foo({"need": "x", "replicas": 2})), step("GET", G + "/a/scale"), step("PATCH", G + "/a/scale", {"spec": {"replicas": 5}}, "merge"), step("GET", G + "/a")]
+    yield "apply", [definition(CR_SCHEMA)] + wait + [step("PATCH", G + "/a?fieldManager=" + m, foo(v), "apply") for m, v in (("one", {"need": "x", "lm": [{"k": "a", "v": 1}], "set": ["s"]}), ("two", {"need": "x", "lm": [{"k": "b"}], "set": ["t"]}), ("two", {"need": "y"}), ("one", {"need": "x"}), ("two", {"need": "x", "l": ["a"], "m": {"q": "1"}}))]
+    yield "patches", [definition(CR_SCHEMA)] + wait + [step("POST", G, foo({"need": "x", "l": ["a"]})), step("PATCH", G + "/a", {"spec": {"i": 2}}, "merge"), step("PATCH", G + "/a", [{"op": "add", "path": "/spec/l/-", "value": "b"}], "json"), step("PATCH", G + "/a", {"spec": {"i": 3}}, "strategic"), step("PATCH", G + "/a", {"spec": {"i": 9}}, "merge"), step("PUT", G + "/a", foo({"need": "q"})), step("PUT", G + "/a", foo({"need": "q"}, resourceVersion="{rv:4}"))]
+    yield "strict", [definition(CR_SCHEMA)] + wait + [step("POST", G + "?fieldValidation=" + v, foo({"need": "x", "zz": 1, "lm": [{"k": "a", "q": 1}]}, name=v.lower(), bogus=1)) for v in ("Strict", "Warn", "Ignore")]
+    yield "wrong", [definition(CR_SCHEMA)] + wait + [step("POST", G, b) for b in ({"apiVersion": "{u}.io/v2", "kind": "Foo", "metadata": {"name": "a"}}, {"apiVersion": "{u}.io/v1", "kind": "Bar", "metadata": {"name": "a"}}, {"kind": "Foo", "metadata": {"name": "a"}}, {"metadata": {"name": "a"}}, "{", "[]", foo({"need": "x"}, name="A_"), foo({"need": "x"}, labels={"a": 1}), {"apiVersion": "{u}.io/v1", "kind": "Foo", "metadata": {"name": "a"}, "spec": "x"})]
+    yield "discovery", [definition(CR_SCHEMA, **scale)] + wait + [step("GET", "/apis/{u}.io"), step("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.{u}.io"), step("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.{u}.io")]
+
+
+CM = "/api/v1/namespaces/{ns}/configmaps"
+
+
+def cm(name, **more):
+    return step("POST", CM, dict({"metadata": dict({"name": name}, **more.pop("meta", {}))}, **more))
+
+
+def requests():
+    """Reading, selecting, paging, watching, deleting, and requests that make no sense."""
+    three = [cm("a", meta={"labels": {"x": "1", "y": "1"}}), cm("b", meta={"labels": {"x": "2"}}), cm("c")]
+    for number, selector in enumerate(["x", "!x", "x=1", "x==1", "x!=1", "x in (1,2)", "x notin (1)", "x,y", "x=1,y!=1", "x>1", "x<2", "x in ()", "x=", "=1", "x in 1", "x,,y", "a b", "x=1 2"]):
+        yield "labels-%02d" % number, three + [step("GET", CM + "?labelSelector=" + selector.replace(" ", "%20").replace("=", "%3D").replace("!", "%21").replace(",", "%2C"))]
+    for number, selector in enumerate(["metadata.name=a", "metadata.name!=a", "metadata.name=a,metadata.namespace={ns}", "data.x=1", "metadata.name", "=a", "metadata.name=a,,"]):
+        yield "fields-%02d" % number, three + [step("GET", CM + "?fieldSelector=" + selector.replace("=", "%3D").replace("!", "%21").replace(",", "%2C"))]
+    yield "pages", three + [step("GET", CM + "?limit=2"), step("GET", CM + "?limit=2&continue={continue:3}"), step("GET", CM + "?limit=2&continue=bogus"), step("GET", CM + "?limit=x"), step("GET", CM + "?limit=-1"), step("GET", CM + "?continue={continue:3}&resourceVersion=1")]
+    yield "versions", three + [step("GET", CM + "?resourceVersion=0"), step("GET", CM + "?resourceVersion=x"), step("GET", CM + "?resourceVersion={rv:0}&resourceVersionMatch=NotOlderThan"), step("GET", CM + "?resourceVersionMatch=Exact"), step("GET", CM + "?resourceVersion=0&resourceVersionMatch=Exact"), step("GET", CM + "?resourceVersion={rv:2}&resourceVersionMatch=Bogus"), step("GET", CM + "/a?resourceVersion=0"), step("GET", CM + "?resourceVersion=9999999999")]
+    yield "partial-lists", three + [step("GET", CM, accept="partials"), step("GET", CM, accept="table"), step("GET", CM + "?includeObject=None", accept="table"), step("GET", CM + "?includeObject=Object", accept="table"), step("GET", CM + "?includeObject=Bogus", accept="table"), step("GET", CM, accept="application/xml")]
+    watch = "?watch=true&timeoutSeconds=1&resourceVersion={rv:%d}"
+    yield "watch", [cm("a", data={"k": "1"}), step("PATCH", CM + "/a", {"data": {"k": "2"}}, "merge"), cm("b"), step("DELETE", CM + "/a"), step("GET", CM + watch % 0)]
+    yield "watch-labels", [cm("a"), step("PATCH", CM + "/a", {"metadata": {"labels": {"x": "1"}}}, "merge"), step("PATCH", CM + "/a", {"data": {"k": "2"}}, "merge"), step("PATCH", CM + "/a", {"metadata": {"labels": None}}, "merge"), step("GET", CM + watch % 0 + "&labelSelector=x")]
+    yield "watch-fields", [cm("a"), cm("b"), step("DELETE", CM + "/b"), step("GET", CM + watch % 0 + "&fieldSelector=metadata.name%3Db")]
+    yield "watch-table", [cm("a"), cm("b"), step("GET", CM + watch % 0, accept="table"), step("GET", CM + watch % 0, accept="partial")]
+    yield "watch-from-zero", [cm("a"), step("GET", CM + "?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Da"), step("GET", CM + "?watch=true&timeoutSeconds=1&resourceVersion=0&fieldSelector=metadata.name%3Da"), step("GET", CM + "?watch=true&timeoutSeconds=1&resourceVersion=x"), step("GET", CM + "?watch=true&timeoutSeconds=1&resourceVersionMatch=NotOlderThan")]
+    yield "watch-initial", [cm("a"), step("GET", CM + "?watch=true&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name%3Da"), step("GET", CM + "?watch=true&timeoutSeconds=1&sendInitialEvents=true"), step("GET", CM + "?sendInitialEvents=true")]
+    yield "finalizers", [cm("a", meta={"finalizers": ["x.io/y"]}), step("DELETE", CM + "/a"), step("GET", CM + "/a"), step("PATCH", CM + "/a", {"metadata": {"finalizers": ["x.io/y", "x.io/z"]}}, "merge"), step("PATCH", CM + "/a", {"data": {"a": "b"}}, "merge"), step("PATCH", CM + "/a", {"metadata": {"finalizers": None}}, "merge"), step("GET", CM + "/a")]
+    yield "orphan", [cm("a"), step("DELETE", CM + "/a", {"propagationPolicy": "Orphan"}), step("GET", CM + "/a"), cm("b"), step("DELETE", CM + "/b", {"propagationPolicy": "Foreground"}), step("GET", CM + "/b")]
+    yield "preconditions", [cm("a"), step("DELETE", CM + "/a", {"preconditions": {"resourceVersion": "1"}}), step("DELETE", CM + "/a", {"preconditions": {"uid": "x"}}), step("DELETE", CM + "/a", {"preconditions": {"resourceVersion": "{rv:0}", "uid": "{uid:0}"}})]
+    yield "delete-options", [cm("a"), step("DELETE", CM + "/a?propagationPolicy=Bogus"), step("DELETE", CM + "/a", {"propagationPolicy": "Background", "orphanDependents": True}), step("DELETE", CM + "/a?gracePeriodSeconds=x"), step("DELETE", CM + "/a?dryRun=Bogus"), step("DELETE", CM + "/a", "{")]
+    yield "delete-many", three + [step("DELETE", CM + "?labelSelector=x"), step("GET", CM), step("DELETE", CM), step("GET", CM)]
+    pods = BASE["pod"][0]
+    yield "pod-grace", [step("POST", pods, BASE["pod"][1]), step("DELETE", pods + "/a"), step("GET", pods + "/a")]
+    yield "pod-status", [step("POST", pods, BASE["pod"][1]), step("PATCH", pods + "/a/status", {"status": {"phase": "Running", "podIP": "1.2.3.4"}}, "merge"), step("GET", pods + "/a", accept="table"), step("GET", pods + "?fieldSelector=status.phase%3DRunning"), step("PATCH", pods + "/a", {"status": {"phase": "Failed"}}, "merge")]
+    yield "pod-binding", [step("POST", pods, BASE["pod"][1]), step("POST", pods + "/a/binding", {"target": {"kind": "Node", "name": "n"}}), step("GET", pods + "/a"), step("POST", pods + "/a/binding", {"target": {"kind": "Node", "name": "m"}})]
+    yield "pod-eviction", [step("POST", pods, BASE["pod"][1]), step("POST", pods + "/a/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}), step("GET", pods + "/a")]
+    yield "absent", [step("GET", "/api/v1/namespaces/{ns}/bogus"), step("GET", "/apis/bogus"), step("GET", "/apis/apps/v9"), step("GET", "/apis/apps/v1/namespaces/{ns}/bogus/x"), step("GET", "/bogus"), step("POST", "/apis/apps/v1/namespaces/{ns}/deployments/a", {}), step("PUT", CM, {}), step("PATCH", CM, {}, "merge"), step("GET", CM + "/none"), step("DELETE", CM + "/none"), step("PATCH", CM + "/none", {}, "merge"), step("GET", CM + "/a/bogus")]
+    yield "no-namespace", [step("POST", "/api/v1/namespaces/{u}none/configmaps", {"metadata": {"name": "a"}}), step("GET", "/api/v1/namespaces/{u}none/configmaps"), step("GET", "/api/v1/namespaces/{u}none"), step("DELETE", "/api/v1/namespaces/{u}none")]
+    yield "media-types", [step("POST", CM, "x", "text/plain"), step("POST", CM, "metadata: {name: a}\n", "yaml"), step("POST", CM, "metadata: {name: a\n", "yaml"), step("PATCH", CM + "/a", {}, "application/json"), step("PATCH", CM + "/a", {}, "text/plain"), step("POST", CM, "metadata:\n  name: b\nfoo: 1\nfoo: 2\n", "yaml")]
+    yield "field-options", [step("POST", CM + "?fieldValidation=Bogus", {"metadata": {"name": "a"}}), step("POST", CM + "?dryRun=Bogus", {"metadata": {"name": "a"}}), step("POST", CM + "?fieldManager=" + "x" * 129, {"metadata": {"name": "a"}}), step("PUT", CM + "/a?dryRun=x", {"metadata": {"name": "a"}})]
+    yield "discovery", [step("GET", "/api"), step("GET", "/apis/apps"), step("GET", "/apis/apps/v1"), step("GET", "/apis/autoscaling"), step("GET", "/apis/policy/v1"), step("GET", "/apis/batch/v1"), step("GET", "/apis/rbac.authorization.k8s.io/v1")]
+    yield "namespaces", [step("POST", "/api/v1/namespaces", {"metadata": {"name": "{u}"}}), step("DELETE", "/api/v1/namespaces/{u}"), step("GET", "/api/v1/namespaces/{u}"), step("POST", "/api/v1/namespaces/{u}/configmaps", {"metadata": {"name": "a"}}), step("PUT", "/api/v1/namespaces/{u}/finalize", {"metadata": {"name": "{u}"}, "spec": {"finalizers": []}}), step("GET", "/api/v1/namespaces/{u}")]
+    yield "immutable", [cm("a", data={"k": "1"}, immutable=True), step("PATCH", CM + "/a", {"data": {"k": "2"}}, "merge"), step("PATCH", CM + "/a", {"immutable": False}, "merge"), step("PATCH", CM + "/a", {"metadata": {"labels": {"a": "b"}}}, "merge")]
+    yield "generate-name", [step("POST", CM, {"metadata": {"generateName": "x-"}}), step("POST", CM, {"metadata": {"generateName": "y" * 250}}), step("POST", CM, {"metadata": {"generateName": "A_"}})]
+    yield "reviews", [step("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}), step("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})]
+    yield "events-two-groups", [step("POST", "/api/v1/namespaces/{ns}/events", BASE["ev"][1]), step("GET", "/apis/events.k8s.io/v1/namespaces/{ns}/events/a"), step("POST", BASE["ev1"][0], changed(BASE["ev1"][1], {"metadata.name": "b"})), step("GET", "/api/v1/namespaces/{ns}/events/b")]
+    yield "autoscalers-two-versions", [step("POST", BASE["hpa1"][0], BASE["hpa1"][1]), step("GET", BASE["hpa"][0] + "/a"), step("POST", BASE["hpa"][0], changed(BASE["hpa"][1], {"metadata.name": "b", "spec.metrics": [{"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}]})), step("GET", BASE["hpa1"][0] + "/b")]
+
+
+def random_spec(rng):
+    spec = {}
+    if rng.random() < 0.4:
+        spec["replicas"] = rng.randint(0, 5)
+    if rng.random() < 0.2:
+        spec["paused"] = rng.random() < 0.5
+    if rng.random() < 0.2:
+        spec["minReadySeconds"] = rng.randint(0, 3)
+    pod = {}
+    if rng.random() < 0.3:
+        pod["nodeSelector"] = {rng.choice("mno"): rng.choice("12") for _ in range(rng.randint(0, 2))}
+    if rng.random() < 0.3:
+        pod["tolerations"] = [{"key": rng.choice("kl"), "operator": "Exists"} for _ in range(rng.randint(0, 2))]
+    if rng.random() < 0.3:
+        pod["volumes"] = [{"name": n, "emptyDir": {}} for n in rng.sample("vwx", rng.randint(0, 2))]
+    containers = []
+    for name in rng.sample(["c", "d", "e"], rng.randint(0, 3)):
+        container = {"name": name}
+        if rng.random() < 0.7:
+            container["image"] = rng.choice(["i:1", "i:2", "i"])
+        if rng.random() < 0.3:
+            container["env"] = [{"name": n, "value": rng.choice("12")} for n in rng.sample("ABC", rng.randint(0, 3))]
+        if rng.random() < 0.3:
+            container["ports"] = [{"containerPort": p} for p in rng.sample([80, 81, 443], rng.randint(0, 2))]
+        if rng.random() < 0.2:
+            container["args"] = rng.sample(["x", "y", "z"], rng.randint(0, 2))
+        containers.append(container)
+    if containers:
+        pod["containers"] = containers
+    if pod:
+        spec["template"] = {"spec": pod}
+    return spec
+
+
+def random_meta(rng):
+    meta = {}
+    if rng.random() < 0.4:
+        meta["labels"] = {rng.choice("abc"): rng.choice("12") for _ in range(rng.randint(0, 3))}
+    if rng.random() < 0.2:
+        meta["annotations"] = {rng.choice("pq"): rng.choice("12")}
+    if rng.random() < 0.2:
+        meta["finalizers"] = rng.sample(["x.io/a", "x.io/b", "x.io/c"], rng.randint(0, 2))
+    return meta
+
+
+def nulled(rng, value):
+    """Some keys become null: they are deleted."""
+    if isinstance(value, dict):
+        return {k: (None if k not in ("name", "template", "spec", "containerPort", "key", "operator", "value") and rng.random() < 0.15 else nulled(rng, v)) for k, v in value.items()}
+    return [nulled(rng, v) for v in value] if isinstance(value, list) else value
+
+
+def random_sequence(rng):
+    """A deployment, then patches by three managers: strategic ones and applied ones."""
+    steps = [step("POST", P + "?fieldManager=maker", {"metadata": {"name": "a"}, "spec": MINIMAL})]
+    for _ in range(rng.randint(3, 7)):
+        manager = rng.choice(["one", "two", "three"])
+        if rng.random() < 0.5:
+            patch = nulled(rng, {"metadata": random_meta(rng), "spec": random_spec(rng)})
+            for container in patch["spec"].get("template", {}).get("spec", {}).get("containers") or []:
+                if rng.random() < 0.1:
+                    container["$patch"] = rng.choice(["delete", "replace"])
+            steps.append(step("PATCH", P + "/a?fieldManager=" + manager, patch, "strategic"))
+        else:
+            steps.append(applied(manager, random_spec(rng), random_meta(rng), rng.random() < 0.4))
+    return steps
+
+
+def randoms():
+    """Random patch sequences, the same ones each time."""
+    for number in range(60):
+        yield "%02d" % number, random_sequence(random.Random("fixed-%d" % number))
+
+
+SERIAL = {"crud", "custom"}
+
+
+def families():
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, randoms)}
+    for scripts in out.values():
+        assert len({name for name, _ in scripts}) == len(scripts)
+    return out
