@@ -53,11 +53,8 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
         ),
         creates_on_update: matches!(
             (group, plural),
-            ("", "endpoints" | "limitranges" | "services")
-                | ("" | "events.k8s.io", "events")
-                | ("coordination.k8s.io", "leases")
-                | ("node.k8s.io", "runtimeclasses")
-                | ("rbac.authorization.k8s.io", _)
+            ("rbac.authorization.k8s.io" | "coordination.k8s.io" | "node.k8s.io" | "events.k8s.io", _)
+                | ("", "services" | "endpoints" | "events" | "limitranges")
         ),
         shows_deleted: matches!(
             (group, plural),
@@ -70,15 +67,20 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
                     | "persistentvolumeclaims"
                     | "podtemplates"
                     | "resourcequotas"
-            ) | ("storage.k8s.io", "csidrivers" | "storageclasses")
+            ) | ("storage.k8s.io", "csidrivers" | "csinodes" | "storageclasses")
         ),
         needs_revision: matches!(
             (group, plural),
-            ("coordination.k8s.io", "leases")
-                | ("node.k8s.io", "runtimeclasses")
-                | ("policy", "poddisruptionbudgets")
-                | ("scheduling.k8s.io", "priorityclasses")
-                | ("storage.k8s.io", "storageclasses")
+            (
+                "admissionregistration.k8s.io"
+                    | "apiextensions.k8s.io"
+                    | "apiregistration.k8s.io"
+                    | "coordination.k8s.io"
+                    | "flowcontrol.apiserver.k8s.io"
+                    | "node.k8s.io"
+                    | "policy",
+                _
+            ) | ("storage.k8s.io", "csidrivers" | "csinodes" | "csistoragecapacities" | "volumeattachments")
         ),
     }
 }
@@ -87,7 +89,7 @@ pub(crate) fn traits(resource: &Resource) -> Traits {
 pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
     let kind = &resource.kind;
     if let Some(version) = resource.version() {
-        let mut decoded = conform_custom(body)?;
+        let mut decoded = conform_custom(kind, body)?;
         let unknown = version.structural.prune(&mut decoded.value);
         decoded.strict.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
         return Ok(decoded);
@@ -102,11 +104,13 @@ pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
 }
 
 /// Only the metadata of custom objects has a type that is built in.
-fn conform_custom(body: Node) -> Outcome<Decoded> {
+fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
     let mut decoded = decode::untyped(body);
     let metadata = decoded.value.get_mut("metadata").map(Value::take).unwrap_or_default();
-    let typed = decode::typed(Node::from(metadata), &METADATA)
-        .map_err(|error| ApiError::bad_request(format!("metadata cannot be read: {error}")))?;
+    let typed = decode::typed(Node::from(metadata), &METADATA).map_err(|error| {
+        let (kind, version) = (&kind.kind, &kind.version);
+        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
+    })?;
     let strict = typed.strict.into_iter().map(|text| text.replacen("field \"", "field \"metadata.", 1));
     decoded.strict.extend(strict);
     if let Some(fields) = decoded.value.as_object_mut() {

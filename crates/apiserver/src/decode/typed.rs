@@ -310,7 +310,8 @@ fn complete(out: &mut Map<String, Value>, object: &Object) {
         }
         if field.pointer {
             out.insert(field.name.to_string(), Value::Null);
-        } else if !field.omit_empty || matches!(field.shape, Shape::Named(_)) {
+        } else if !field.omit_empty || matches!(field.shape, Shape::Named(_) | Shape::Time | Shape::MicroTime)
+        {
             out.insert(field.name.to_string(), zero(&field.shape));
         }
     }

@@ -60,7 +60,10 @@ fn apply_to_object(fields: &mut Fields, object: &Object) {
     let key = format!("{short}.{}", object.name);
     special::before(&key, fields);
     for (field, value) in TABLE.get(key.as_str()).into_iter().flatten() {
-        if is_absent(fields.get(*field)) {
+        let known = object.field(field);
+        let zero = fields.get(*field).is_some_and(|value| value.is_number() && is_zero(value));
+        let unset = zero && known.is_some_and(|known| !known.pointer);
+        if unset || is_absent(fields.get(*field)) {
             fields.insert((*field).to_owned(), value.clone());
         }
     }

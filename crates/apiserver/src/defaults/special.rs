@@ -12,6 +12,9 @@ pub(super) fn before(key: &str, fields: &mut Fields) {
         "core.v1.Container" | "core.v1.EphemeralContainer" => container(fields),
         "core.v1.Volume" => volume(fields),
         "core.v1.Pod" => pod(fields),
+        "core.v1.PodSpec" => pod_spec(fields),
+        "core.v1.PodStatus" => pod_status(fields),
+        "apps.v1.DaemonSet" => daemon_set(fields),
         "core.v1.Namespace" => namespace(fields),
         "core.v1.Node" => node(fields),
         "core.v1.LimitRangeItem" => limit(fields),
@@ -19,6 +22,7 @@ pub(super) fn before(key: &str, fields: &mut Fields) {
         "core.v1.ReplicationController" => replication_controller(fields),
         "apps.v1.DeploymentStrategy" | "apps.v1.DaemonSetUpdateStrategy" => rolling_update(fields),
         "apps.v1.StatefulSetUpdateStrategy" => stateful_update(fields),
+        "apps.v1.StatefulSetSpec" => claim_templates(fields),
         "batch.v1.Job" => job(fields),
         "networking.v1.NetworkPolicySpec" => network_policy(fields),
         "autoscaling.v2.HorizontalPodAutoscalerBehavior" => behavior(fields),
@@ -110,6 +114,14 @@ fn pod(fields: &mut Fields) {
     }
 }
 
+/// Pods can't go in less than no time.
+fn pod_spec(fields: &mut Fields) {
+    let seconds = fields.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if seconds.is_some_and(|seconds| seconds < 0) {
+        fields.insert("terminationGracePeriodSeconds".to_owned(), json!(1));
+    }
+}
+
 /// Adds to the map `key` what it lacks of `more`.
 fn add_missing(fields: &mut Fields, key: &str, more: Option<Fields>) {
     let Some(more) = more.filter(|more| !more.is_empty()) else {
@@ -119,6 +131,26 @@ fn add_missing(fields: &mut Fields, key: &str, more: Option<Fields>) {
         for (key, value) in more {
             map.entry(key).or_insert(value);
         }
+    }
+}
+
+/// The first address and the list of all of them say the same.
+fn pod_status(fields: &mut Fields) {
+    for (one, all) in [("podIP", "podIPs"), ("hostIP", "hostIPs")] {
+        let first = text(fields, one).to_owned();
+        if !first.is_empty() {
+            put(fields, all, json!([{"ip": first}]));
+        }
+    }
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn daemon_set(fields: &mut Fields) {
+    if let Some(metadata) = object_or_new(fields, "metadata")
+        && let Some(annotations) = object_or_new(metadata, "annotations")
+    {
+        put(annotations, TEMPLATE_GENERATION, json!("0"));
     }
 }
 
@@ -193,6 +225,13 @@ fn rolling_update(fields: &mut Fields) {
     put(fields, "type", json!("RollingUpdate"));
     if text(fields, "type") == "RollingUpdate" {
         put(fields, "rollingUpdate", json!({}));
+    }
+}
+
+fn claim_templates(fields: &mut Fields) {
+    for template in list(fields, "volumeClaimTemplates") {
+        put(template, "apiVersion", json!("v1"));
+        put(template, "kind", json!("PersistentVolumeClaim"));
     }
 }
 

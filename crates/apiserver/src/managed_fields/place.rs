@@ -28,7 +28,7 @@ impl<'a> Place<'a> {
     }
 
     fn untyped(self) -> bool {
-        matches!(self.shape, None | Some(Shape::Any | Shape::Fields))
+        self.shape.is_none()
     }
 
     /// Returns how `value` is owned here.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::node::Node;
+use crate::types;
 
 /// What every object has, and objects inside of objects, too.
 const HEADER: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -42,6 +43,9 @@ fn fields_of(
     let keeps = node.preserves || node.any_additional;
     fields.retain(|key, part| {
         if whole && HEADER.contains(&key.as_str()) {
+            if key == "metadata" && !path.is_empty() {
+                embedded_metadata(part, &at(key), unknown);
+            }
             return true;
         }
         match node.child(key) {
@@ -55,6 +59,21 @@ fn fields_of(
                 false
             }
         }
+    });
+}
+
+/// Objects inside of objects have the metadata that all objects have.
+fn embedded_metadata(metadata: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    let known = types::named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    let (Some(fields), Some(known)) = (metadata.as_object_mut(), known) else {
+        return;
+    };
+    fields.retain(|key, _| {
+        let keep = known.field(key).is_some();
+        if !keep {
+            unknown.push(format!("{path}.{key}"));
+        }
+        keep
     });
 }
 

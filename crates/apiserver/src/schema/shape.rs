@@ -72,12 +72,10 @@ fn of(node: &Node) -> Shape {
         }
         "object" => match &node.additional {
             Some(item) if node.properties.is_empty() => Shape::Map(Arc::new(of(item)), node.atomic_map),
-            _ if node.properties.is_empty() && node.preserves && !node.atomic_map && !node.embedded => {
-                Shape::Any
-            }
             _ => Shape::Object(Arc::new(object_of(node))),
         },
-        _ => Shape::Any,
+        // Whatever is there is owned key by key.
+        _ => Shape::Object(Arc::new(Object { preserves_unknown: true, ..Object::default() })),
     }
 }
 

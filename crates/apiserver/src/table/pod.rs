@@ -39,7 +39,7 @@ struct Restarts {
 
 impl Restarts {
     fn add(&mut self, status: &Value) {
-        self.count += int(status, "restartCount");
+        self.count = self.count.saturating_add(int(status, "restartCount"));
         let finished = text(status, "lastState.terminated.finishedAt");
         if finished > self.last.as_str() {
             finished.clone_into(&mut self.last);

@@ -88,6 +88,9 @@ fn subject(subject: &Value, path: &str, namespaced: bool, report: &mut Report) {
 /// Checks what may not change in a binding.
 pub(super) fn binding_update(new: &Value, old: &Value, report: &mut Report) {
     if get(new, "roleRef") != get(old, "roleRef") {
-        report.invalid("roleRef", get(new, "roleRef").clone(), "cannot change roleRef");
+        let part = |field: &str| get(get(new, "roleRef"), field).clone();
+        let (group, kind, name) = (part("apiGroup"), part("kind"), part("name"));
+        let shown = format!("{{\"APIGroup\":{group},\"Kind\":{kind},\"Name\":{name}}}");
+        report.invalid_shown("roleRef", &shown, "cannot change roleRef");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::names;
@@ -20,8 +20,10 @@ pub(super) fn definition(object: &Value, report: &mut Report) {
     match group {
         "" => report.required("spec.group", ""),
         group => {
-            report.invalid_all("spec.group", group, names::subdomain(group));
-            if !group.contains('.') {
+            let wrong = names::subdomain(group);
+            let valid = wrong.is_empty();
+            report.invalid_all("spec.group", group, wrong);
+            if valid && !group.contains('.') {
                 report.invalid("spec.group", group, "should be a domain with at least one dot");
             }
         }
@@ -41,16 +43,19 @@ pub(super) fn definition(object: &Value, report: &mut Report) {
     stored_versions(object, report);
 }
 
-fn shown_version(version: &Value) -> Value {
-    json!({
-        "Name": text(version, "name"), "Served": flag(version, "served"), "Storage": flag(version, "storage"), "Deprecated": flag(version, "deprecated"),
-        "DeprecationWarning": null, "Schema": null, "Subresources": null, "AdditionalPrinterColumns": null, "SelectableFields": null,
-    })
+fn shown_version(version: &Value) -> String {
+    format!(
+        "{{\"Name\":{:?},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":null,\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
+        text(version, "name"),
+        flag(version, "served"),
+        flag(version, "storage"),
+        flag(version, "deprecated"),
+    )
 }
 
 fn versions(spec: &Value, report: &mut Report) {
     let versions = list(spec, "versions");
-    let shown = || Value::Array(versions.iter().map(shown_version).collect());
+    let shown = || format!("[{}]", versions.iter().map(shown_version).collect::<Vec<_>>().join(","));
     let one = versions.len() == 1;
     let mut known = BTreeSet::new();
     let mut unique = true;
@@ -58,6 +63,9 @@ fn versions(spec: &Value, report: &mut Report) {
         let path = item("spec.versions", index);
         let name = text(version, "name");
         report.invalid_all(&at(&path, "name"), name, names::dns_1035(name));
+        if one {
+            report.invalid_all("spec.version", name, names::dns_1035(name));
+        }
         unique &= known.insert(name);
         // With one version the texts name the places that the oldest form of definitions had.
         let (schema, outer) = if one {
@@ -74,11 +82,11 @@ fn versions(spec: &Value, report: &mut Report) {
         columns(version, &at(&outer, "additionalPrinterColumns"), report);
     }
     if !unique {
-        report.invalid("spec.versions", shown(), "must contain unique version names");
+        report.invalid_shown("spec.versions", &shown(), "must contain unique version names");
     }
     if versions.iter().filter(|version| flag(version, "storage")).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        report.invalid("spec.versions", shown(), detail);
+        report.invalid_shown("spec.versions", &shown(), detail);
     }
 }
 

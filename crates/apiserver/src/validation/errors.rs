@@ -41,6 +41,24 @@ impl Report {
         self.add("FieldValueInvalid", field, head, detail);
     }
 
+    /// Like [`Report::invalid`], for values whose keys have an order in the text.
+    pub(super) fn invalid_shown(&mut self, field: &str, shown: &str, detail: &str) {
+        self.add("FieldValueInvalid", field, format!("Invalid value: {shown}"), detail);
+    }
+
+    /// Like [`Report::unsupported`], for values whose keys have an order in the text.
+    pub(super) fn unsupported_shown(&mut self, field: &str, shown: &str, supported: &[&str]) {
+        self.unsupported(field, "", supported);
+        if let Some(error) = self.errors.last_mut() {
+            error.message = error.message.replacen("\"\"", shown, 1);
+        }
+    }
+
+    /// Like [`Report::duplicate`], for values whose keys have an order in the text.
+    pub(super) fn duplicate_shown(&mut self, field: &str, shown: &str) {
+        self.add("FieldValueDuplicate", field, format!("Duplicate value: {shown}"), "");
+    }
+
     pub(super) fn duplicate(&mut self, field: &str, value: impl Into<Value>) {
         let head = format!("Duplicate value: {}", shown(&value.into()));
         self.add("FieldValueDuplicate", field, head, "");

@@ -63,6 +63,13 @@ fn annotations(object: &Value, report: &mut Report) {
     }
 }
 
+/// Returns a reference with its keys in the order of the type.
+fn shown_owner(owner: &Value) -> String {
+    let keys = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let parts = keys.iter().filter_map(|key| owner.get(key).map(|value| format!("{key:?}:{value}")));
+    format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
+}
+
 fn owners(object: &Value, report: &mut Report) {
     const PATH: &str = "metadata.ownerReferences";
     let mut controller: Option<String> = None;
@@ -78,7 +85,7 @@ fn owners(object: &Value, report: &mut Report) {
         }
         if (version, kind) == ("v1", "Event") {
             let detail = "/v1, Kind=Event is disallowed from being an owner";
-            report.invalid(PATH, owner.clone(), detail);
+            report.invalid_shown(PATH, &shown_owner(owner), detail);
         }
         if flag(owner, "controller") {
             let named = format!("{kind}/{}", text(owner, "name"));
@@ -86,7 +93,8 @@ fn owners(object: &Value, report: &mut Report) {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {named}"
                 );
-                report.invalid(PATH, get(object, PATH).clone(), &detail);
+                let shown: Vec<String> = list(object, PATH).iter().map(shown_owner).collect();
+                report.invalid_shown(PATH, &format!("[{}]", shown.join(",")), &detail);
             } else {
                 controller = Some(named);
             }
@@ -102,7 +110,12 @@ fn finalizers(object: &Value, report: &mut Report) {
         report.invalid_all(PATH, name, names::qualified(name));
         orphan |= name == "orphan";
         foreground |= name == "foregroundDeletion";
-        if !name.contains('/') && !matches!(name, "orphan" | "foregroundDeletion" | "kubernetes") {
+        if !name.contains('/')
+            && !matches!(
+                name,
+                "orphan" | "foregroundDeletion" | "kubernetes" | "customresourcecleanup.apiextensions.k8s.io"
+            )
+        {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             report.invalid(&item(PATH, index), name, detail);
         }

@@ -42,8 +42,11 @@ pub fn create_custom(object: &Value) -> Report {
 /// Returns what is wrong with an object that takes the place of another.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    metadata::validate(new, metadata::name_rule(kind), &mut report);
-    metadata::validate_update(new, old, &mut report);
+    // All writes are checked for metadata once, and the rules of built-in kinds check it again.
+    for _ in 0..2 {
+        metadata::validate(new, metadata::name_rule(kind), &mut report);
+        metadata::validate_update(new, old, &mut report);
+    }
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => pod::update(new, old, &mut report),
         ("", "services") => {
@@ -73,6 +76,12 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
         ("apiextensions.k8s.io", _) => {
             content(kind, new, &mut report);
             definition::update(new, old, &mut report);
+        }
+        ("storage.k8s.io", "storageclasses") => storage::class_update(new, old, &mut report),
+        ("scheduling.k8s.io", "priorityclasses") => {
+            if read::get(new, "value") != read::get(old, "value") {
+                report.forbidden("value", "may not be changed in an update.");
+            }
         }
         _ => content(kind, new, &mut report),
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::container::{invalid_number, port, protocol_name};
 use super::errors::{Report, at, item};
@@ -84,12 +84,16 @@ fn service_ports(spec: &Value, kind: &str, report: &mut Report) {
         let protocol = text(entry, "protocol");
         let (number, node) =
             (int(entry, "port").unwrap_or_default(), int(entry, "nodePort").unwrap_or_default());
-        let shown = |port: i64, node: i64| json!({"Name": "", "Protocol": protocol, "AppProtocol": null, "Port": port, "TargetPort": 0, "NodePort": node});
+        let shown = |port: i64, node: i64| {
+            format!(
+                "{{\"Name\":\"\",\"Protocol\":{protocol:?},\"AppProtocol\":null,\"Port\":{port},\"TargetPort\":0,\"NodePort\":{node}}}"
+            )
+        };
         if node != 0 && !node_pairs.insert((protocol, node)) {
-            report.duplicate(&at(&item("spec.ports", index), "nodePort"), shown(0, node));
+            report.duplicate_shown(&at(&item("spec.ports", index), "nodePort"), &shown(0, node));
         }
         if !pairs.insert((protocol, number)) {
-            report.duplicate(&item("spec.ports", index), shown(number, 0));
+            report.duplicate_shown(&item("spec.ports", index), &shown(number, 0));
         }
     }
 }

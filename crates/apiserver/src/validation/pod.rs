@@ -23,6 +23,7 @@ pub(super) fn spec(spec: &Value, path: &str, report: &mut Report) {
     if !list(spec, "ephemeralContainers").is_empty() {
         report.forbidden(&at(path, "ephemeralContainers"), "cannot be set on create");
     }
+    repeated_ports(spec, path, report);
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, report);
     dns(spec, path, report);
     metadata::labels(get(spec, "nodeSelector"), &at(path, "nodeSelector"), report);
@@ -56,6 +57,38 @@ fn one_of(object: &Value, field: &str, values: &[&str], path: &str, report: &mut
         report.required(&at(path, field), "");
     } else if !values.contains(&value) {
         report.unsupported(&at(path, field), value, values);
+    }
+}
+
+/// Warns of ports that two containers announce.
+fn repeated_ports(spec: &Value, path: &str, report: &mut Report) {
+    let mut seen: Vec<(&Value, String)> = Vec::new();
+    for (index, container) in list(spec, "containers").iter().enumerate() {
+        for (at_port, port) in list(container, "ports").iter().enumerate() {
+            let place = format!("{path}.containers[{index}].ports[{at_port}]");
+            for (other, first) in &seen {
+                if let Some(how) = collision(port, other) {
+                    report.warnings.push(format!("{place}: {how} port definition with {first}"));
+                }
+            }
+            seen.push((port, place));
+        }
+    }
+}
+
+/// Returns how two ports of a pod are in each other's way.
+fn collision(port: &Value, other: &Value) -> Option<&'static str> {
+    let inner = |port: &Value| (int(port, "containerPort"), text(port, "protocol").to_owned());
+    if inner(port) != inner(other) {
+        return None;
+    }
+    let host = |port: &Value| int(port, "hostPort").unwrap_or_default();
+    let (here, there) = (text(port, "hostIP"), text(other, "hostIP"));
+    match (host(port), host(other)) {
+        (one, two) if one == two && here == there => Some("duplicate"),
+        (one, two) if one == 0 || two == 0 => Some("overlapping"),
+        (one, two) if one == two && (here.is_empty() || there.is_empty()) => Some("dangerously ambiguous"),
+        _ => None,
     }
 }
 
@@ -99,6 +132,24 @@ fn context(spec: &Value, path: &str, report: &mut Report) {
     }
 }
 
+/// The first source of a volume stays, the others are too many.
+const ORDER: [&str; 14] = [
+    "emptyDir",
+    "hostPath",
+    "secret",
+    "nfs",
+    "iscsi",
+    "persistentVolumeClaim",
+    "rbd",
+    "cephfs",
+    "downwardAPI",
+    "configMap",
+    "projected",
+    "csi",
+    "ephemeral",
+    "image",
+];
+
 const SOURCES: [(&str, &str); 6] = [
     ("secret", "secretName"),
     ("configMap", "name"),
@@ -114,7 +165,9 @@ fn volumes<'a>(spec: &'a Value, path: &str, known: &mut BTreeSet<&'a str>, repor
         let name = text(volume, "name");
         let before = report.errors.len();
         let mut sources = 0;
-        let kinds = volume.as_object().into_iter().flatten().filter(|(key, _)| *key != "name");
+        let mut kinds: Vec<(&String, &Value)> =
+            volume.as_object().into_iter().flatten().filter(|(key, _)| *key != "name").collect();
+        kinds.sort_by_key(|(kind, _)| ORDER.iter().position(|known| known == kind));
         for (kind, source) in kinds {
             sources += 1;
             if sources > 1 {
@@ -278,5 +331,23 @@ pub(super) fn warn_of_name(object: &Value, what: &str, report: &mut Report) {
         report.warnings.push(format!(
             "metadata.name: this is used in {what}, which can result in surprising behavior; a DNS label is recommended: [{wrong}]"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ports_are_in_each_others_way_as_their_hosts_say() {
+        let port = |host: i64, ip: &str| json!({"containerPort": 80, "protocol": "TCP", "hostPort": host, "hostIP": ip});
+        let check = |one: (i64, &str), two: (i64, &str)| collision(&port(one.0, one.1), &port(two.0, two.1));
+        assert_eq!(check((0, ""), (0, "")), Some("duplicate"));
+        assert_eq!(check((0, ""), (1, "")), Some("overlapping"));
+        assert_eq!(check((2, "1.1.1.1"), (2, "")), Some("dangerously ambiguous"));
+        assert_eq!(check((2, "1.1.1.1"), (2, "1.1.1.2")), None);
+        assert_eq!(check((1, ""), (2, "")), None);
     }
 }

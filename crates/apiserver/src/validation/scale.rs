@@ -1,6 +1,6 @@
 //! Validation of autoscalers and disruption budgets.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::metadata;
@@ -156,11 +156,14 @@ fn scaling(rules: &Value, path: &str, report: &mut Report) {
 pub(super) fn budget(object: &Value, report: &mut Report) {
     let spec = get(object, "spec");
     if has(spec, "minAvailable") && has(spec, "maxUnavailable") {
-        let shown = json!({
-            "MinAvailable": get(spec, "minAvailable"), "Selector": get(spec, "selector"),
-            "MaxUnavailable": get(spec, "maxUnavailable"), "UnhealthyPodEvictionPolicy": get(spec, "unhealthyPodEvictionPolicy"),
-        });
-        report.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set");
+        let shown = format!(
+            "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
+            get(spec, "minAvailable"),
+            get(spec, "selector"),
+            get(spec, "maxUnavailable"),
+            get(spec, "unhealthyPodEvictionPolicy"),
+        );
+        report.invalid_shown("spec", &shown, "minAvailable and maxUnavailable cannot be both set");
     }
     for field in ["minAvailable", "maxUnavailable"] {
         let value = get(spec, field);

@@ -66,13 +66,22 @@ pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
         report.forbidden("spec", detail);
     }
     let size = |object: &Value| text(object, "spec.resources.requests.storage").parse::<Quantity>();
-    if let (Ok(is), Ok(was)) = (size(new), size(old)) {
-        if is.compare(was).is_lt() {
-            let detail = "field can not be less than status.capacity";
-            report.forbidden("spec.resources.requests.storage", detail);
-        } else if is.compare(was).is_gt() && text(old, "status.phase") != "Bound" {
-            let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-            report.forbidden("spec", detail);
+    let (Ok(is), Ok(was)) = (size(new), size(old)) else {
+        return;
+    };
+    if is.compare(was).is_ne() && text(old, "status.phase") != "Bound" {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        report.forbidden("spec", detail);
+    } else if is.compare(was).is_lt() {
+        report.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity");
+    }
+}
+
+/// Checks what may not change in a class.
+pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
+    for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+        if get(new, field) != get(old, field) {
+            report.forbidden(field, &format!("updates to {field} are forbidden."));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Validation of what runs pods.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::container::not_negative;
 use super::errors::{Report, at};
@@ -133,8 +133,9 @@ pub(super) fn deployment(object: &Value, report: &mut Report) {
             over_all(unavailable, &at(UPDATE, "maxUnavailable"), report);
         }
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": get(strategy, "rollingUpdate")});
-            report.unsupported("spec.strategy", shown, &["Recreate", "RollingUpdate"]);
+            let shown =
+                format!("{{\"Type\":{other:?},\"RollingUpdate\":{}}}", get(strategy, "rollingUpdate"));
+            report.unsupported_shown("spec.strategy", &shown, &["Recreate", "RollingUpdate"]);
         }
     }
     let deadline = int(object, "spec.progressDeadlineSeconds");
@@ -186,8 +187,9 @@ pub(super) fn daemon_set(object: &Value, report: &mut Report) {
             }
         }
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": get(strategy, "rollingUpdate")});
-            report.unsupported("spec.updateStrategy", shown, &["RollingUpdate", "OnDelete"]);
+            let shown =
+                format!("{{\"Type\":{other:?},\"RollingUpdate\":{}}}", get(strategy, "rollingUpdate"));
+            report.unsupported_shown("spec.updateStrategy", &shown, &["RollingUpdate", "OnDelete"]);
         }
     }
 }
@@ -205,13 +207,14 @@ pub(super) fn stateful_set(object: &Value, report: &mut Report) {
     match text(strategy, "type") {
         "RollingUpdate" => not_negative(update, "partition", UPDATE, report),
         "OnDelete" if !update.is_null() => {
-            let shown = json!({"Partition": get(update, "partition"), "MaxUnavailable": get(update, "maxUnavailable")});
-            report.invalid(UPDATE, shown, "only allowed for updateStrategy 'RollingUpdate'");
+            let (partition, unavailable) = (get(update, "partition"), get(update, "maxUnavailable"));
+            let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{unavailable}}}");
+            report.invalid_shown(UPDATE, &shown, "only allowed for updateStrategy 'RollingUpdate'");
         }
         "OnDelete" => {}
         other => {
-            let shown = json!({"Type": other, "RollingUpdate": update});
-            report.invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'");
+            let shown = format!("{{\"Type\":{other:?},\"RollingUpdate\":{update}}}");
+            report.invalid_shown("spec.updateStrategy", &shown, "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
     for field in ["whenDeleted", "whenScaled"] {
@@ -244,6 +247,7 @@ pub(super) fn job(object: &Value, report: &mut Report) {
     }
     metadata::selector(get(spec, "selector"), "spec.selector", report);
     if !manual {
+        generated_selector(object, report);
         generated_labels(object, report);
     }
     let selector = get(spec, "selector");
@@ -251,6 +255,17 @@ pub(super) fn job(object: &Value, report: &mut Report) {
         matching_labels(object, selector, report);
     }
     job_spec(spec, "spec", report);
+}
+
+/// The selector of a job is the server's own unless the job says otherwise.
+fn generated_selector(object: &Value, report: &mut Report) {
+    let (selector, uid) = (get(object, "spec.selector"), text(object, "metadata.uid"));
+    let own = map(selector, "matchLabels");
+    let expected =
+        own.len() == 1 && own.get("batch.kubernetes.io/controller-uid").is_some_and(|value| value == uid);
+    if has(object, "spec.selector") && !expected && !uid.is_empty() {
+        report.invalid("spec.selector", selector.clone(), "`selector` not auto-generated");
+    }
 }
 
 /// The labels that servers put on the pods of a job carry its name.

@@ -81,7 +81,16 @@ pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
     if resource.is("", "nodes") {
         taint_new_node(object);
     }
+    if resource.is("coordination.k8s.io", "leases") {
+        // Elections by strategy are not offered.
+        remove_from_spec(object, "strategy");
+        remove_from_spec(object, "preferredHolder");
+    }
     if resource.is("", "persistentvolumeclaims") {
+        // A source without a name is none.
+        if object.pointer("/spec/dataSource/name").is_none_or(|name| name == "") {
+            remove_from_spec(object, "dataSource");
+        }
         add_finalizer(object, "kubernetes.io/pvc-protection")?;
     }
     if resource.is("", "persistentvolumes") {
@@ -91,6 +100,12 @@ pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
         crate::custom::admit(object);
     }
     Ok(())
+}
+
+fn remove_from_spec(object: &mut Value, field: &str) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove(field);
+    }
 }
 
 /// A new namespace is active, and goes only when its contents are gone.
@@ -114,6 +129,16 @@ fn admit_namespace(object: &mut Value) -> Outcome<()> {
     }
     fields.insert("status".into(), json!({"phase": "Active"}));
     Ok(())
+}
+
+/// Keeps what a new version of an object cannot take away.
+pub(super) fn keep_unsaid(call: &Call, old: &Value, new: &mut Value) {
+    if call.resource.is("", "namespaces")
+        && call.subresource.is_none()
+        && let (Some(spec), Some(fields)) = (old.get("spec"), new.as_object_mut())
+    {
+        fields.insert("spec".into(), spec.clone());
+    }
 }
 
 /// Fills in what the cluster decides for a new version.
@@ -164,10 +189,16 @@ fn select_pods_of_job(job: &mut Value) {
     let Some(spec) = job.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
-    if spec.get("manualSelector") == Some(&Value::Bool(true)) || spec.contains_key("selector") {
+    if spec.get("manualSelector") == Some(&Value::Bool(true)) {
         return;
     }
-    spec.insert("selector".into(), json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}));
+    let selector = spec.entry("selector").or_insert_with(|| json!({}));
+    if let Some(selector) = selector.as_object_mut() {
+        let labels = selector.entry("matchLabels").or_insert_with(|| json!({}));
+        if let Some(labels) = labels.as_object_mut() {
+            labels.insert("batch.kubernetes.io/controller-uid".into(), json!(uid));
+        }
+    }
     let Some(template) = spec.get_mut("template").and_then(Value::as_object_mut) else {
         return;
     };

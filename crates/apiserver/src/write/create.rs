@@ -71,6 +71,9 @@ pub(crate) fn create_object(
     metadata::place_in_namespace(call, &mut object)?;
     semantics::complete(resource, &mut object);
     admit::convert_new(call, &mut object);
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata::of_mut(&mut object)?.remove(field);
+    }
     // What admission and the strategy of the kind fill in belongs to nobody.
     if !options.applies {
         chain.own(None, &mut object);

@@ -13,7 +13,7 @@ use super::update::{ATTEMPTS, place_of};
 use super::{admit, metadata, steps};
 use crate::call::Call;
 use crate::registry::Resource;
-use crate::status::{ApiError, Cause, Outcome};
+use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
 
 /// How an object is to be deleted.
@@ -79,15 +79,19 @@ fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Outcome<Option<Pro
         Err(invalid_options("DeleteOptions", vec![cause]))
     };
     match (policy, orphan) {
-        (Some(_), Some(_)) => refuse(
-            "Invalid value: \"propagationPolicy\": orphanDependents and deletionPropagation cannot be both set".into(),
+        (Some(policy), Some(_)) => refuse(
+            format!(
+                "Invalid value: \"{policy}\": orphanDependents and deletionPropagation cannot be both set"
+            ),
             "FieldValueInvalid",
         ),
         (Some("Background"), None) | (None, Some(false)) => Ok(Some(Propagation::Background)),
         (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
         (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
         (Some(other), None) => refuse(
-            format!("Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\""),
+            format!(
+                "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+            ),
             "FieldValueNotSupported",
         ),
         (None, None) => Ok(None),
@@ -179,23 +183,33 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
 }
 
 fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOptions) -> Outcome<()> {
-    // Here the kind stands where otherwise the resource does.
-    let kind = crate::kind::Kind { plural: resource.kind.kind.clone(), ..(*resource.kind).clone() };
-    let refuse = |what: &str, asked: &str, kept: &str| {
+    let refuse = |what: &str, asked: &str, kept: &str, guess: &str| {
+        let (kind, name) = (&resource.kind, old.name());
+        if resource.is("", "namespaces") {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {kept}"
+            );
+            return Err(ApiError::conflict(kind, name, &why));
+        }
         let why = format!(
-            "the {what} in the precondition ({asked}) does not match the {what} in record ({kept}). The object might have been "
+            "the {what} in the precondition ({asked}) does not match the {what} in record ({kept}). The object might have been {guess}"
         );
-        let ending = if what == "UID" { "deleted and then recreated" } else { "modified" };
-        Err(ApiError::conflict(&kind, old.name(), &format!("{why}{ending}")))
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified_kind());
+        Err(ApiError::new(409, "Conflict", message).with_details(Details {
+            name: name.to_owned(),
+            group: kind.group.to_string(),
+            kind: kind.kind.to_string(),
+            ..Details::default()
+        }))
     };
     if let Some(uid) = &options.uid
         && **uid != *old.uid
     {
-        return refuse("UID", uid, &old.uid);
+        return refuse("UID", uid, &old.uid, "deleted and then recreated");
     }
     let kept = old.revision.to_string();
     match &options.revision {
-        Some(revision) if *revision != kept => refuse("ResourceVersion", revision, &kept),
+        Some(revision) if *revision != kept => refuse("ResourceVersion", revision, &kept, "modified"),
         Some(_) | None => Ok(()),
     }
 }

@@ -53,10 +53,10 @@ pub(super) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()>
             metadata.insert("namespace".into(), json!(namespace));
         }
         Some(namespace) if given == namespace => {}
-        None if given.is_empty() => {
+        None => {
             metadata.remove("namespace");
         }
-        Some(_) | None => {
+        Some(_) => {
             let message =
                 "the namespace of the provided object does not match the namespace sent on the request";
             return Err(ApiError::bad_request(message));

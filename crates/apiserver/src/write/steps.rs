@@ -274,11 +274,8 @@ pub(super) fn separate_status(call: &Call, old: &Value, new: &mut Value) {
                 }
             }
         }
-    } else if kind.has_status() && call.subresource.is_none() {
+    } else if kind.has_status() && matches!(call.subresource.as_deref(), None | Some("finalize")) {
         set(new, "status", old.get("status").cloned());
-        if call.resource.is("", "namespaces") {
-            set(new, "spec", old.get("spec").cloned());
-        }
     }
 }
 

@@ -59,6 +59,7 @@ impl Chain<'_> {
         old_value: &Value,
         mut new: Value,
     ) -> Outcome<Option<Written>> {
+        steps::separate_status(self.call, old_value, &mut new);
         semantics::complete(&self.call.resource, &mut new);
         admit::convert_changed(self.call, old_value, &mut new);
         self.own(Some(old_value), &mut new);
@@ -81,6 +82,7 @@ impl Chain<'_> {
     pub(super) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
         let call = self.call;
         steps::separate_status(call, old, new);
+        admit::keep_unsaid(call, old, new);
         admit::admit_change(call, old, new)?;
         steps::count_generation(&call.resource, old, new)?;
         self.validate_update(old, new)
@@ -103,7 +105,9 @@ impl Chain<'_> {
         crate::convert::to_stored(&mut new, resource);
         let place = Place { table: Arc::clone(&resource.table), key: old.key.clone() };
         let committed = commit_change(&self.call.cluster, resource, &place, old, &new)?;
-        Ok(committed.map(Written::Kept))
+        // The answer shows what was written even if that let the object go.
+        let gone = metadata::is_deleting(&new) && !steps::holds_back(resource, &new);
+        Ok(committed.map(|kept| if gone { Written::Tried(new) } else { Written::Kept(kept) }))
     }
 }
 

@@ -22,6 +22,7 @@ ACCEPTS = {"": "application/json", "table": "application/json;as=Table;v=v1;g=me
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"20(2[5-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 AGE = re.compile(r"^(\d+[ywdhms])+$")
+CLUSTER_IP = re.compile(r"^10\.\d+\.\d+\.\d+$")
 NODE_PORT = re.compile(r":3\d{4}/")
 
 
@@ -66,15 +67,13 @@ def normalised(value, key="", parent=None):
         items = [normalised(v, "", value) for v in value]
         if key == "managedFields":
             items.sort(key=lambda e: (e.get("operation", ""), e.get("manager", ""), e.get("apiVersion", ""), e.get("subresource", "")))
-        if key == "clusterIPs":
-            return ["CLUSTERIP" if re.match(r"10\.", str(i)) else i for i in items]
         return items
     if isinstance(value, str):
         if key == "resourceVersion" and value.isdigit() and value != "0":
             return "RV"
         if key == "continue" and value:
             return "CONTINUE"
-        if key == "clusterIP" and value.startswith("10."):
+        if CLUSTER_IP.match(value):
             return "CLUSTERIP"
         value = UUID.sub("UUID", value)
         value = TIME.sub("TIME", value)

@@ -1,0 +1,9 @@
+//! Reads arbitrary bytes as objects, completes and validates them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/fuzz/decode.rs"]
+mod target;
+
+fuzz_target!(|bytes: &[u8]| target::run(bytes));

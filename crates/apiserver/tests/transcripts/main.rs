@@ -1,0 +1,114 @@
+//! Answers to recorded request scripts are those of a real server, but for the differences in `known.tsv`.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod normal;
+mod play;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use apiserver::ApiServer;
+
+use normal::Difference;
+
+/// Where a recorded script differs from what it should: where, and what reasons are known.
+struct Known {
+    script: &'static str,
+    path: &'static str,
+    reason: &'static str,
+}
+
+fn known() -> Vec<Known> {
+    let lines = include_str!("known.tsv").lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .map(|line| {
+            let mut parts = line.split('\t');
+            Known {
+                script: parts.next().unwrap(),
+                path: parts.next().unwrap(),
+                reason: parts.next().unwrap(),
+            }
+        })
+        .collect()
+}
+
+/// Tells whether `text` fits `pattern`, in which `*` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut rest = text;
+    let parts: Vec<&str> = pattern.split('*').collect();
+    for (index, part) in parts.iter().enumerate() {
+        match rest.find(part) {
+            Some(at) if index > 0 || at == 0 => rest = &rest[at + part.len()..],
+            _ => return false,
+        }
+    }
+    rest.is_empty() || pattern.ends_with('*')
+}
+
+fn files() -> BTreeMap<&'static str, &'static str> {
+    BTreeMap::from([
+        ("apply", include_str!("apply.jsonl")),
+        ("crud", include_str!("crud.jsonl")),
+        ("custom", include_str!("custom.jsonl")),
+        ("mistakes", include_str!("mistakes.jsonl")),
+        ("ownership", include_str!("ownership.jsonl")),
+        ("patches", include_str!("patches.jsonl")),
+        ("randoms", include_str!("randoms.jsonl")),
+        ("requests", include_str!("requests.jsonl")),
+        ("strictness", include_str!("strictness.jsonl")),
+        ("updates", include_str!("updates.jsonl")),
+        ("writes", include_str!("writes.jsonl")),
+    ])
+}
+
+/// Plays all scripts; returns how many there were and what differs, by script.
+async fn play_all() -> (usize, Vec<(String, Vec<Difference>)>) {
+    let mut count = 0;
+    let mut found = Vec::new();
+    for (family, text) in files() {
+        let server = ApiServer::builder().seed(1).build().unwrap();
+        for line in text.lines() {
+            let script: play::Script = serde_json::from_str(line).unwrap();
+            let name = format!("{family}/{}", script.name);
+            count += 1;
+            let answers = play::script(&server.service(), &script, count).await;
+            let mut differences = Vec::new();
+            for (index, (step, answer)) in script.steps.iter().zip(&answers).enumerate() {
+                normal::compare(&step.answer, answer, &format!("{index}"), &mut differences);
+            }
+            found.push((name, differences));
+        }
+    }
+    (count, found)
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_scripts_are_answered_as_by_a_real_server() {
+    let known = known();
+    let mut used = vec![false; known.len()];
+    let (count, found) = play_all().await;
+    let mut report = String::new();
+    let mut wrong = 0;
+    for (script, differences) in &found {
+        let mut shown = 0;
+        for difference in differences {
+            let matching =
+                known.iter().position(|k| fits(k.script, script) && fits(k.path, &difference.path));
+            if let Some(index) = matching {
+                used[index] = true;
+                continue;
+            }
+            shown += 1;
+            if shown <= 6 {
+                writeln!(report, "{script} {difference}").unwrap();
+            }
+        }
+        wrong += usize::from(shown > 0);
+    }
+    for (entry, _) in known.iter().zip(&used).filter(|(_, used)| !**used) {
+        writeln!(report, "no longer needed in known.tsv: {} {} ({})", entry.script, entry.path, entry.reason)
+            .unwrap();
+    }
+    assert!(count >= 400, "only {count} scripts");
+    assert!(report.is_empty(), "{wrong} of {count} scripts differ\n{report}");
+}
