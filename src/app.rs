@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Engine, Event, ReleaseName};
+use engine::{Engine, Event, Failure, Module, ReleaseName, ValuesInput};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
 
@@ -16,13 +19,12 @@ use crate::config::{self, Environment, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, Scratch};
-use crate::http::{self, Health};
+use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Monitors, Patcher};
 use crate::load::{Loader, Places, files};
 use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
 use crate::telemetry::Telemetry;
-use crate::telemetry::log::Log;
 
 /// How long the operator waits before it asks an API server that was not there again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -48,8 +50,6 @@ pub struct Surroundings {
     pub client: Client,
     /// The API server for what hooks write.
     pub patcher: Client,
-    /// The log, whose level can be changed.
-    pub log: Arc<Log>,
     /// Whether to end when all modules have converged.
     pub once: bool,
     /// Whether a port that is taken is replaced by a free one.
@@ -89,16 +89,53 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let discovery = Discovery::new(around.client.clone());
     let monitors = Monitors::new(around.client.clone(), discovery.clone());
     let health = Health { watches: monitors.health() };
-    let served = http::serve(settings, &questions, &telemetry, health, &around.log, around.any_port).await?;
+    let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));
+    let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&helm)));
+    let served = http::serve(settings, &questions, &telemetry, health, releases, around.any_port).await?;
     listening(served.address);
-    let outcome = operate(&around, &telemetry, discovery, monitors, (inbox, channels)).await;
+    let outcome = operate(&around, &telemetry, helm, discovery, monitors, (inbox, channels)).await;
     served.close();
     outcome
+}
+
+/// What the socket tells about releases, as text.
+struct ReleaseTexts(Arc<Helm>);
+
+impl Releases for ReleaseTexts {
+    fn list(&self) -> BoxFuture<'_, Result<String, Failure>> {
+        let lines =
+            |names: Vec<ReleaseName>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        async move { self.0.list().await.map(lines) }.boxed()
+    }
+
+    fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>> {
+        async move {
+            let revisions = self.0.history(&release).await?;
+            let line = |revision: &helm::Revision| {
+                let time = revision.changed.and_then(|seconds| Timestamp::from_second(seconds).ok());
+                let time = time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+                format!("{:<4} {:<16} {time}", revision.version, revision.status.name())
+            };
+            Ok(revisions.iter().map(line).collect::<Vec<_>>().join("\n"))
+        }
+        .boxed()
+    }
+
+    fn render(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+        async move {
+            if !module.has_chart {
+                return Ok(String::new());
+            }
+            Ok(self.0.render(&module, &values).await?.manifest)
+        }
+        .boxed()
+    }
 }
 
 async fn operate(
     around: &Surroundings,
     telemetry: &Arc<Telemetry>,
+    helm: Arc<Helm>,
     discovery: Discovery,
     monitors: Monitors,
     channels: (Inbox, Channels),
@@ -122,7 +159,7 @@ async fn operate(
         loader: Arc::clone(&loader),
         hooks: Arc::new(Hooks::new(scratch, variables, settings.log_proxy_hook_json)),
         config: Arc::new(source.clone()),
-        helm: Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings))),
+        helm,
         monitors,
         patcher: Arc::new(Patcher::new(around.patcher.clone(), discovery, settings.patcher_timeout)),
         clock: Clock::default(),

@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
@@ -99,11 +98,10 @@ pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
 fn start(matches: &ArgMatches) -> u8 {
     let given = Given::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
-    operate(&given, LogType::Json, |settings, log, shutdown| async move {
+    operate(&given, LogType::Json, |settings, shutdown| async move {
         let (client, patcher) = app::clients(&settings).await?;
         let environment = Environment::of_process();
-        let around =
-            Surroundings { settings, environment, client, patcher, log, once, any_port: false, shutdown };
+        let around = Surroundings { settings, environment, client, patcher, once, any_port: false, shutdown };
         app::run(around, |address| tracing::info!("listening on {address}")).await
     })
 }
@@ -119,25 +117,13 @@ fn dev(matches: &ArgMatches) -> u8 {
         .default_to("debug-unix-socket", socket.to_string_lossy());
     let terminal = std::io::stdout().is_terminal();
     let form = if terminal { LogType::Color } else { LogType::Text };
-    operate(&given, form, |settings, log, shutdown| {
-        dev::run(Dev {
-            settings,
-            environment: Environment::of_process(),
-            state_dir,
-            reset,
-            once,
-            log,
-            shutdown,
-        })
+    operate(&given, form, |settings, shutdown| {
+        dev::run(Dev { settings, environment: Environment::of_process(), state_dir, reset, once, shutdown })
     })
 }
 
 /// Reads the settings, opens the log, minds signals, and runs.
-fn operate<F>(
-    given: &Given,
-    form: LogType,
-    run: impl FnOnce(Settings, Arc<Log>, watch::Receiver<bool>) -> F,
-) -> u8
+fn operate<F>(given: &Given, form: LogType, run: impl FnOnce(Settings, watch::Receiver<bool>) -> F) -> u8
 where
     F: Future<Output = anyhow::Result<Outcome>>,
 {
@@ -154,7 +140,7 @@ where
     let log = Log::open(settings.log_type.unwrap_or(form), settings.log_level, settings.log_no_time);
     let outcome = runtime.block_on(async {
         let shutdown = signals()?;
-        run(settings, Arc::clone(&log), shutdown).await
+        run(settings, shutdown).await
     });
     runtime.shutdown_background();
     log.close();
@@ -203,7 +189,7 @@ fn api_server(matches: &ArgMatches) -> u8 {
         audit: path("audit"),
     };
     let given = Given::new(BTreeMap::new(), Environment::of_process());
-    operate(&given, LogType::Text, |_, _, _| async move {
+    operate(&given, LogType::Text, |_, _| async move {
         apiserver::run(options).await?;
         Ok(Outcome::Done)
     })

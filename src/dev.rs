@@ -5,7 +5,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,7 +17,6 @@ use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, Settings};
 use crate::hook::framework;
-use crate::telemetry::log::Log;
 
 /// How long workloads take to become ready, since there are no nodes.
 pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
@@ -38,8 +36,6 @@ pub struct Dev {
     pub reset: bool,
     /// Whether to end when all modules have converged.
     pub once: bool,
-    /// The log.
-    pub log: Arc<Log>,
     /// Becomes true when the operator shall end.
     pub shutdown: watch::Receiver<bool>,
 }
@@ -64,7 +60,6 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         environment,
         patcher: client.clone(),
         client,
-        log: dev.log,
         once: dev.once,
         any_port: true,
         shutdown: dev.shutdown,

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use engine::{Command, CommandId, Effect, Engine, Event, Failure, Inspection, Time, View};
+use std::sync::Arc;
+
+use engine::{
+    Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, Time, ValuesInput,
+    View,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -31,8 +36,12 @@ pub struct Inbox {
 #[derive(Clone, Debug)]
 pub struct Questions(mpsc::Sender<Question>);
 
+/// A module with what its chart reads.
+type ChartInput = (Arc<Module>, ValuesInput);
+
 #[derive(Debug)]
 enum Question {
+    Chart(ModuleName, oneshot::Sender<Option<ChartInput>>),
     Command(Command, oneshot::Sender<Result<String, Failure>>),
     Inspection(oneshot::Sender<Inspection>),
     View(oneshot::Sender<View>),
@@ -98,6 +107,13 @@ impl Questions {
         let (answer, inspection) = oneshot::channel();
         self.0.send(Question::Inspection(answer)).await.ok()?;
         inspection.await.ok()
+    }
+
+    /// Returns a module with the values that its chart would be rendered with, for the socket only.
+    pub async fn chart_input(&self, module: ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
+        let (answer, input) = oneshot::channel();
+        self.0.send(Question::Chart(module, answer)).await.ok()?;
+        input.await.ok()?
     }
 
     /// Gives a command and returns what came of it; `None` when the operator has ended.
@@ -187,6 +203,7 @@ impl<O: Outside> Driver<O> {
                 let now = Time::from_start(self.begun.elapsed());
                 let _ = answer.send(self.engine.view_at(now));
             }
+            Question::Chart(module, answer) => drop(answer.send(self.engine.chart_input(&module))),
             Question::Inspection(answer) => drop(answer.send(self.engine.inspect())),
             Question::Command(command, answer) => {
                 let id = CommandId::new(self.next_command);

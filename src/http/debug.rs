@@ -9,20 +9,29 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::TaskView;
-use engine::{Command, Inspection, ModuleName, ScopeInspection};
+use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, ValuesInput};
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
 use super::queue;
 use crate::driver::Questions;
-use crate::telemetry::log::Log;
 
 /// What the socket answers from.
 #[derive(Clone)]
 pub(super) struct Debug {
     pub(super) questions: Questions,
-    #[expect(dead_code, reason = "the level of the log is set through it")]
-    pub(super) log: Arc<Log>,
+    pub(super) releases: Arc<dyn Releases>,
+}
+
+/// What the socket tells about releases.
+pub trait Releases: Send + Sync {
+    /// Returns the names of our releases, a line each.
+    fn list(&self) -> BoxFuture<'_, Result<String, Failure>>;
+    /// Returns the revisions of a release, a line each.
+    fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>>;
+    /// Returns what the chart of a module renders to; empty for a module without chart.
+    fn render(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>>;
 }
 
 /// Returns the routes of the socket.
@@ -109,6 +118,7 @@ async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Respon
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     match name {
+        "releases" => told(debug.releases.list().await),
         "list" => {
             let mut enabled: Vec<&str> = view
                 .modules
@@ -137,6 +147,15 @@ async fn module(
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
     let Some(scope) = inspection.modules.get(name.as_str()) else { return unknown(&inspection, &name) };
     let (part, format) = split(&file);
+    if part == "history" {
+        return told(debug.releases.history(name).await);
+    }
+    if part == "render" {
+        let Some((module, values)) = debug.questions.chart_input(ModuleName::from(name)).await else {
+            return ended();
+        };
+        return told(debug.releases.render(module, values).await);
+    }
     let Some(data) = scope_part(scope, part) else { return not_found() };
     if is_true(query.get("global"))
         && let Some(global) = scope_part(&inspection.global, part)
@@ -145,6 +164,13 @@ async fn module(
         return formatted(format, &both.into());
     }
     formatted(format, &data)
+}
+
+fn told(outcome: Result<String, Failure>) -> Response {
+    match outcome {
+        Ok(text) => text.into_response(),
+        Err(failure) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")).into_response(),
+    }
 }
 
 /// Says that there is no such module, and which one may be meant.

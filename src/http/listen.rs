@@ -12,12 +12,11 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::debug::{self, Debug};
+use super::debug::{self, Debug, Releases};
 use super::public::{self, Health};
 use crate::config::Settings;
 use crate::driver::Questions;
 use crate::telemetry::Telemetry;
-use crate::telemetry::log::Log;
 
 /// Why the operator can't be asked anything.
 #[derive(Debug, Error)]
@@ -58,7 +57,7 @@ pub async fn serve(
     questions: &Questions,
     telemetry: &Arc<Telemetry>,
     health: Health,
-    log: &Arc<Log>,
+    releases: Arc<dyn Releases>,
     any_port: bool,
 ) -> Result<Served, ListenError> {
     let listener = bind(&settings.listen_address, settings.listen_port, any_port).await?;
@@ -67,7 +66,7 @@ pub async fn serve(
     let (stop, stopped) = watch::channel(false);
     let public = public::router(questions.clone(), Arc::clone(telemetry), health);
     let mut servers = vec![tokio::spawn(run(listener, public, stopped.clone()))];
-    let debug = debug::router(Debug { questions: questions.clone(), log: Arc::clone(log) });
+    let debug = debug::router(Debug { questions: questions.clone(), releases });
     let socket = bind_socket(&settings.debug_socket)?;
     let (router, stopped_too) = (debug.clone(), stopped.clone());
     servers.push(tokio::spawn(async move {

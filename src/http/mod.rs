@@ -6,5 +6,6 @@ mod public;
 mod queue;
 mod status;
 
+pub use debug::Releases;
 pub use listen::{ListenError, Served, serve};
 pub use public::Health;

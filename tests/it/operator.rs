@@ -174,6 +174,11 @@ fn modules_are_listed_switched_and_explained() {
     );
     let (code, values) = world.ask(&["module", "values", "greeter"]);
     assert!(code == 0 && values.contains("text: Hello, world!"), "{values}");
+    let (code, manifest) = world.ask(&["module", "render", "greeter"]);
+    assert!(code == 0 && manifest.contains("name: greeting"), "{manifest}");
+    assert_eq!(world.ask(&["module", "releases"]), (0, "echo\ngreeter\n".into()));
+    let (code, history) = world.ask(&["module", "history", "greeter"]);
+    assert!(code == 0 && history.starts_with("1    deployed"), "{history}");
     assert_eq!(world.ask(&["module", "disable", "echo"]).0, 0);
     running.wait("module echo is disabled");
     running.wait("ConvergeModules done");

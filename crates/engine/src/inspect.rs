@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use values::patch::Operation;
 
+use crate::catalog::Module;
+use crate::effect::ValuesInput;
 use crate::engine::Engine;
 use crate::name::{ModuleName, Scope};
 use crate::snapshot::Snapshot;
@@ -53,6 +55,13 @@ impl Engine {
             global: self.inspect_scope(&Scope::Global).unwrap_or_else(empty),
             modules: modules.collect(),
         }
+    }
+
+    /// Returns a module with the values that its chart would be rendered with now.
+    pub fn chart_input(&self, name: &ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
+        let module = Arc::clone(&self.modules.get(name)?.spec);
+        let values = ValuesInput { enabled_modules: None, ..self.values_for(&Scope::Module(name.clone())) };
+        Some((module, values))
     }
 
     /// Returns the values and snapshots of one scope, if it exists.
