@@ -51,7 +51,8 @@ fn write_framework(matches: &ArgMatches) -> anyhow::Result<u8> {
     let directory = matches.get_one::<PathBuf>("directory").cloned().unwrap_or_default();
     let written =
         framework::write(&directory).with_context(|| format!("can't write into {}", directory.display()))?;
-    Ok(print(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()))
+    let lines: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+    Ok(print(&(lines.join("\n") + "\n")))
 }
 
 fn path_of(matches: &ArgMatches) -> HookPath {
@@ -64,7 +65,7 @@ fn answer(yes: bool) -> u8 {
 }
 
 fn change_values(command: &str, matches: &ArgMatches, environment: &Environment) -> anyhow::Result<u8> {
-    let (file, patch) = if matches.get_flag("config") {
+    let (file, operations_file) = if matches.get_flag("config") {
         ("CONFIG_VALUES_PATH", "CONFIG_VALUES_JSON_PATCH_PATH")
     } else {
         ("VALUES_PATH", "VALUES_JSON_PATCH_PATH")
@@ -82,7 +83,7 @@ fn change_values(command: &str, matches: &ArgMatches, environment: &Environment)
                 None => Change::Unset,
             };
             let operations = values.change(&path, change)?;
-            values.write(&file, environment.text(patch).map(Path::new), &operations)?;
+            values.write(&file, environment.text(operations_file).map(Path::new), &operations)?;
             Ok(OK)
         }
         other => bail!("there is no command {other:?}"),
@@ -115,7 +116,9 @@ fn show(root: &Value, path: &HookPath, matches: &ArgMatches) -> anyhow::Result<u
     }
     let text = match found.unwrap_or(&Value::Null) {
         Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other)?,
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            serde_json::to_string_pretty(other)?
+        }
     };
     Ok(print(&format!("{text}\n")))
 }

@@ -77,7 +77,6 @@ pub(super) fn guarded(text: &str) -> Option<String> {
                     places.push(Place::Code(0));
                 }
             }
-            (Place::Text, _) => {}
             (Place::Code(_), '"') => places.push(Place::Text),
             (Place::Code(_), '#') => while chars.next_if(|(_, char)| *char != '\n').is_some() {},
             (Place::Code(open), '(') => *open += 1,
@@ -90,7 +89,7 @@ pub(super) fn guarded(text: &str) -> Option<String> {
             {
                 insertions.extend(body_of(text, start));
             }
-            (Place::Code(_), _) => {}
+            (Place::Text | Place::Code(_), _) => {}
         }
         before = char;
     }

@@ -216,17 +216,14 @@ fn with_letters(text: &str) -> String {
         let letter = pair.and_then(|(high, low)| {
             char::decode_utf16([high, low]).next()?.ok().filter(|letter| u32::from(*letter) > 0xffff)
         });
-        let length = match letter {
-            Some(letter) => {
-                out.push(letter);
-                12
-            }
+        let length = if let Some(letter) = letter {
+            out.push(letter);
+            12
+        } else {
             // Two bytes, or less at the end: an escaped backslash begins no other escape.
-            None => {
-                let length = escape.char_indices().nth(2).map_or(escape.len(), |(place, _)| place);
-                out.push_str(escape.get(..length).unwrap_or_default());
-                length
-            }
+            let length = escape.char_indices().nth(2).map_or(escape.len(), |(place, _)| place);
+            out.push_str(escape.get(..length).unwrap_or_default());
+            length
         };
         rest = escape.get(length..).unwrap_or_default();
     }

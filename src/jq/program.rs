@@ -117,22 +117,22 @@ impl Program {
             Source::File(path) => fs::read_to_string(path)
                 .map_err(|error| (format!("Could not open {}: {error}", path.display()), UNUSABLE))?,
         };
-        let mut named = Object::new();
-        for (name, given) in std::mem::take(&mut options.named) {
-            let value = given.read().map_err(|problem| (problem, UNUSABLE))?;
+        let mut given = Object::new();
+        for (name, source) in std::mem::take(&mut options.named) {
+            let value = source.read().map_err(|problem| (problem, UNUSABLE))?;
             // The first of a name counts.
-            named.entry(name.into()).or_insert(value);
+            given.entry(name.into()).or_insert(value);
         }
         let arguments = Object::from([
             ("positional".into(), Val::arr(std::mem::take(&mut options.positional))),
-            ("named".into(), Val::obj(named.clone())),
+            ("named".into(), Val::obj(given.clone())),
         ]);
-        let names: Vec<String> = named.keys().map(|name| format!("${name}")).collect();
+        let dollars: Vec<String> = given.keys().map(|name| format!("${name}")).collect();
         let names: Vec<&str> =
-            ["$ARGS", "$__prog_args"].into_iter().chain(names.iter().map(String::as_str)).collect();
+            ["$ARGS", "$__prog_args"].into_iter().chain(dollars.iter().map(String::as_str)).collect();
         let variables = [Val::obj(arguments.clone()), Val::obj(arguments)]
             .into_iter()
-            .chain(named.into_values())
+            .chain(given.into_values())
             .collect();
         let filter = Filter::of_program(&text, &names)
             .map_err(|error| (format!("{error}\njq: 1 compile error"), NOT_A_FILTER))?;
@@ -228,7 +228,7 @@ type Stream = StreamDeserializer<'static, IoRead<Box<dyn Read>>, Val>;
 /// The inputs of the program, one after the other from all its files.
 struct Files {
     raw: bool,
-    files: RefCell<Vec<std::path::PathBuf>>,
+    paths: RefCell<Vec<std::path::PathBuf>>,
     stdin: Cell<bool>,
     current: RefCell<Option<Stream>>,
     lines: RefCell<Option<std::collections::VecDeque<Val>>>,
@@ -242,7 +242,7 @@ impl Files {
         Self {
             raw: options.raw_input && !options.slurp,
             stdin: Cell::new(files.is_empty()),
-            files: RefCell::new(files),
+            paths: RefCell::new(files),
             current: RefCell::default(),
             lines: RefCell::default(),
             missing: Cell::new(false),
@@ -255,7 +255,7 @@ impl Files {
             return Some(Box::new(BufReader::with_capacity(64 * 1024, io::stdin())));
         }
         loop {
-            let path = self.files.borrow_mut().pop()?;
+            let path = self.paths.borrow_mut().pop()?;
             match File::open(&path) {
                 Ok(file) => return Some(Box::new(BufReader::with_capacity(64 * 1024, file))),
                 Err(error) => {

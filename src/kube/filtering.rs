@@ -37,7 +37,9 @@ impl FilterThread {
         thread
             .spawn(move || {
                 use_stack(STACK - STACK / 4);
-                receiver.iter().for_each(|work| work());
+                for work in &receiver {
+                    work();
+                }
             })
             .ok()?;
         Some(Self(sender))

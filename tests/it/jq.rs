@@ -128,8 +128,8 @@ fn hooks_read_and_change_values_and_contexts_without_bash() {
         fs::read_to_string(path("values")).unwrap(),
         "{\"app\":{\"deep\":{\"size\":5},\"list\":[\"a\"],\"name\":\"-x\"}}\n"
     );
-    let patch = fs::read_to_string(path("patch")).unwrap();
-    assert_eq!(patch.lines().count(), 4, "{patch}");
+    let operations = fs::read_to_string(path("patch")).unwrap();
+    assert_eq!(operations.lines().count(), 4, "{operations}");
     assert_eq!(hook(&["context", "get", "binding"]), (0, "b\n".to_owned()));
     assert_eq!(hook(&["context", "is-true", "flag"]).0, 0);
     assert_eq!(hook(&["context", "is-null", "flag"]).0, 1);

@@ -80,7 +80,9 @@ pub(super) fn lookup<'a>(root: &'a Value, parts: &[Part]) -> Option<&'a Value> {
 
 /// Returns the parts as a JSON pointer.
 pub(super) fn pointer(parts: &[Part]) -> String {
-    parts.iter().map(|part| format!("/{}", part.text.replace('~', "~0").replace('/', "~1"))).collect()
+    parts
+        .iter()
+        .fold(String::new(), |pointer, part| pointer + "/" + &part.text.replace('~', "~0").replace('/', "~1"))
 }
 
 #[cfg(test)]

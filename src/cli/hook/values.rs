@@ -34,7 +34,7 @@ impl Values {
     /// operations on one place would pile up from run to run.
     pub(super) fn change(&mut self, path: &HookPath, change: Change) -> anyhow::Result<Vec<Value>> {
         let parts = path.parts();
-        let Some((last, parents)) = parts.split_last() else { bail!("a path is required") };
+        let Some((key, parents)) = parts.split_last() else { bail!("a path is required") };
         let list = (1..parts.len()).find_map(|length| {
             let parents = parts.get(..length)?;
             lookup(&self.0, parents).filter(|value| value.is_array()).map(|_| parents)
@@ -46,8 +46,8 @@ impl Values {
                     return Ok(operations);
                 }
                 match reach(&mut self.0, parents, path)? {
-                    Value::Object(object) => drop(object.remove(&last.text)),
-                    Value::Array(items) => drop(last.place.map(|place| items.remove(place))),
+                    Value::Object(object) => drop(object.remove(&key.text)),
+                    Value::Array(items) => drop(key.place.map(|place| items.remove(place))),
                     Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
                 }
                 if list.is_none() {
@@ -64,7 +64,7 @@ impl Values {
                     );
                     operations.push(json!({"op": "add", "path": pointer(parts), "value": value.clone()}));
                 }
-                put(reach(&mut self.0, parents, path)?, last, value, path)?;
+                put(reach(&mut self.0, parents, path)?, key, value, path)?;
             }
         }
         if let Some(list) = list {
@@ -82,7 +82,8 @@ impl Values {
         operations: &[Value],
     ) -> anyhow::Result<()> {
         if let Some(patch) = patch.filter(|_| !operations.is_empty()) {
-            let text: String = operations.iter().map(|operation| format!("{operation}\n")).collect();
+            let lines: Vec<String> = operations.iter().map(ToString::to_string).collect();
+            let text = lines.join("\n") + "\n";
             let written = OpenOptions::new().append(true).create(true).open(patch);
             let written = written.and_then(|mut file| file.write_all(text.as_bytes()));
             written.with_context(|| format!("can't write {}", patch.display()))?;
