@@ -251,20 +251,25 @@ impl Streams {
     /// Waits until something was printed and passes it on; for ever when both streams have ended.
     async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
         tokio::select! {
-            () = self.stdout.readable() => self.take(Stream::Stdout, print),
-            () = self.stderr.readable() => self.take(Stream::Stderr, print),
+            () = self.stdout.readable() => self.take(Stream::Stdout, Receiver::try_read, print),
+            () = self.stderr.readable() => self.take(Stream::Stderr, Receiver::try_read, print),
         };
     }
 
-    /// Passes on what can be read at once from one stream. Returns whether it was anything.
-    fn take(&mut self, stream: Stream, print: &mut impl FnMut(Stream, &[u8])) -> bool {
+    /// Passes on what `read` gets from one stream at once. Returns whether it was anything.
+    fn take(
+        &mut self,
+        stream: Stream,
+        read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>,
+        print: &mut impl FnMut(Stream, &[u8]),
+    ) -> bool {
         let mut buffer = [0; 16 * 1024];
         let source = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
         let Some(pipe) = &source.pipe else { return false };
-        match pipe.try_read(&mut buffer) {
+        match read(pipe, &mut buffer) {
             Ok(0) => {
                 source.pipe = None;
                 false
@@ -296,9 +301,14 @@ impl Streams {
     }
 
     /// Passes on what was printed before the process ended.
+    ///
+    /// The system is asked, not the runtime: that may not have been told of the last bytes yet.
     fn drain(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
+        let read = |pipe: &Receiver, buffer: &mut [u8]| {
+            Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
+        };
         for stream in [Stream::Stdout, Stream::Stderr] {
-            while self.take(stream, print) {}
+            while self.take(stream, read, print) {}
         }
     }
 
