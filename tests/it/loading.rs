@@ -166,3 +166,27 @@ async fn a_hook_is_asked_again_only_when_it_changed() {
     let changed = loader.load().await.unwrap();
     assert_eq!((asked(&count), changed == again), (2, false));
 }
+
+#[tokio::test]
+async fn f_g1_an_empty_modules_directory_makes_a_catalog_that_lets_nothing_be_purged() {
+    let files = Files::new();
+    assert!(!files.loader().load().await.unwrap().complete);
+    files.executable("modules/010-web/hooks/a.sh", HOOK);
+    assert!(files.loader().load().await.unwrap().complete);
+}
+
+#[tokio::test]
+async fn f_h3_drafts_hidden_files_and_links_in_a_circle_are_no_hooks() {
+    let files = Files::new();
+    files
+        .executable("modules/010-web/hooks/a.sh", HOOK)
+        .executable("modules/010-web/hooks/.a.sh.swp", HOOK)
+        .executable("modules/010-web/hooks/..data/b.sh", HOOK)
+        .write("modules/010-web/hooks/a.sh~", HOOK)
+        .write("modules/010-web/hooks/notes.md", "");
+    let hooks = files.0.path().join("modules/010-web/hooks");
+    std::os::unix::fs::symlink(&hooks, hooks.join("again")).unwrap();
+    let catalog = files.loader().load().await.unwrap();
+    let names: Vec<&str> = catalog.modules[0].hooks.iter().map(|hook| hook.id.name.as_str()).collect();
+    assert_eq!(names, ["hooks/a.sh"]);
+}

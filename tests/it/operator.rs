@@ -73,15 +73,7 @@ impl World {
         let mut all =
             vec!["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
         all.extend(arguments);
-        let mut child = self.command(&all).stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        Running { child, lines, seen: Vec::new() }
+        Running::start(self.command(&all))
     }
 
     fn once(&self) -> Output {
@@ -98,6 +90,18 @@ impl World {
 }
 
 impl Running {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, lines, seen: Vec::new() }
+    }
+
     /// Waits for a log line that contains `text`.
     fn wait(&mut self, text: &str) -> String {
         loop {
@@ -234,6 +238,64 @@ fn f_e7_a_secret_that_a_hook_echoes_is_not_shown_on_the_port() {
         queue.contains("ModuleRun:main:web") && queue.contains("last error") && queue.contains("******"),
         "{queue}"
     );
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn f_b9_files_of_hooks_that_cannot_be_written_are_tried_again() {
+    let world = World::new();
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write(
+        "modules/010-web/hooks/a.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1,\"schedule\":[{\"crontab\":\"* * * * * *\"}]}'; exit; fi\n\
+         echo \"ran $(jq -r '.[0].binding' $BINDING_CONTEXT_PATH)\"\n",
+    );
+    let mut running = world.dev(&["--retry-delay", "200ms"]);
+    running.wait("ran schedule");
+    let tmp = world.dir.path().join(".addon-operator/tmp");
+    let private = fs::read_dir(&tmp).unwrap().flatten().next().unwrap().path();
+    fs::remove_dir_all(&private).unwrap();
+    fs::write(&private, "a file stands in the way").unwrap();
+    running.wait("--tmp-dir");
+    fs::remove_file(&private).unwrap();
+    running.wait("ran schedule");
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
+    let world = World::new();
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write(
+        "modules/010-web/hooks/a.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
+         trap 'echo told to end; exit 1' TERM\necho hookpid $$ is at work\nsleep 600 & wait\n",
+    );
+    let mut running = world.dev(&[]);
+    let line = running.wait("hookpid ");
+    let pid = line.split("hookpid ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    assert_eq!(running.stop(), 0);
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "the hook outlived the operator");
+    assert_eq!(fs::read_dir(world.dir.path().join(".addon-operator/tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_api_server_that_is_away_is_waited_for_but_not_with_once() {
+    let world = World::new();
+    world.write(
+        "kubeconfig",
+        "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
+         users: [{name: a, user: {token: t}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n",
+    );
+    let arguments =
+        ["start", "--kube-config", "kubeconfig", "--namespace", "ops", "--prometheus-listen-port", "0"];
+    let socket = ["--debug-unix-socket", "socket", "--tmp-dir", "tmp"];
+    let once: Vec<&str> = arguments.iter().chain(&socket).copied().chain(["--once"]).collect();
+    let (code, text) = world.ask(&once);
+    assert!(code == 3 && text.contains("does not answer"), "exit {code}: {text}");
+    let waiting: Vec<&str> = arguments.iter().chain(&socket).copied().collect();
+    let mut running = Running::start(world.command(&waiting));
+    running.wait("it is asked again every second");
     assert_eq!(running.stop(), 0);
 }
 

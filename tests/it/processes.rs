@@ -102,7 +102,45 @@ async fn what_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn a_flood_of_output_is_bounded_in_memory() {
+async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
+    for round in 0..300 {
+        let program = Program {
+            path: PathBuf::from("/bin/echo"),
+            args: vec!["all of it".into()],
+            environment: Vec::new(),
+            timeout: None,
+        };
+        let (finished, out, _) = run(program).await;
+        assert_eq!((finished.exit, out.as_str()), (Exit::Code(0), "all of it\n"), "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hook.sh");
+    let program = || Program { path: path.clone(), args: Vec::new(), environment: Vec::new(), timeout: None };
+    let refused = |expected: &'static str| {
+        let program = program();
+        async move {
+            let (_keep, cancel) = oneshot::channel();
+            let error = program.run(cancel, |_, _| {}).await.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    };
+    refused("does the file exist").await;
+    std::fs::write(&path, "#!/bin/bash\nexit 0\n").unwrap();
+    refused("chmod +x").await;
+    std::process::Command::new("chmod").arg("+x").arg(&path).status().unwrap();
+    // A file that is still open for writing can't be run; once it is closed, it can.
+    let open = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    refused("can't start").await;
+    drop(open);
+    assert_eq!(run(program()).await.0.exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn f_b2_a_flood_of_output_is_bounded_in_memory() {
     let (finished, _, _) = run(bash("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo end >&2", None)).await;
     assert_eq!(finished.exit, Exit::Code(0));
     assert!(finished.stderr.len() < 200_000, "{} bytes are kept", finished.stderr.len());
