@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
@@ -17,12 +18,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings};
+use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings, parse_duration};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
 use crate::telemetry::log::Log;
-use debug::debug_request;
+use debug::{DebugRequest, debug_request};
 
 pub use commands::command;
 
@@ -205,6 +206,9 @@ fn ask(name: &str, matches: &ArgMatches) -> u8 {
         Ok(runtime) => runtime,
         Err(error) => return complain(&error.into()),
     };
+    if leaf.try_get_one::<bool>("watch").ok().flatten().copied().unwrap_or(false) {
+        return runtime.block_on(watch_answer(&request, &socket, leaf));
+    }
     match runtime.block_on(request.send(&socket)) {
         Ok((status, body)) => {
             let mut text = String::from_utf8_lossy(&body).into_owned();
@@ -213,6 +217,34 @@ fn ask(name: &str, matches: &ArgMatches) -> u8 {
             if status >= 400 { FAILED } else { OK }
         }
         Err(error) => complain(&error.into()),
+    }
+}
+
+/// Shows the answer again and again on the other screen of the terminal, until the operator does not answer.
+async fn watch_answer(request: &DebugRequest, socket: &Path, matches: &ArgMatches) -> u8 {
+    let given = matches.get_one::<String>("watchInterval").map_or("1s", String::as_str);
+    let pause = parse_duration(given).unwrap_or_else(|| {
+        let _ = writeln!(std::io::stderr().lock(), "{given:?} is no duration like 2s; it is 1s");
+        Duration::from_secs(1)
+    });
+    print("\u{1b}[?1049h");
+    loop {
+        match request.send(socket).await {
+            Ok((_, body)) => {
+                let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z");
+                print(&format!("\u{1b}[H\u{1b}[2J{now}\n{}", String::from_utf8_lossy(&body)));
+            }
+            Err(error) => {
+                print("\u{1b}[?1049l");
+                return complain(&error.into());
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = tokio::signal::ctrl_c() => {
+                return print("\u{1b}[?1049l");
+            }
+        }
     }
 }
 

@@ -150,13 +150,24 @@ fn debug() -> Vec<Command> {
         .help("Show the global section, too");
     vec![
         Command::new("queue").about("Show what waits and runs").subcommand_required(true).subcommands([
-            formatted(plain("list", "Show all queues"), "text").arg(
+            formatted(plain("list", "Show all queues"), "text").args([
                 Arg::new("show-empty")
                     .long("show-empty")
                     .short('e')
                     .action(ArgAction::SetTrue)
                     .help("Show empty queues, too"),
-            ),
+                Arg::new("watch")
+                    .long("watch")
+                    .short('w')
+                    .action(ArgAction::SetTrue)
+                    .help("Show them again and again, until interrupted"),
+                Arg::new("watchInterval")
+                    .long("watchInterval")
+                    .short('t')
+                    .value_name("DURATION")
+                    .default_value("1s")
+                    .help("How often they are shown again"),
+            ]),
             formatted(plain("main", "Show the main queue"), "text"),
         ]),
         Command::new("global").about("Show global hooks and values").subcommand_required(true).subcommands([

@@ -123,7 +123,8 @@ async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> 
 }
 
 async fn metrics(State(public): State<Public>) -> Response {
-    prometheus(public.telemetry.metrics_text())
+    let view = public.questions.view().await;
+    prometheus(public.telemetry.metrics_text(view.as_ref()))
 }
 
 async fn hook_metrics(State(public): State<Public>) -> Response {

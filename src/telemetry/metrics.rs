@@ -49,6 +49,8 @@ pub(super) struct Metrics {
     pub(super) convergence_total: CounterVec,
     pub(super) task_wait: CounterVec,
     pub(super) queue_length: GaugeVec,
+    pub(super) queue_head: GaugeVec,
+    pub(super) module_maintenance: GaugeVec,
     pub(super) snapshot_objects: GaugeVec,
     pub(super) watch_errors: CounterVec,
     pub(super) tasks_waiting: CounterVec,
@@ -184,6 +186,16 @@ impl Metrics {
                 "task_wait_in_queue_seconds_total",
                 "How long tasks waited in queues",
                 &["module", "hook", "binding", "queue"],
+            )?,
+            queue_head: make.gauge(
+                "tasks_queue_head_info",
+                "The first task of a queue",
+                &["queue", "module", "task_type", "hook"],
+            )?,
+            module_maintenance: make.gauge(
+                "mm_module_maintenance",
+                "Modules in maintenance",
+                &["module", "state"],
             )?,
             queue_length: make.gauge("tasks_queue_length", "Tasks in a queue", &["queue"])?,
             snapshot_objects: make.gauge(

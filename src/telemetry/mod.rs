@@ -7,7 +7,7 @@ mod metrics;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage};
+use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
 use tokio::sync::watch;
 
 use exported::Exported;
@@ -31,8 +31,22 @@ impl Telemetry {
         Ok(Self { metrics: Metrics::new(prefix)?, exported: Mutex::default(), converged })
     }
 
-    /// Returns the operator's own metrics as text.
-    pub fn metrics_text(&self) -> String {
+    /// Returns the operator's own metrics as text; what is a picture of now is taken from `view`.
+    pub fn metrics_text(&self, view: Option<&View>) -> String {
+        if let Some(view) = view {
+            self.metrics.queue_head.reset();
+            for queue in &view.queues {
+                let Some(head) = queue.tasks.first() else { continue };
+                let kind = head.description.split(':').next().unwrap_or_default();
+                let module = head.module.as_ref().map_or("", |module| module.as_str());
+                self.metrics.queue_head.with_label_values(&[queue.name.as_str(), module, kind, ""]).set(1.0);
+            }
+            self.metrics.module_maintenance.reset();
+            for module in view.modules.iter().filter(|module| module.maintenance) {
+                let labels = [module.name.as_str(), "NoResourceReconciliation"];
+                self.metrics.module_maintenance.with_label_values(&labels).set(1.0);
+            }
+        }
         self.metrics.text()
     }
 

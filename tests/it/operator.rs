@@ -234,6 +234,9 @@ fn f_e7_a_secret_that_a_hook_echoes_is_not_shown_on_the_port() {
         assert!(!shown.contains("hunter2"), "{path} shows a value: {shown}");
     }
     let queue = get(&port, "/queue");
+    let head = "tasks_queue_head_info{hook=\"\",module=\"web\",queue=\"main\",task_type=\"ModuleRun\"} 1";
+    let metrics = get(&port, "/metrics");
+    assert!(metrics.contains(head), "{metrics}");
     assert!(
         queue.contains("ModuleRun:main:web") && queue.contains("last error") && queue.contains("******"),
         "{queue}"
