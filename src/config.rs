@@ -8,7 +8,6 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use thiserror::Error;
 
 pub use options::{Kind, SETTINGS, Setting};
@@ -152,10 +151,9 @@ impl Given {
 
 /// Returns the duration that `text` says in Go's notation: `1h30m`, `500ms`, `0`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    text.parse::<SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok())
+    let nanos = engine::duration::parse_nanos(text).ok()?;
+    // A negative duration is a mistake, not zero.
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
 /// Returns the boolean that `text` says: what Go accepts, and yes and no.

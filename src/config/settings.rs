@@ -307,6 +307,7 @@ mod tests {
         );
         assert!(settings(&[("prometheus-listen-port", "70000")], &[]).is_err());
         assert!(settings(&[("module-concurrency", "0")], &[]).is_err());
+        assert!(settings(&[("retry-delay", "-5s")], &[]).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use engine::hook::selection::{MonitorSpec, Namespaces, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
 use kube::Client;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::filtering::{FilterThreads, Sieve};
@@ -115,7 +115,6 @@ impl Monitors {
             users: receiver,
             inbox: inbox.clone(),
             health: self.health.clone(),
-            again: Arc::new(Notify::new()),
         };
         let task = tokio::spawn(watching.run());
         self.watches.insert(selection, Watch { users, task });

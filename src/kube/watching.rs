@@ -17,7 +17,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::filtering::FilterThreads;
 use super::kinds::Kinds;
@@ -42,7 +42,6 @@ pub(super) struct Watching {
     pub(super) users: watch::Receiver<Users>,
     pub(super) inbox: Inbox,
     pub(super) health: Healths,
-    pub(super) again: Arc<Notify>,
 }
 
 /// Why a round of listing and following ended.
@@ -191,7 +190,6 @@ impl Watching {
                     }
                 }
                 () = &mut others => return Ended::Relist,
-                () = self.again.notified() => return Ended::Relist,
                 Some(opened) = streams.next() => match opened {
                     Ok(stream) => open_streams.push(next(stream)),
                     Err(error) => return ended(error, &self.selection),

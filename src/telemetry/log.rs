@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -30,7 +30,6 @@ pub const MERGED: &str = "merged";
 pub struct Log {
     lines: Mutex<Option<SyncSender<Line>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    level: Arc<AtomicU8>,
 }
 
 enum Line {
@@ -44,28 +43,11 @@ impl Log {
         let (sender, receiver) = sync_channel(WAITING_LINES);
         let writer =
             std::thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&receiver)).ok();
-        let shared_level = Arc::new(AtomicU8::new(rank(level)));
-        let layer = Lines {
-            form,
-            no_time,
-            level: Arc::clone(&shared_level),
-            sender: sender.clone(),
-            dropped: AtomicU64::new(0),
-        };
+        let layer =
+            Lines { form, no_time, level: rank(level), sender: sender.clone(), dropped: AtomicU64::new(0) };
         // A second log, as in tests, leaves the first in place.
         let _ = tracing_subscriber::registry().with(layer).try_init();
-        Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer), level: shared_level })
-    }
-
-    /// Returns the least severe level that is written.
-    pub fn level(&self) -> Level {
-        level_of(self.level.load(Ordering::Relaxed))
-    }
-
-    /// Changes the least severe level that is written.
-    pub fn set_level(&self, level: Level) {
-        self.level.store(rank(level), Ordering::Relaxed);
-        tracing::callsite::rebuild_interest_cache();
+        Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer) })
     }
 
     /// Writes all lines that wait and ends the log.
@@ -108,14 +90,14 @@ fn write_lines(lines: &Receiver<Line>) {
 struct Lines {
     form: LogType,
     no_time: bool,
-    level: Arc<AtomicU8>,
+    level: u8,
     sender: SyncSender<Line>,
     dropped: AtomicU64,
 }
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
-        let least = self.level.load(Ordering::Relaxed);
+        let least = self.level;
         let rank = rank(*metadata.level());
         // Libraries are heard when they warn, or when everything is asked for.
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
@@ -254,16 +236,6 @@ fn rank(level: Level) -> u8 {
         Level::INFO => 3,
         Level::DEBUG => 4,
         Level::TRACE => 5,
-    }
-}
-
-fn level_of(rank: u8) -> Level {
-    match rank {
-        1 => Level::ERROR,
-        2 => Level::WARN,
-        3 => Level::INFO,
-        4 => Level::DEBUG,
-        _ => Level::TRACE,
     }
 }
 
