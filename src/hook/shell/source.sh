@@ -12,19 +12,15 @@ case ${__source_file} in
     fi
     ;;
 esac
+# `set --` would be seen by the caller in bash 4.4, so nothing here calls it.
 if (( $# > $1 + 2 )); then
   # Arguments behind the file are what it sees.
-  set -- "${__source_file}" "${@:$1 + 3}"
-else
+  builtin source "${__source_file}" "${@:$1 + 3}"
+elif (( $1 > 0 )); then
   # Otherwise it sees those of the caller.
-  set -- "${__source_file}" "${@:2:$1}"
-fi
-unset __source_file
-if (( $# > 1 )); then
-  builtin source "$@"
+  builtin source "${__source_file}" "${@:2:$1}"
 else
   # A file without arguments sees the ones of this file, so there must be none.
-  __source_file=$1
-  shift
+  shift "$#"
   builtin source "${__source_file}"
 fi

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-bash=${1:-bash}
+bash=$(type -P "${1:-bash}")
 
 # equal WHAT EXPECTED SEEN
 equal() {
@@ -125,7 +125,7 @@ test_a_failure_ends_the_hook_with_one_traceback() {
   contexts '[{"binding":"a"},{"binding":"b"}]'
   hook <<'HOOK'
 inner() {
-  (exit 7)
+  bash -c "exit 7"
 }
 __main__() {
   echo "${BINDING_CONTEXT_CURRENT_BINDING}"
@@ -139,7 +139,7 @@ HOOK
   equal 'number of tracebacks' 1 "$(grep -c '^Traceback (most recent call last):$' err)"
   equal 'last line' 'Exiting with status 7' "${err##*$'\n'}"
   equal 'the innermost call' '  File "hook.sh", line 4, in inner
-    (exit 7)' "$(tail -n 3 err | head -n 2)"
+    bash -c "exit 7"' "$(tail -n 3 err | head -n 2)"
   equal 'the outermost call' '  File "hook.sh", line 10, in main
     hook::run "$@"' "$(head -n 3 err | tail -n 2)"
 }
@@ -240,6 +240,61 @@ is_false:n no
 is_null:n yes
 is_null:nothing yes
 is_null:f no" "${out}"
+}
+
+test_names_with_spaces_have_no_function_of_their_own_and_harm_nothing() {
+  contexts '[{"binding":"my pods","type":"Event","watchEvent":"Added"},{"binding":"a  b","type":"Group","groupName":"two words","snapshots":{}},
+    {"binding":"$(touch pwned) *","type":"Schedule"},{"binding":"line\nbreak","type":"Schedule"}]'
+  hook <<'HOOK'
+pods() { echo "the wrong one"; }
+__main__() { echo "${BINDING_CONTEXT_CURRENT_INDEX}/${CONTEXT_LENGTH} <${BINDING_CONTEXT_CURRENT_BINDING}> ${BINDING_CONTEXT_CURRENT_TYPE} <${BINDING_CONTEXT_GROUP_NAME}> $(context::get binding)"; }
+hook::run
+HOOK
+  run
+  [[ ! -e pwned ]] || equal 'names are not run' no yes
+  [[ ${out} != *wrong* ]] || equal 'function' __main__ pods
+  equal 'first line' '0/4 <my pods> Event <> my pods' "${out%%$'\n'*}"
+  equal 'second line' '1/4 <a  b> Group <two words> a  b' "$(sed -n 2p out)"
+  equal 'third line' '2/4 <$(touch pwned) *> Schedule <> $(touch pwned) *' "$(sed -n 3p out)"
+  equal 'fourth line' '3/4 <line break> Schedule <> line' "$(sed -n 4p out)"
+}
+
+test_all_lifecycle_points_have_functions() {
+  contexts '[{"binding":"onStartup"},{"binding":"beforeAll","snapshots":{}},{"binding":"afterAll","snapshots":{}},{"binding":"beforeHelm","snapshots":{}},
+    {"binding":"afterHelm","snapshots":{}},{"binding":"beforeDeleteHelm","snapshots":{}},{"binding":"afterDeleteHelm","snapshots":{}}]'
+  hook <<'HOOK'
+for name in __on_startup __on_before_all __on_after_all __on_before_helm __on_after_helm __on_before_delete_helm __on_after_delete_helm; do
+  eval "${name}() { echo ${name}; }"
+done
+hook::run "$@"
+HOOK
+  run
+  ok $'__on_startup\n__on_before_all\n__on_after_all\n__on_before_helm\n__on_after_helm\n__on_before_delete_helm\n__on_after_delete_helm'
+}
+
+test_variables_that_are_not_set_are_no_error_of_the_framework() {
+  contexts '[{"binding":"a"}]'
+  hook <<'HOOK'
+unset BINDING_CONTEXT_CURRENT_INDEX BINDING_CONTEXT_CURRENT_BINDING
+context::get binding
+context::has '' && echo whole
+values::has x || echo "no values: $?"
+HOOK
+  unset VALUES_PATH CONFIG_VALUES_PATH
+  run
+  equal 'first lines' $'a\nwhole' "$(head -n 2 out)"
+  [[ ${status} != 0 && ${err} == *VALUES_PATH* ]] || equal 'the variable is named' VALUES_PATH "${status} ${err}"
+}
+
+test_a_handler_can_be_any_command_and_its_status_is_the_hooks() {
+  contexts '[{"binding":"a"}]'
+  mkdir bin
+  printf '#!/usr/bin/env bash\necho "program sees ${BINDING_CONTEXT_CURRENT_INDEX}"\nexit 9\n' > bin/__main__
+  chmod +x bin/__main__
+  hook <<< 'hook::run "$@"'
+  PATH=${PWD}/bin:${PATH} run
+  equal status 9 "${status}"
+  equal output 'program sees 0' "${out}"
 }
 
 test_internal_names_that_hooks_call_are_there() {
@@ -420,7 +475,7 @@ HOOK
 
 test_the_prelude_leaves_everything_else_as_it_is() {
   mkdir -p lib
-  echo 'declare -A table=([k]=v); declare plain=1; echo "$# ${1:-none}"; set -- inner' > lib/a.sh
+  echo 'declare -A table=([k]=v); declare plain=1; echo "$# ${1:-none}"' > lib/a.sh
   echo 'echo "$# $1"; return 3' > lib/b.sh
   prelude <<'HOOK'
 #!/usr/bin/env bash

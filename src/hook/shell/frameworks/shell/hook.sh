@@ -26,7 +26,8 @@ def handlers:
       ["__on_conversion::\($name)::\(.fromVersion | version)::\(.toVersion | version)", "__on_conversion::\($name)"]
     else [] end;
 .[] | (.binding | text | if . == "" then "unknown" else . end), (.type | text), (.groupName | text),
-  (handlers | join(" "))
+  # A function can not have a blank in its name; its parts would be other functions.
+  (handlers | map(select(test("\\s") | not)) | join(" "))
 '
 
 # Runs the hook: `--config` prints what __config__ prints; otherwise the first
