@@ -1,16 +1,16 @@
 //! The clock of schedules: crontab lines become events when they are due.
 //!
-//! What a line means is the engine's arithmetic; `tokio-cron-scheduler` runs
-//! one job for the next moment of each line and exists only while there are
-//! lines. A second look makes sure that a job that is due has fired.
+//! What a line means and what becomes of it when the clock jumps is the engine's
+//! arithmetic; `tokio-cron-scheduler` wakes it for the next moment of each line and
+//! exists only while there are lines. A second look finds what is due although no job fired.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use engine::cron::Schedule;
+use engine::cron::{Agenda, Moment};
 use engine::{CronLine, Event};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
@@ -18,14 +18,11 @@ use uuid::Uuid;
 
 use crate::driver::Inbox;
 
-/// How late a job may be before it is fired without the scheduler. The scheduler looks twice a second.
+/// How late a job may be before its line fires without it. The scheduler looks twice a second.
 const LATEST: Duration = Duration::from_millis(1500);
 
-/// How often the wall clock is compared with the steady one, at least.
-const LONGEST_SLEEP: Duration = Duration::from_mins(1);
-
-/// How far both clocks may drift apart before all moments are computed anew.
-const JUMP: Duration = Duration::from_secs(2);
+/// How often the clocks are looked at, at least: the machine may have slept, or its clock been set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(15);
 
 /// Lets crontab lines fire.
 #[derive(Debug, Default)]
@@ -55,190 +52,117 @@ impl Clock {
 }
 
 async fn run(mut wanted: watch::Receiver<BTreeSet<CronLine>>, inbox: Inbox) {
-    let (fired, mut firings) = mpsc::unbounded_channel();
-    let mut jobs = match Jobs::new(fired).await {
+    let (nudge, mut nudges) = mpsc::unbounded_channel();
+    let mut jobs = match Jobs::new(nudge, true).await {
         Ok(jobs) => jobs,
         Err(error) => {
             tracing::error!(%error, "the clock of schedules can't start");
             return;
         }
     };
-    let lines = wanted.borrow_and_update().clone();
-    jobs.keep(&lines).await;
+    keep_time(&mut jobs, &mut wanted, &mut nudges, &inbox).await;
+    let _ = jobs.scheduler.shutdown().await;
+}
+
+/// Lets lines fire until nobody wants any.
+async fn keep_time(
+    jobs: &mut Jobs,
+    wanted: &mut watch::Receiver<BTreeSet<CronLine>>,
+    nudges: &mut mpsc::UnboundedReceiver<()>,
+    inbox: &Inbox,
+) {
+    let begun = Instant::now();
+    let now = || Moment { wall: Timestamp::now(), steady: begun.elapsed() };
+    let mut agenda = Agenda::new(TimeZone::system());
+    let mut is_nudged = false;
+    wanted.mark_changed();
     loop {
-        let look = jobs.next_look();
         tokio::select! {
             changed = wanted.changed() => {
                 if changed.is_err() {
-                    break;
+                    return;
                 }
                 let lines = wanted.borrow_and_update().clone();
-                jobs.keep(&lines).await;
-            }
-            Some((line, number)) = firings.recv() => {
-                if jobs.is_current(&line, number) && !jobs.is_early(&line, number) && !fire(&mut jobs, line, &inbox).await {
-                    break;
+                // The engine checks lines when it reads configurations.
+                for (line, error) in agenda.keep(&lines, now()).err().unwrap_or_default() {
+                    tracing::error!(%line, %error, "a crontab line is not understood");
                 }
             }
-            () = tokio::time::sleep_until(look) => {
-                for line in jobs.overdue().await {
-                    if !fire(&mut jobs, line, &inbox).await {
-                        break;
-                    }
-                }
+            Some(()) = nudges.recv() => is_nudged = true,
+            () = tokio::time::sleep_until(next_look(&agenda, is_nudged)) => is_nudged = false,
+        }
+        for line in agenda.advance(now()) {
+            if !inbox.event(Event::CronFired { line }).await {
+                return;
             }
         }
+        jobs.follow(&agenda).await;
     }
-    jobs.end().await;
 }
 
-async fn fire(jobs: &mut Jobs, line: CronLine, inbox: &Inbox) -> bool {
-    jobs.arm(&line).await;
-    inbox.event(Event::CronFired { line }).await
+/// Returns when to look at the clock although no job has fired.
+///
+/// The scheduler counts whole seconds, so its jobs can come up to a second before their moment; then the
+/// moment itself is waited for.
+fn next_look(agenda: &Agenda, is_nudged: bool) -> Instant {
+    let now = Timestamp::now();
+    let next = agenda.moments().map(|(_, due)| due).min();
+    let wait = next.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default());
+    let wait = match wait {
+        Some(wait) if is_nudged && wait <= LATEST => wait,
+        Some(wait) => wait + LATEST,
+        None => LONGEST_SLEEP,
+    };
+    Instant::now() + wait.min(LONGEST_SLEEP)
 }
 
-/// The next job of each line.
+/// The jobs for the next moment of each line.
 struct Jobs {
     scheduler: JobScheduler,
-    fired: mpsc::UnboundedSender<(CronLine, u64)>,
-    armed: BTreeMap<CronLine, Armed>,
-    zone: TimeZone,
-    number: u64,
-    /// The two clocks at the same moment.
-    wall: Timestamp,
-    steady: Instant,
-}
-
-struct Armed {
-    schedule: Schedule,
-    due: Option<Timestamp>,
-    number: u64,
-    job: Option<Uuid>,
+    nudge: mpsc::UnboundedSender<()>,
+    running: BTreeMap<CronLine, (Timestamp, Option<Uuid>)>,
 }
 
 impl Jobs {
-    async fn new(fired: mpsc::UnboundedSender<(CronLine, u64)>) -> Result<Self, JobSchedulerError> {
+    /// Returns no jobs yet. Those of a scheduler that is not started never fire.
+    async fn new(nudge: mpsc::UnboundedSender<()>, starts: bool) -> Result<Self, JobSchedulerError> {
         let scheduler = JobScheduler::new().await?;
-        scheduler.start().await?;
-        Ok(Self {
-            scheduler,
-            fired,
-            armed: BTreeMap::new(),
-            zone: TimeZone::system(),
-            number: 0,
-            wall: Timestamp::now(),
-            steady: Instant::now(),
-        })
+        if starts {
+            scheduler.start().await?;
+        }
+        Ok(Self { scheduler, nudge, running: BTreeMap::new() })
     }
 
-    async fn keep(&mut self, lines: &BTreeSet<CronLine>) {
-        let gone: Vec<CronLine> = self.armed.keys().filter(|line| !lines.contains(*line)).cloned().collect();
-        for line in gone {
-            if let Some(Armed { job: Some(job), .. }) = self.armed.remove(&line) {
-                // A job that has fired in between is gone already.
+    /// Makes the jobs those of the agenda.
+    async fn follow(&mut self, agenda: &Agenda) {
+        let moments: BTreeMap<&CronLine, Timestamp> = agenda.moments().collect();
+        let is_wrong = |(line, (due, _)): &(&CronLine, &(Timestamp, Option<Uuid>))| {
+            moments.get(*line).is_none_or(|moment| moment != due)
+        };
+        let wrong: Vec<CronLine> =
+            self.running.iter().filter(is_wrong).map(|(line, _)| line.clone()).collect();
+        for line in wrong {
+            if let Some((_, Some(job))) = self.running.remove(&line) {
+                // A job that has fired is gone already.
                 let _ = self.scheduler.remove(&job).await;
             }
         }
-        for line in lines {
-            if self.armed.contains_key(line) {
+        for (line, due) in moments {
+            if self.running.contains_key(line) {
                 continue;
             }
-            match Schedule::parse(line.as_str()) {
-                Ok(schedule) => {
-                    self.armed.insert(line.clone(), Armed { schedule, due: None, number: 0, job: None });
-                    self.arm(line).await;
-                }
-                // The engine checks lines when it reads configurations.
-                Err(error) => tracing::error!(%line, %error, "a crontab line is not understood"),
-            }
+            let wait = due.duration_since(Timestamp::now()).max(SignedDuration::ZERO);
+            let nudge = self.nudge.clone();
+            let job = Job::new_one_shot(Duration::try_from(wait).unwrap_or_default(), move |_, _| {
+                let _ = nudge.send(());
+            });
+            let job = match job {
+                Ok(job) => self.scheduler.add(job).await.ok(),
+                // The second look lets the line fire.
+                Err(_) => None,
+            };
+            self.running.insert(line.clone(), (due, job));
         }
-    }
-
-    /// Sets the next moment of `line` and a job for it.
-    async fn arm(&mut self, line: &CronLine) {
-        let now = Timestamp::now();
-        self.number += 1;
-        let number = self.number;
-        let Some(armed) = self.armed.get_mut(line) else { return };
-        // Two firings are never for one moment, also when the wall clock went back a little.
-        let after = armed
-            .due
-            .filter(|due| *due > now && due.duration_since(now) < jiff::SignedDuration::from_secs(2));
-        armed.due = armed.schedule.next(after.unwrap_or(now), &self.zone);
-        armed.number = number;
-        let Some(due) = armed.due else { return };
-        let wait = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-        let (fired, line) = (self.fired.clone(), line.clone());
-        let job = Job::new_one_shot(wait, move |_, _| {
-            let _ = fired.send((line.clone(), number));
-        });
-        armed.job = match job {
-            Ok(job) => self.scheduler.add(job).await.ok(),
-            // The second look fires it.
-            Err(_) => None,
-        };
-    }
-
-    fn is_current(&self, line: &CronLine, number: u64) -> bool {
-        self.armed.get(line).is_some_and(|armed| armed.number == number)
-    }
-
-    /// Returns whether the moment of `line` is still to come; its firing is repeated then.
-    ///
-    /// The scheduler counts whole seconds, so its jobs come up to a second before their moment.
-    fn is_early(&self, line: &CronLine, number: u64) -> bool {
-        let due = self.armed.get(line).and_then(|armed| armed.due);
-        let wait = due
-            .map(|due| due.duration_since(Timestamp::now()))
-            .and_then(|wait| Duration::try_from(wait).ok());
-        let Some(wait) = wait.filter(|wait| !wait.is_zero()) else { return false };
-        let (fired, line) = (self.fired.clone(), line.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            let _ = fired.send((line, number));
-        });
-        true
-    }
-
-    /// Returns when to look whether every job fired.
-    fn next_look(&self) -> Instant {
-        let now = Timestamp::now();
-        let dues = self.armed.values().filter_map(|armed| armed.due);
-        let wait =
-            dues.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default() + LATEST).min();
-        Instant::now() + wait.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
-    }
-
-    /// Returns the lines that should have fired. After a jump of the wall clock all moments are computed anew.
-    async fn overdue(&mut self) -> Vec<CronLine> {
-        let now = Timestamp::now();
-        let late = |due: Timestamp| {
-            now.duration_since(due) >= jiff::SignedDuration::try_from(LATEST).unwrap_or_default()
-        };
-        let overdue: Vec<CronLine> = self
-            .armed
-            .iter()
-            .filter(|(_, armed)| armed.due.is_some_and(late))
-            .map(|(line, _)| line.clone())
-            .collect();
-        let passed = now.duration_since(self.wall);
-        let steady = jiff::SignedDuration::try_from(self.steady.elapsed()).unwrap_or_default();
-        (self.wall, self.steady) = (now, Instant::now());
-        if (passed - steady).unsigned_abs() > JUMP {
-            let rest: Vec<CronLine> =
-                self.armed.keys().filter(|line| !overdue.contains(line)).cloned().collect();
-            for line in rest {
-                if let Some(job) = self.armed.get_mut(&line).and_then(|armed| armed.job.take()) {
-                    let _ = self.scheduler.remove(&job).await;
-                }
-                self.arm(&line).await;
-            }
-        }
-        overdue
-    }
-
-    async fn end(mut self) {
-        let _ = self.scheduler.shutdown().await;
     }
 }
 
@@ -256,5 +180,40 @@ mod tests {
             assert_eq!(event, Event::CronFired { line: CronLine::from("* * * * * *") });
         }
         clock.set(BTreeSet::new(), &inbox);
+    }
+
+    #[tokio::test]
+    async fn a_line_fires_at_its_moment_and_stops_at_once_when_it_is_taken_away() {
+        let (inbox, _questions, mut channels) = crate::driver::channels();
+        let mut clock = Clock::default();
+        let lines = BTreeSet::from([CronLine::from("* * * * * *"), CronLine::from("0 0 1 1 *")]);
+        clock.set(lines, &inbox);
+        channels.next_event().await.unwrap();
+        // The part of the second that has passed when the event comes.
+        let late = Timestamp::now().subsec_millisecond();
+        assert!(late < 400, "it came {late} ms after the full second");
+        clock.set(BTreeSet::from([CronLine::from("0 0 1 1 *")]), &inbox);
+        let mut more = 0;
+        let counting = async {
+            while channels.next_event().await.is_some() {
+                more += 1;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(2500), counting).await;
+        assert!(more <= 1, "{more} firings came, and only one can have been on its way");
+    }
+
+    #[tokio::test]
+    async fn f_c12_a_due_job_that_did_not_fire_is_found_and_fired() {
+        let (inbox, _questions, mut channels) = crate::driver::channels();
+        let (_lines, mut wanted) = watch::channel(BTreeSet::from([CronLine::from("* * * * * *")]));
+        let (nudge, mut nudges) = mpsc::unbounded_channel();
+        let mut jobs = Jobs::new(nudge, false).await.unwrap();
+        tokio::select! {
+            () = keep_time(&mut jobs, &mut wanted, &mut nudges, &inbox) => panic!("the clock stopped"),
+            event = channels.next_event() => {
+                assert_eq!(event, Some(Event::CronFired { line: CronLine::from("* * * * * *") }));
+            }
+        }
     }
 }

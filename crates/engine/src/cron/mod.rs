@@ -3,6 +3,7 @@
 //! Five fields (`minute hour day month weekday`) or six with leading seconds, descriptors as `@daily` and
 //! `@every 5m`, and an optional prefix `TZ=Area/City `.
 
+mod agenda;
 mod error;
 mod field;
 
@@ -10,6 +11,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
+pub use self::agenda::{Agenda, Moment};
 pub use self::error::CronError;
 use self::field::{Field, Unit};
 use crate::duration;
