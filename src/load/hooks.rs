@@ -1,6 +1,6 @@
 //! The hooks of a directory, and what they answer to `--config`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::hook::{HookKind, HookSpec, config};
+use engine::hook::config::{self, ConfigError};
+use engine::hook::{HookKind, HookSpec};
 use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::hash::hash;
+use crate::jq::Filter;
 use crate::process::{Exit, Program, Stream};
 
 /// How many bytes a configuration may have.
@@ -26,6 +28,8 @@ pub(super) struct Configurations {
     at_once: Semaphore,
     // Only answers that were understood are kept, by path and content.
     known: Mutex<BTreeMap<(PathBuf, u64), HookSpec>>,
+    /// Filters that compile. Many hooks have the same ones.
+    filters: Mutex<BTreeSet<String>>,
 }
 
 /// An executable that may be a hook.
@@ -81,7 +85,7 @@ impl Configurations {
     /// Returns a loader that gives hooks `environment` and ends those that do not answer within `timeout`.
     pub(super) fn new(environment: Vec<(OsString, OsString)>, timeout: Duration) -> Self {
         let at_once = Semaphore::new(2 * crate::config::processors());
-        Self { environment, timeout, at_once, known: Mutex::default() }
+        Self { environment, timeout, at_once, known: Mutex::default(), filters: Mutex::default() }
     }
 
     /// Returns the hooks, all asked at the same time, or the first that could not be understood.
@@ -111,7 +115,8 @@ impl Configurations {
                 Scope::Global => HookKind::Global,
                 Scope::Module(_) => HookKind::Module,
             };
-            let spec = config::parse(HookName::from(name.as_str()), kind, &text).map_err(|error| {
+            let spec = config::parse(HookName::from(name.as_str()), kind, &text);
+            let spec = spec.and_then(|spec| self.with_good_filters(spec, &text)).map_err(|error| {
                 describe(
                     scope,
                     &name,
@@ -124,6 +129,20 @@ impl Configurations {
         };
         let id = HookId { scope: scope.clone(), name: HookName::from(name) };
         Ok(Arc::new(Hook { id, path: path.to_string_lossy().into(), content, spec }))
+    }
+
+    /// Returns the configuration if all filters in it compile.
+    fn with_good_filters(&self, spec: HookSpec, text: &str) -> Result<HookSpec, ConfigError> {
+        let mut good = self.filters.lock().unwrap_or_else(PoisonError::into_inner);
+        for (index, binding) in spec.kubernetes.iter().enumerate() {
+            let Some(filter) = binding.jq_filter.as_ref().filter(|filter| !good.contains(*filter)) else {
+                continue;
+            };
+            Filter::compile(filter)
+                .map_err(|error| config::bad_jq_filter(text, index, &error.to_string()))?;
+            good.insert(filter.clone());
+        }
+        Ok(spec)
     }
 
     /// Runs `<hook> --config` and returns what it printed.

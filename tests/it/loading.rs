@@ -190,3 +190,109 @@ async fn f_h3_drafts_hidden_files_and_links_in_a_circle_are_no_hooks() {
     let names: Vec<&str> = catalog.modules[0].hooks.iter().map(|hook| hook.id.name.as_str()).collect();
     assert_eq!(names, ["hooks/a.sh"]);
 }
+
+/// A program of 64-bit x86 that prints `text` and does nothing else.
+#[cfg(target_arch = "x86_64")]
+fn elf(text: &str) -> Vec<u8> {
+    const HEADERS: u32 = 64 + 56;
+    const BASE: u32 = 0x40_0000;
+    let mut code = Vec::new();
+    let address = BASE + HEADERS + 34;
+    code.extend([0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe]); // write(1, …
+    code.extend(address.to_le_bytes());
+    code.push(0xba);
+    code.extend(u32::try_from(text.len()).unwrap().to_le_bytes());
+    code.extend([0x0f, 0x05, 0xb8, 60, 0, 0, 0, 0xbf, 0, 0, 0, 0, 0x0f, 0x05]); // exit(0)
+    assert_eq!(code.len(), 34);
+    let size = u64::from(HEADERS) + (code.len() + text.len()) as u64;
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0, 1, 0, 0, 0];
+    file.extend(u64::from(BASE + HEADERS).to_le_bytes()); // where it begins
+    file.extend(64_u64.to_le_bytes());
+    file.extend(0_u64.to_le_bytes());
+    file.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+    for word in [0, u64::from(BASE), u64::from(BASE), size, size, 0x1000] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(code);
+    file.extend(text.as_bytes());
+    file
+}
+
+#[tokio::test]
+async fn a_configuration_can_come_from_any_executable() {
+    let files = Files::new();
+    files
+        .executable("modules/010-web/hooks/a.py", "#!/usr/bin/env python3\nimport json\nprint(json.dumps({'configVersion': 'v1', 'beforeHelm': 7}))\n")
+        .executable("modules/010-web/hooks/b.sh", "#!/bin/sh\nprintf 'configVersion: v1\\nafterHelm: 8\\n'\n")
+        .executable("modules/010-web/hooks/c.pl", "#!/usr/bin/perl\nprint '{\"onStartup\": 3}';\n")
+        .executable("modules/010-web/hooks/e.sh", "#!/bin/bash\njq -r . $BINDING_CONTEXT_PATH > /dev/null\necho '{\"onStartup\": 4}'\n");
+    let mut expected = vec!["BeforeHelm 7", "AfterHelm 8", "OnStartup 3", "OnStartup 4"];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let path = files.0.path().join("modules/010-web/hooks/d");
+        fs::write(&path, elf("{\"configVersion\":\"v1\",\"onStartup\":9}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        expected.insert(3, "OnStartup 9");
+    }
+    let catalog = files.loader().load().await.unwrap();
+    let web = &catalog.modules[0];
+    assert!(web.broken.is_none(), "{:?}", web.broken);
+    let found: Vec<String> = web
+        .hooks
+        .iter()
+        .flat_map(|hook| hook.spec.lifecycle.iter().map(|(point, order)| format!("{point:?} {}", order.0)))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn mistakes_in_a_configuration_are_told_with_hook_line_and_column() {
+    let files = Files::new();
+    let hook = |text: &str| format!("#!/bin/bash\ncat <<'END'\n{text}END\n");
+    files
+        .executable("modules/010-filter/hooks/a.sh", &hook("configVersion: v1\nkubernetes:\n- kind: Pod\n- kind: Pod\n  jqFilter: '.a | nothing_like_that'\n"))
+        .executable("modules/020-old/hooks/a.sh", &hook("onKubernetesEvent:\n- kind: pod\n  jqFilter: '.a |'\n"))
+        .executable("modules/030-shape/hooks/a.sh", &hook("{\n \"configVersion\": \"v1\",\n \"kubernetes\": [{\"kind\": \"Pod\", \"watchEvent\": \"Added\"}]\n}\n"))
+        .executable("modules/040-good/hooks/a.sh", &hook("configVersion: v1\nkubernetes:\n- {kind: Pod, jqFilter: '.a | length'}\n"));
+    for (module, expected) in [
+        ("filter", "invalid kubernetes config [1] jqFilter: compile jqFilter: "),
+        ("filter", "nothing_like_that"),
+        ("filter", "(line 5, column 3)"),
+        ("old", "jqFilter: compile jqFilter: "),
+        ("old", "(line 3, column 3)"),
+        ("shape", "kubernetes.watchEvent must be of type array: \"string\" (line 3, column "),
+        ("shape", "hooks/a.sh"),
+    ] {
+        let message = files.broken(module).await;
+        assert!(message.contains(expected), "{module}: {message}");
+    }
+    let catalog = files.loader().load().await.unwrap();
+    assert!(catalog.modules.iter().any(|module| module.name.as_str() == "good" && module.broken.is_none()));
+}
+
+#[tokio::test]
+async fn a_hooks_directory_may_have_any_name_and_its_lib_holds_no_hooks() {
+    for root in ["lib", ".hidden", "hooks"] {
+        let files = Files::new();
+        let at = |name: &str| files.0.path().join(name);
+        fs::create_dir(at(root)).unwrap();
+        files
+            .executable(
+                &format!("{root}/a.sh"),
+                "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"onStartup\":5}'\n",
+            )
+            .executable(&format!("{root}/lib/b.sh"), "#!/bin/bash\nexit 1\n");
+        let loader = Loader::new(Places {
+            modules_dirs: vec![at("modules")],
+            global_hooks_dir: at(root),
+            unnumbered_order: 1,
+            crd_filters: Vec::new(),
+            strict: false,
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            config_timeout: Duration::from_secs(5),
+        });
+        let catalog = loader.load().await.unwrap();
+        assert_eq!(catalog.global.hooks.len(), 1, "{root}");
+    }
+}

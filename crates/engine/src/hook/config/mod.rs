@@ -76,7 +76,7 @@ pub fn parse(name: HookName, kind: HookKind, text: &str) -> Result<HookSpec, Con
             return Err(ConfigError::NotMapping { found: type_name(&value) });
         }
     };
-    match version(map)? {
+    match version(map, text)? {
         ConfigVersion::V0 => v0::parse(name, kind, map, text),
         ConfigVersion::V1 => v1::parse(name, kind, map, text),
     }
@@ -91,8 +91,12 @@ pub fn bad_jq_filter(text: &str, index: usize, reason: &str) -> ConfigError {
     ConfigError::Invalid(Violations(vec![Violation { message, position }]))
 }
 
-fn version(map: &serde_json::Map<String, Value>) -> Result<ConfigVersion, ConfigError> {
-    let fail = |problem: String| Err(ConfigError::Version(problem));
+fn version(map: &serde_json::Map<String, Value>, text: &str) -> Result<ConfigVersion, ConfigError> {
+    let fail = |problem: String| {
+        let position = yaml::locate(text, "/configVersion");
+        let place = position.map(|position| format!(" ({position})")).unwrap_or_default();
+        Err(ConfigError::Version(problem + &place))
+    };
     match map.get("configVersion") {
         None => Ok(ConfigVersion::V0),
         Some(Value::Null) => fail("missing 'configVersion' value".to_owned()),

@@ -1,0 +1,142 @@
+//! What has the right shape and makes no sense.
+
+use std::time::Duration;
+
+use super::*;
+use crate::hook::spec::Settings;
+
+/// What follows the version, and how its error begins.
+const WRONG_MEANINGS: &[(&str, &str)] = &[
+    (
+        "settings: {executionMinInterval: 30ks, executionBurst: 1}",
+        "executionMinInterval is invalid: unknown unit \"ks\"",
+    ),
+    ("settings: {executionBurst: 1}", "executionMinInterval is invalid: it is missing"),
+    ("settings: {}", "executionMinInterval is invalid: it is missing"),
+    (
+        "settings: {executionMinInterval: 1s, executionBurst: 3000000000}",
+        "executionBurst is invalid: 3000000000",
+    ),
+    ("settings: {timeout: 0s}", "timeout is invalid: \"0s\" is not positive"),
+    ("settings: {timeout: soon}", "timeout is invalid: invalid duration"),
+    ("kubernetes: [{kind: ''}]", "invalid kubernetes config [0]: kind is invalid"),
+    (
+        "kubernetes: [{kind: Pod, apiVersion: v1/12/wqe}]",
+        "invalid kubernetes config [0]: apiVersion is invalid",
+    ),
+    (
+        "kubernetes: [{kind: Pod}, {kind: Pod, labelSelector: {matchLabels: {'a b': c}}}]",
+        "invalid kubernetes config [1]: labelSelector is invalid: 'a b' is not a label key",
+    ),
+    (
+        "kubernetes: [{kind: Pod, labelSelector: {matchLabels: {a: 'b c'}}}]",
+        "invalid kubernetes config [0]: labelSelector is invalid: 'b c' is not a label value",
+    ),
+    (
+        "kubernetes: [{kind: Pod, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]",
+        "invalid kubernetes config [0]: labelSelector is invalid: for 'In', 'NotIn' operators",
+    ),
+    (
+        "kubernetes: [{kind: Pod, labelSelector: {matchExpressions: [{key: a, operator: Exists, values: [x]}]}}]",
+        "invalid kubernetes config [0]: labelSelector is invalid: values set must be empty",
+    ),
+    (
+        "kubernetes: [{kind: Pod, namespace: {labelSelector: {matchLabels: {-a: x}}}}]",
+        "invalid kubernetes config [0]: namespace.labelSelector is invalid",
+    ),
+    (
+        "kubernetes: [{kind: Pod, nameSelector: {matchNames: [a]}, fieldSelector: {matchExpressions: [{field: metadata.name, operator: '=', value: b}]}}]",
+        "invalid kubernetes config [0]: fieldSelector 'metadata.name' and nameSelector.matchNames are mutually exclusive",
+    ),
+    (
+        "kubernetes: [{kind: Pod, includeSnapshotsFrom: [x]}]",
+        "invalid kubernetes config [0]: includeSnapshots 'x' binding name not found",
+    ),
+    (
+        "kubernetes: [{kind: Pod}, {kind: Pod, includeSnapshotsFrom: [kubernetes]}]",
+        "invalid kubernetes config [1]: includeSnapshots there are 2 'kubernetes' binding names",
+    ),
+    (
+        "schedule: [{crontab: '* * * 22 *'}]",
+        "invalid schedule config [0]: crontab is invalid: End of range (22) above maximum (12): 22",
+    ),
+    ("schedule: [{crontab: ''}]", "invalid schedule config [0]: crontab is invalid: Empty spec string"),
+    (
+        "schedule: [{crontab: '* * * * *', includeSnapshotsFrom: [x]}]",
+        "invalid schedule config [0]: includeSnapshotsFrom is invalid: 'x' binding name not found",
+    ),
+    ("kubernetesValidating: [{name: nodots}]", "invalid kubernetesValidating config [0]: name is invalid"),
+    (
+        "kubernetesValidating: [{name: a.b.c}, {name: a.b.c}]",
+        "invalid kubernetesValidating config [1]: name is invalid: 'a.b.c' is used twice",
+    ),
+    (
+        "kubernetesValidating: [{name: a.b.c, timeoutSeconds: 32}]",
+        "invalid kubernetesValidating config [0]: timeoutSeconds is invalid: 32",
+    ),
+    (
+        "kubernetesValidating: [{name: a.b.c, rules: [{apiVersions: ['*', v1], apiGroups: [''], resources: [pods], operations: ['*']}]}]",
+        "invalid kubernetesValidating config [0]: rules is invalid: if '*' is present in apiVersions",
+    ),
+    (
+        "kubernetesValidating: [{name: a.b.c, rules: [{apiVersions: [v1], apiGroups: [''], resources: ['*/*', pods], operations: ['*']}]}]",
+        "invalid kubernetesValidating config [0]: rules is invalid: if '*/*' is present",
+    ),
+    (
+        "kubernetesValidating: [{name: a.b.c, rules: [{apiVersions: [v1], apiGroups: [''], resources: ['pods/*', pods/log], operations: ['*']}]}]",
+        "invalid kubernetesValidating config [0]: rules is invalid: 'pods/log' is part of 'pods/*'",
+    ),
+    (
+        "kubernetesMutating: [{name: x, includeSnapshotsFrom: [q]}]",
+        "invalid kubernetesMutating config [0]: includeSnapshotsFrom is invalid: 'q'",
+    ),
+    (
+        "kubernetesMutating: [{name: x, namespace: {labelSelector: {matchLabels: {a: -}}}}]",
+        "invalid kubernetesMutating config [0]: namespace.labelSelector is invalid",
+    ),
+    (
+        "kubernetesCustomResourceConversion: [{name: x, crdName: crontabs, conversions: [{fromVersion: a, toVersion: b}], includeSnapshotsFrom: [z]}]",
+        "invalid kubernetesCustomResourceConversion config [0]: includeSnapshotsFrom is invalid: 'z'",
+    ),
+];
+
+#[test]
+fn the_meaning_is_checked_section_by_section() {
+    for (rest, expected) in WRONG_MEANINGS {
+        let found = errors(&format!("configVersion: v1\n{rest}"));
+        assert!(found[0].starts_with(expected) && found[0].contains("(line 2,"), "{rest}: {found:?}");
+    }
+}
+
+#[test]
+fn the_first_wrong_section_ends_the_check_but_tells_all_of_itself() {
+    let text = "configVersion: v1\nkubernetes: [{kind: A, apiVersion: a/b/c}, {kind: B, apiVersion: a/b/c}]\nschedule: [{crontab: x}]";
+    assert_eq!(errors(text).len(), 2);
+}
+
+#[test]
+fn settings_have_defaults_and_bounds() {
+    let settings = |text: &str| valid(&format!("configVersion: v1\nsettings: {text}")).settings;
+    let interval = |interval, burst| Settings {
+        execution_min_interval: Duration::from_secs(interval),
+        execution_burst: burst,
+        timeout: None,
+    };
+    assert_eq!(valid("configVersion: v1").settings, interval(0, 1));
+    assert_eq!(settings("{executionMinInterval: 20s}"), interval(20, 1));
+    assert_eq!(settings("{executionMinInterval: 20s, executionBurst: 0}"), interval(20, 1));
+    assert_eq!(settings("{executionMinInterval: 20s, executionBurst: -2}"), interval(20, 1));
+    assert_eq!(settings("{executionMinInterval: -1s, executionBurst: 3}"), interval(0, 3));
+    assert_eq!(settings("{timeout: 5m}").timeout, Some(Duration::from_mins(5)));
+}
+
+#[test]
+fn a_program_that_does_not_compile_is_told_with_its_place() {
+    let text = "configVersion: v1\nkubernetes:\n- kind: Pod\n- kind: Pod\n  jqFilter: '.a |'\n";
+    assert_eq!(
+        bad_jq_filter(text, 1, "unexpected end").to_string(),
+        "1 error occurred:\n\t* invalid kubernetes config [1] jqFilter: compile jqFilter: unexpected end (line 5, column 3)\n\n"
+    );
+    let text = "onKubernetesEvent:\n- kind: Pod\n  jqFilter: '.a |'\n";
+    assert!(bad_jq_filter(text, 0, "x").to_string().contains("(line 3, column 3)"));
+}
