@@ -61,7 +61,10 @@ impl FilterThreads {
     }
 
     /// Returns the results of `work`, done for each object, or why there are none.
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
         let thread = self.take().ok_or("no thread can be started for filters")?;
         let (answer, result) = oneshot::channel();
         let work: Work = Box::new(move || drop(answer.send(work())));

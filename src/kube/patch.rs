@@ -1,5 +1,6 @@
 //! Changes of objects that hooks ask for, carried out in order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation, Target};
@@ -13,6 +14,7 @@ use kube::api::{
 };
 use serde_json::Value;
 
+use super::filtering::FilterThreads;
 use super::stream::encode;
 use crate::cluster::{Discovery, Resource, failure, is_conflict, is_not_found};
 use crate::jq::Filter;
@@ -31,53 +33,60 @@ pub struct Patcher {
     discovery: Discovery,
     client: Client,
     timeout: Duration,
+    threads: FilterThreads,
 }
 
 impl Patcher {
     /// Returns a patcher whose single requests take at most `timeout`.
     pub fn new(client: Client, discovery: Discovery, timeout: Duration) -> Self {
-        Self { discovery, client, timeout }
+        Self { discovery, client, timeout, threads: FilterThreads::default() }
     }
 
     /// Carries out all patches in order.
     ///
-    /// The first that fails ends it; the failure names its place and what was done before.
+    /// Nothing is done if one of them can't be right on any object. Otherwise the first that
+    /// fails ends it; the failure names its place and what was done before.
     pub async fn apply(&self, hook: &HookId, patches: &[ObjectPatch]) -> Result<(), Failure> {
+        let name = |place: usize, mut failure: Failure, done: &str| {
+            let (number, count, patch) =
+                (place + 1, patches.len(), patches.get(place).map(ToString::to_string).unwrap_or_default());
+            let cause = failure.message;
+            failure.message =
+                format!("object patch {number} of {count} of hook {hook}: {patch}: {cause} ({done})");
+            failure
+        };
+        let mut steps = Vec::with_capacity(patches.len());
         for (place, patch) in patches.iter().enumerate() {
-            if let Err(mut failure) = self.apply_one(patch).await {
+            steps.push(
+                Step::of(&patch.operation).map_err(|failure| name(place, failure, "nothing was done"))?,
+            );
+        }
+        for (place, (patch, step)) in patches.iter().zip(steps).enumerate() {
+            if let Err(failure) = self.apply_one(patch, step).await {
                 let done = match place {
                     0 => "nothing was done before".to_owned(),
                     1 => "the operation before it is done".to_owned(),
                     count => format!("the {count} operations before it are done"),
                 };
-                let cause = failure.message;
-                failure.message = format!(
-                    "object patch {} of {} of hook {hook}: {patch}: {cause} ({done})",
-                    place + 1,
-                    patches.len()
-                );
-                return Err(failure);
+                return Err(name(place, failure, &done));
             }
         }
         Ok(())
     }
 
-    async fn apply_one(&self, patch: &ObjectPatch) -> Result<(), Failure> {
+    async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), Failure> {
         let target = &patch.target;
         let resource = self.discovery.resolve(&target.api_version, &target.kind).await;
         let resource = resource.map_err(|error| Failure::of(FailureKind::Cluster, &error))?;
         let namespace = (!target.namespace.is_empty()).then_some(target.namespace.as_str());
         let object = Object { patcher: self, api: self.api(&resource, namespace), resource, target };
-        let outcome = match &patch.operation {
-            Operation::Create { object: value, existing } => object.create(value, *existing).await,
-            Operation::Delete(propagation) => object.delete(*propagation).await,
-            Operation::MergePatch { patch } => object.patch(&Patch::Merge(patch)).await,
-            Operation::JsonPatch { patch } => match serde_json::from_value(patch.clone()) {
-                Ok(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
-                Err(error) => Err(Problem::Failure(Failure::of(FailureKind::HookOutput, &error))),
-            },
-            Operation::Apply { object: value, force } => object.server_side_apply(value, *force).await,
-            Operation::Jq { filter } => object.filter(filter).await,
+        let outcome = match step {
+            Step::Create { object: value, parsed, existing } => object.create(value, &parsed, existing).await,
+            Step::Delete(propagation) => object.delete(propagation).await,
+            Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
+            Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
+            Step::Apply { object: value, force } => object.server_side_apply(value, force).await,
+            Step::Filter(filter) => object.filter(filter).await,
         };
         match outcome {
             Ok(()) => Ok(()),
@@ -96,6 +105,39 @@ impl Patcher {
             None if resource.namespaced => Api::default_namespaced_with(self.client.clone(), &kind),
             Some(_) | None => Api::all_with(self.client.clone(), &kind),
         }
+    }
+}
+
+/// An operation whose parts were looked at before the first one is carried out.
+enum Step<'a> {
+    Apply { object: &'a Value, force: bool },
+    Create { object: &'a Value, parsed: Box<DynamicObject>, existing: Existing },
+    Delete(Propagation),
+    Filter(Arc<Filter>),
+    JsonPatch(json_patch::Patch),
+    MergePatch(&'a Value),
+}
+
+impl<'a> Step<'a> {
+    fn of(operation: &'a Operation) -> Result<Self, Failure> {
+        let wrong = |text: String| Failure::new(FailureKind::HookOutput, text);
+        Ok(match operation {
+            Operation::Apply { object, force } => Self::Apply { object, force: *force },
+            Operation::Create { object, existing } => {
+                let parsed = serde_json::from_value(object.clone());
+                let parsed = parsed.map_err(|error| wrong(format!("this is no object: {error}")))?;
+                Self::Create { object, parsed: Box::new(parsed), existing: *existing }
+            }
+            Operation::Delete(propagation) => Self::Delete(*propagation),
+            Operation::Jq { filter } => {
+                Self::Filter(Arc::new(Filter::compile(filter).map_err(|error| wrong(error.to_string()))?))
+            }
+            Operation::JsonPatch { patch } => {
+                let patch = serde_json::from_value(patch.clone());
+                Self::JsonPatch(patch.map_err(|error| wrong(format!("this is no JSON Patch: {error}")))?)
+            }
+            Operation::MergePatch { patch } => Self::MergePatch(patch),
+        })
     }
 }
 
@@ -131,10 +173,8 @@ impl Object<'_> {
         Ok(outcome.map_err(late)??)
     }
 
-    async fn create(&self, value: &Value, existing: Existing) -> Result<(), Problem> {
-        let parsed: DynamicObject = serde_json::from_value(value.clone())
-            .map_err(|error| problem(FailureKind::HookOutput, format!("this is no object: {error}")))?;
-        match self.within(self.api.create(&PostParams::default(), &parsed)).await {
+    async fn create(&self, value: &Value, parsed: &DynamicObject, existing: Existing) -> Result<(), Problem> {
+        match self.within(self.api.create(&PostParams::default(), parsed)).await {
             Ok(_) => Ok(()),
             Err(Problem::Request(error)) if is_conflict(&error) => match existing {
                 Existing::Fail => Err(Problem::Request(error)),
@@ -230,16 +270,16 @@ impl Object<'_> {
     }
 
     /// Replaces the object by what a jq filter makes of it.
-    async fn filter(&self, filter: &str) -> Result<(), Problem> {
-        let filter =
-            Filter::compile(filter).map_err(|error| problem(FailureKind::HookOutput, error.to_string()))?;
+    async fn filter(&self, filter: Arc<Filter>) -> Result<(), Problem> {
         let mut last = None;
         for attempt in 0..ATTEMPTS {
             let living = self.within(self.api.get(&self.target.name)).await?;
             let old = serde_json::to_value(&living)
                 .map_err(|error| problem(FailureKind::Bug, error.to_string()))?;
-            let mut results =
-                filter.run(&old).map_err(|error| problem(FailureKind::HookOutput, error.to_string()))?;
+            let (filter, input) = (Arc::clone(&filter), old.clone());
+            let results = self.patcher.threads.run(move || filter.run(&input)).await;
+            let results = results.and_then(|results| results.map_err(|error| error.to_string()));
+            let mut results = results.map_err(|text| problem(FailureKind::HookOutput, text))?;
             let (Some(new @ Value::Object(_)), true) = (results.pop(), results.is_empty()) else {
                 return Err(problem(FailureKind::HookOutput, "the filter should give exactly one object"));
             };

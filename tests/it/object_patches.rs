@@ -1,0 +1,309 @@
+//! Changes of objects that hooks ask for, against the embedded API server: what is asked and what is there then.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use addon_operator::kube::Patcher;
+use apiserver::ApiServer;
+use engine::{HookId, Scope, object_patch};
+use http::header::CONTENT_TYPE;
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+/// A server that writes down what it is asked: method, path, type and content.
+struct World {
+    server: ApiServer,
+    requests: Arc<Mutex<Vec<String>>>,
+    patcher: Patcher,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = ApiServer::builder().seed(1).build().unwrap();
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (service, seen) = (server.service(), Arc::clone(&requests));
+        let recording = tower::service_fn(move |request: http::Request<Body>| {
+            let (service, seen) = (service.clone(), Arc::clone(&seen));
+            async move {
+                let (parts, body) = request.into_parts();
+                let bytes = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+                let kind = parts.headers.get(CONTENT_TYPE).map_or("", |kind| kind.to_str().unwrap());
+                let path = parts.uri.to_string();
+                if !path.contains("discovery") && !matches!(path.as_str(), "/api" | "/apis") {
+                    let text = String::from_utf8(bytes.clone()).unwrap();
+                    seen.lock().unwrap().push(format!("{} {path} {kind} {text}", parts.method));
+                }
+                service.oneshot(http::Request::from_parts(parts, Body::from(bytes))).await
+            }
+        });
+        let client = Client::new(recording, "default");
+        let patcher = Patcher::new(client.clone(), Discovery::new(client), Duration::from_secs(5));
+        Self { server, requests, patcher }
+    }
+
+    /// Carries out what a hook wrote.
+    async fn apply(&self, text: &str) -> Result<(), String> {
+        let patches = object_patch::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let hook = HookId { scope: Scope::Global, name: "a.sh".into() };
+        self.patcher.apply(&hook, &patches).await.map_err(|failure| failure.to_string())
+    }
+
+    fn requests(&self) -> Vec<String> {
+        let requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        requests.into_iter().map(|request| request.trim_end().to_owned()).collect()
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
+        let request =
+            http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        Client::new(self.server.service(), "default").request(request.body(bytes).unwrap()).await.ok()
+    }
+
+    async fn map(&self, name: &str) -> Option<Value> {
+        self.ask("GET", &format!("/api/v1/namespaces/default/configmaps/{name}"), &Value::Null).await
+    }
+
+    async fn make(&self, name: &str, data: Value) {
+        let map = json!({"metadata": {"name": name, "labels": {"mine": "yes"}}, "data": data});
+        self.ask("POST", "/api/v1/namespaces/default/configmaps", &map).await.unwrap();
+    }
+}
+
+fn created(operation: &str, name: &str, data: &Value) -> String {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data});
+    json!({"operation": operation, "object": object}).to_string()
+}
+
+fn on(operation: &str, name: &str, more: &Value) -> String {
+    let mut document = json!({"operation": operation, "apiVersion": "v1", "kind": "configmap", "namespace": "default", "name": name});
+    document.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    document.to_string()
+}
+
+#[tokio::test]
+async fn creations_ask_for_what_they_say() {
+    let world = World::new();
+    world.apply(&created("Create", "a", &json!({"k": "1"}))).await.unwrap();
+    let requests = world.requests();
+    assert_eq!(requests.len(), 1, "{requests:#?}");
+    assert!(
+        requests[0].starts_with("POST /api/v1/namespaces/default/configmaps? application/json {"),
+        "{requests:?}"
+    );
+    let error = world.apply(&created("Create", "a", &json!({"k": "2"}))).await.unwrap_err();
+    assert!(
+        error.starts_with("object patch 1 of 1 of hook global/a.sh: Create object v1/ConfigMap/default/a: ")
+            && error.contains("already exists")
+            && error.contains("(nothing was done before)"),
+        "{error}"
+    );
+    world.apply(&created("CreateIfNotExists", "a", &json!({"k": "3"}))).await.unwrap();
+    assert_eq!(world.map("a").await.unwrap()["data"], json!({"k": "1"}));
+    world.apply(&created("CreateIfNotExists", "b", &json!({"k": "3"}))).await.unwrap();
+    assert_eq!(world.map("b").await.unwrap()["data"], json!({"k": "3"}));
+}
+
+#[tokio::test]
+async fn create_or_update_merges_and_leaves_the_status_alone() {
+    let world = World::new();
+    world.make("a", json!({"k": "1", "stays": "x"})).await;
+    let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"k": "2"}});
+    object["status"] = json!({"phase": "mine"});
+    world.apply(&json!({"operation": "CreateOrUpdate", "object": object}).to_string()).await.unwrap();
+    let patch = world.requests().pop().unwrap();
+    assert!(
+        patch.starts_with("PATCH /api/v1/namespaces/default/configmaps/a? application/merge-patch+json {")
+            && !patch.contains("phase"),
+        "{patch}"
+    );
+    let map = world.map("a").await.unwrap();
+    assert_eq!(map["data"], json!({"k": "2", "stays": "x"}));
+    assert_eq!(map["metadata"]["labels"]["mine"], "yes");
+    world.apply(&created("CreateOrUpdate", "b", &json!({"k": "1"}))).await.unwrap();
+    // Numbers of YAML are numbers.
+    let yaml = "operation: CreateOrUpdate\nobject:\n  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: d, namespace: default}\n  spec:\n    replicas: 3\n    selector: {matchLabels: {a: b}}\n    template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: d}]}}\n";
+    for text in [yaml.to_owned(), yaml.replace("replicas: 3", "replicas: 4")] {
+        world.apply(&text).await.unwrap();
+    }
+    let deployment = world.ask("GET", "/apis/apps/v1/namespaces/default/deployments/d", &Value::Null).await;
+    assert_eq!(deployment.unwrap()["spec"]["replicas"], 4);
+}
+
+#[tokio::test]
+async fn apply_owns_the_fields_that_it_sets() {
+    let world = World::new();
+    world.make("a", json!({"theirs": "x"})).await;
+    world.apply(&created("Apply", "a", &json!({"ours": "1"}))).await.unwrap();
+    let request = world.requests().pop().unwrap();
+    assert!(
+        request.starts_with("PATCH /api/v1/namespaces/default/configmaps/a?")
+            && request.contains("force=true")
+            && request.contains("fieldManager=addon-operator")
+            && request.contains("application/apply-patch+yaml"),
+        "{request}"
+    );
+    assert_eq!(world.map("a").await.unwrap()["data"], json!({"theirs": "x", "ours": "1"}));
+    world.apply(&created("Apply", "new", &json!({"ours": "1"}))).await.unwrap();
+    assert!(world.map("new").await.is_some());
+}
+
+#[tokio::test]
+async fn deletions_say_what_becomes_of_what_is_owned() {
+    let world = World::new();
+    for (operation, policy) in
+        [("Delete", "Foreground"), ("DeleteInBackground", "Background"), ("DeleteNonCascading", "Orphan")]
+    {
+        world.make("a", json!({})).await;
+        let more = json!({"subresource": "/status"});
+        world.apply(&on(operation, "a", &more)).await.unwrap();
+        let requests = world.requests();
+        let deletion = requests.iter().find(|request| request.starts_with("DELETE ")).unwrap();
+        assert!(
+            deletion.starts_with("DELETE /api/v1/namespaces/default/configmaps/a?")
+                && deletion.contains(&format!("\"propagationPolicy\":\"{policy}\"")),
+            "{deletion}"
+        );
+        assert!(world.map("a").await.is_none(), "{operation}");
+        world.apply(&on(operation, "a", &json!({}))).await.expect("what is gone is gone");
+    }
+}
+
+#[tokio::test]
+async fn patches_have_their_types_and_reach_subresources() {
+    let world = World::new();
+    world.make("a", json!({"k": "1", "old": "x"})).await;
+    let steps =
+        json!([{"op": "remove", "path": "/data/old"}, {"op": "test", "path": "/data/k", "value": "1"}]);
+    world.apply(&on("JSONPatch", "a", &json!({"jsonPatch": steps.clone()}))).await.unwrap();
+    assert_eq!(
+        world.requests(),
+        [format!("PATCH /api/v1/namespaces/default/configmaps/a? application/json-patch+json {steps}")]
+    );
+    world.apply(&on("MergePatch", "a", &json!({"mergePatch": "data:\n  k: '2'\n"}))).await.unwrap();
+    assert_eq!(
+        world.requests(),
+        [r#"PATCH /api/v1/namespaces/default/configmaps/a? application/merge-patch+json {"data":{"k":"2"}}"#]
+    );
+    world.apply(&on("JQPatch", "a", &json!({"jqFilter": ".data.n = (.data.k + \"!\")"}))).await.unwrap();
+    let requests = world.requests();
+    assert!(
+        requests.len() == 2
+            && requests[0].starts_with("GET /api/v1/namespaces/default/configmaps/a")
+            && requests[1].starts_with("PUT /api/v1/namespaces/default/configmaps/a application/json {"),
+        "{requests:#?}"
+    );
+    assert_eq!(world.map("a").await.unwrap()["data"], json!({"k": "2", "n": "2!"}));
+    world.apply(&on("JQPatch", "a", &json!({"jqFilter": ".data.k = \"2\""}))).await.unwrap();
+    assert_eq!(world.requests().len(), 1, "what is as it should be is not written");
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    world.ask("POST", "/api/v1/namespaces/default/pods", &pod).await.unwrap();
+    for subresource in ["status", "/status"] {
+        let patch = json!({"operation": "MergePatch", "kind": "po", "namespace": "default", "name": "p",
+            "subresource": subresource, "mergePatch": {"status": {"message": subresource}}});
+        world.apply(&patch.to_string()).await.unwrap();
+        let request = world.requests().pop().unwrap();
+        assert!(request.starts_with("PATCH /api/v1/namespaces/default/pods/p/status? "), "{request}");
+    }
+    let pod = world.ask("GET", "/api/v1/namespaces/default/pods/p", &Value::Null).await.unwrap();
+    assert_eq!(pod["status"]["message"], "/status");
+}
+
+#[tokio::test]
+async fn an_object_that_is_missing_is_an_error_unless_that_is_fine() {
+    let world = World::new();
+    let patches = [
+        ("MergePatch", json!({"mergePatch": {"data": {}}})),
+        ("JSONPatch", json!({"jsonPatch": [{"op": "add", "path": "/data", "value": {}}]})),
+        ("JQPatch", json!({"jqFilter": ".data = {}"})),
+    ];
+    for (operation, more) in patches {
+        let error = world.apply(&on(operation, "nobody", &more)).await.unwrap_err();
+        assert!(
+            error.contains("Filter object v1/configmap/default/nobody") && error.contains("not found"),
+            "{error}"
+        );
+        let mut more = more;
+        more["ignoreMissingObject"] = json!(true);
+        world.apply(&on(operation, "nobody", &more)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_error_says_which_operation_it_was_and_what_was_done_before() {
+    let world = World::new();
+    let mut text = String::new();
+    for n in 0..100 {
+        let operation = if n == 42 {
+            on("MergePatch", "nobody", &json!({"mergePatch": {"data": {}}}))
+        } else {
+            created("Create", &format!("m{n}"), &json!({}))
+        };
+        text.push_str(&operation);
+        text.push('\n');
+    }
+    let error = world.apply(&text).await.unwrap_err();
+    assert!(
+        error.starts_with(
+            "object patch 43 of 100 of hook global/a.sh: Filter object v1/configmap/default/nobody: "
+        ) && error.contains("(the 42 operations before it are done)"),
+        "{error}"
+    );
+    assert!(world.map("m41").await.is_some() && world.map("m43").await.is_none());
+    assert_eq!(world.requests().len(), 43);
+    let error =
+        world.apply(&created("Create", "x", &json!({})).replace("ConfigMap", "Nonsense")).await.unwrap_err();
+    assert!(error.contains("Nonsense"), "{error}");
+}
+
+#[tokio::test]
+async fn f_b1_one_operation_that_can_not_be_right_keeps_all_from_being_done() {
+    let world = World::new();
+    let wrong = [
+        (on("JQPatch", "m0", &json!({"jqFilter": ".data |"})), "jq filter"),
+        (on("JQPatch", "m0", &json!({"jqFilter": "nothing_like_that"})), "nothing_like_that"),
+        (
+            created("Create", "x", &json!({})).replace("\"name\":\"x\"", "\"name\":\"x\",\"labels\":5"),
+            "this is no object",
+        ),
+        (
+            on("JSONPatch", "m0", &json!({"jsonPatch": [{"op": "add", "path": "/a~2", "value": 1}]})),
+            "this is no JSON Patch",
+        ),
+    ];
+    for (operation, expected) in wrong {
+        let mut text: String =
+            (0..50).map(|n| created("Create", &format!("m{n}"), &json!({})) + "\n").collect();
+        text.push_str(&operation);
+        for n in 50..99 {
+            text.push_str(&created("Create", &format!("m{n}"), &json!({})));
+        }
+        let error = world.apply(&text).await.unwrap_err();
+        assert!(
+            error.starts_with("object patch 51 of 100 of hook")
+                && error.contains(expected)
+                && error.contains("(nothing was done)"),
+            "{error}"
+        );
+        assert_eq!(world.requests(), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_filter_gives_one_object_or_an_error() {
+    let world = World::new();
+    world.make("a", json!({"k": "1"})).await;
+    for filter in ["empty", "., .", "5", "null", "[.]"] {
+        let error = world.apply(&on("JQPatch", "a", &json!({"jqFilter": filter}))).await.unwrap_err();
+        assert!(error.contains("exactly one object"), "{filter}: {error}");
+    }
+    let error =
+        world.apply(&on("JQPatch", "a", &json!({"jqFilter": "error(\"no luck\")"}))).await.unwrap_err();
+    assert!(error.contains("no luck"), "{error}");
+    let error = world.apply(&on("JQPatch", "a", &json!({"jqFilter": "def f: f; f"}))).await.unwrap_err();
+    assert!(error.contains("filter"), "{error}");
+}
