@@ -1,14 +1,16 @@
 //! What a hook wrote into its files, read and checked as a whole.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use engine::{Failure, FailureKind, HookOutput};
+use engine::object_patch::ObjectPatch;
+use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
 use values::patch::{Patch, Root, Target};
 
-/// How many bytes an output file may have.
-const LONGEST_FILE: u64 = 64 * 1024 * 1024;
+/// How many bytes a file with changes of values may have.
+const LONGEST_PATCH: usize = 32 << 20;
 
 /// Where a hook writes.
 #[derive(Debug)]
@@ -23,16 +25,24 @@ impl OutputFiles {
     /// Reads all files. The first that can't be used makes the whole run a failure.
     pub(super) fn read(&self, root: &Root) -> Result<HookOutput, Failure> {
         let patch = |path: &Path, target, what: &str| -> Result<Patch, Failure> {
-            Patch::read(&read(path)?, target, root).map_err(|error| wrong(what, &error))
+            Patch::read(&read(path, LONGEST_PATCH)?, target, root).map_err(|error| wrong(what, &error))
         };
         let config_patch =
             patch(&self.config_patch, Target::ConfigValues, "got bad json patch for config values")?;
         let values_patch = patch(&self.values_patch, Target::Values, "got bad json patch for values")?;
-        let metrics =
-            engine::metric::parse(&read(&self.metrics)?).map_err(|error| wrong("got bad metrics", &error))?;
-        let object_patches = engine::object_patch::parse(&read(&self.object_patches)?)
+        let metrics = metric::parse(&read(&self.metrics, metric::MAX_BYTES)?)
+            .map_err(|error| wrong("got bad metrics", &error))?;
+        let object_patches = object_patch::parse(&read(&self.object_patches, object_patch::MAX_BYTES)?)
             .map_err(|error| wrong("can't read object patch file", &error))?;
-        Ok(HookOutput { config_patch, values_patch, metrics, object_patches })
+        Ok(HookOutput { failed: None, config_patch, values_patch, metrics, object_patches })
+    }
+
+    /// Returns the changes of objects that are carried out although the hook failed. What can't be read is none.
+    pub(super) fn surviving_patches(&self) -> Vec<ObjectPatch> {
+        let bytes = read(&self.object_patches, object_patch::MAX_BYTES).unwrap_or_default();
+        let mut patches = object_patch::parse(&bytes).unwrap_or_default();
+        patches.retain(ObjectPatch::survives_hook_error);
+        patches
     }
 }
 
@@ -43,22 +53,135 @@ fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {
     failure
 }
 
-/// Reads a file that a hook wrote. A file that the hook removed is empty.
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+/// Reads a file of at most `longest` bytes that a hook wrote. A file that the hook removed is empty.
+fn read(path: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
     let failed = |message: String| Failure::new(FailureKind::HookOutput, message);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let file = match File::open(path) {
+    // A hook can put a pipe in the place of its file; opening must not wait for somebody who writes.
+    let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(format!("can't read {name}: {error}"))),
     };
-    let size = file.metadata().map_or(0, |metadata| metadata.len());
-    if size > LONGEST_FILE {
-        return Err(failed(format!("{name} has {size} bytes; more than 64 MiB are not read")));
+    let metadata = file.metadata().map_err(|error| failed(format!("can't read {name}: {error}")))?;
+    if !metadata.is_file() {
+        return Err(failed(format!(
+            "{name} is no regular file any more; the hook should write into the file"
+        )));
+    }
+    let limit = u64::try_from(longest).unwrap_or(u64::MAX);
+    if metadata.len() > limit {
+        let message = format!("{name} has {} bytes, more than the {longest} that are read", metadata.len());
+        return Err(failed(message).advise("write less in one run"));
     }
     let mut bytes = Vec::new();
     // A hook's child may still be writing: what is read stays bounded.
-    let read = file.take(LONGEST_FILE).read_to_end(&mut bytes);
+    let read = file.take(limit).read_to_end(&mut bytes);
     read.map_err(|error| failed(format!("can't read {name}: {error}")))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    fn outputs(directory: &Path) -> OutputFiles {
+        let file = |name: &str| {
+            let path = directory.join(name);
+            File::create(&path).unwrap();
+            path
+        };
+        OutputFiles {
+            config_patch: file("config"),
+            values_patch: file("values"),
+            metrics: file("metrics"),
+            object_patches: file("objects"),
+        }
+    }
+
+    fn refused(outputs: &OutputFiles) -> String {
+        outputs.read(&Root::Global).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_of_any_length_is_refused_before_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let outputs = outputs(directory.path());
+        for path in [&outputs.metrics, &outputs.object_patches, &outputs.values_patch, &outputs.config_patch]
+        {
+            File::options().write(true).open(path).unwrap().set_len(1 << 30).unwrap();
+            let message = refused(&outputs);
+            let name = path.file_name().unwrap().to_string_lossy();
+            assert!(message.starts_with(&format!("{name} has 1073741824 bytes, more than")), "{message}");
+            fs::write(path, "").unwrap();
+        }
+        assert!(outputs.read(&Root::Global).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_file_any_more_is_refused_and_what_is_gone_is_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        let outputs = outputs(directory.path());
+        fs::remove_file(&outputs.metrics).unwrap();
+        assert_eq!(outputs.read(&Root::Global).unwrap().metrics, []);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &outputs.metrics, mode).unwrap();
+        assert!(refused(&outputs).contains("metrics is no regular file"));
+        fs::remove_file(&outputs.metrics).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &outputs.metrics).unwrap();
+        assert!(refused(&outputs).contains("metrics is no regular file"));
+        fs::remove_file(&outputs.metrics).unwrap();
+        fs::create_dir(&outputs.metrics).unwrap();
+        assert!(refused(&outputs).contains("metrics is no regular file"));
+    }
+
+    #[test]
+    fn one_bad_file_makes_all_of_them_worthless() {
+        let directory = tempfile::tempdir().unwrap();
+        let outputs = outputs(directory.path());
+        let good = [
+            (&outputs.config_patch, r#"{"op":"add","path":"/global/a","value":1}"#),
+            (&outputs.values_patch, r#"{"op":"add","path":"/global/b","value":1}"#),
+            (&outputs.metrics, r#"{"name":"a","set":1}"#),
+            (&outputs.object_patches, r#"{"operation":"Delete","kind":"Pod","name":"a"}"#),
+        ];
+        for (path, text) in good {
+            fs::write(path, text).unwrap();
+        }
+        let read = outputs.read(&Root::Global).unwrap();
+        assert_eq!((read.metrics.len(), read.object_patches.len()), (1, 1));
+        for ((path, text), expected) in good.into_iter().zip([
+            "got bad json patch for config values: ",
+            "got bad json patch for values: ",
+            "got bad metrics: ",
+            "can't read object patch file: ",
+        ]) {
+            fs::write(path, "{\"broken\":").unwrap();
+            let message = refused(&outputs);
+            assert!(message.starts_with(expected), "{message}");
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    #[test]
+    fn of_a_failed_run_only_patches_of_a_status_that_say_so_survive() {
+        let directory = tempfile::tempdir().unwrap();
+        let outputs = outputs(directory.path());
+        let patch = |name: &str, more: &str| {
+            format!(
+                "{{\"operation\":\"MergePatch\",\"kind\":\"Pod\",\"name\":\"{name}\",\"mergePatch\":{{\"status\":{{}}}}{more}}}\n"
+            )
+        };
+        let text = patch("plain", "")
+            + &patch("status", ",\"subresource\":\"/status\",\"ignoreHookError\":true")
+            + &patch("spec", ",\"ignoreHookError\":true");
+        fs::write(&outputs.object_patches, &text).unwrap();
+        let names: Vec<String> =
+            outputs.surviving_patches().into_iter().map(|patch| patch.target.name).collect();
+        assert_eq!(names, ["status"]);
+        fs::write(&outputs.object_patches, text + "{").unwrap();
+        assert!(outputs.surviving_patches().is_empty(), "a broken file is none");
+    }
 }

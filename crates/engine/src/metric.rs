@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// How long the file may be.
 pub const MAX_BYTES: usize = 32 << 20;
+
+/// How long one operation may be.
+pub const MAX_OPERATION_BYTES: usize = 1 << 20;
 
 /// How many operations the file may hold.
 pub const MAX_OPERATIONS: usize = 100_000;
@@ -105,13 +109,20 @@ pub fn parse(text: &[u8]) -> Result<Vec<MetricOperation>, MetricError> {
     }
     let mut operations = Vec::new();
     let mut problems = Vec::new();
-    let documents = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
+    // One operation at a time becomes values, which need much more memory than text.
+    let documents = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
     for (index, document) in documents.enumerate() {
         if index >= MAX_OPERATIONS {
             return Err(MetricError::TooMany);
         }
         let number = index + 1;
-        let document = document.map_err(|error| MetricError::Syntax { number, reason: error.to_string() })?;
+        let wrong = |error: serde_json::Error| MetricError::Syntax { number, reason: error.to_string() };
+        let document = document.map_err(wrong)?.get();
+        if document.len() > MAX_OPERATION_BYTES {
+            let reason = format!("it has {} bytes, more than {MAX_OPERATION_BYTES}", document.len());
+            return Err(MetricError::Syntax { number, reason });
+        }
+        let document = serde_json::from_str(document).map_err(wrong)?;
         match read(document) {
             Ok(operation) => operations.push(operation),
             Err(reasons) => {
@@ -412,6 +423,9 @@ mod tests {
     fn a_file_that_is_too_long_is_refused() {
         let long = vec![b' '; MAX_BYTES + 1];
         assert_eq!(parse(&long), Err(MetricError::TooLong { length: MAX_BYTES + 1 }));
+        let list = format!("{{\"name\":\"a\",\"set\":1}} [{}0]", "0,".repeat(MAX_OPERATION_BYTES / 2));
+        let message = parse(list.as_bytes()).unwrap_err().to_string();
+        assert!(message.starts_with("operation 2: it has 10485"), "{message}");
         let many = b"{}".repeat(MAX_OPERATIONS + 1);
         assert_eq!(parse(&many), Err(MetricError::TooMany));
     }
