@@ -70,16 +70,19 @@ impl Hooks {
         }
         let program = Program { path, args: Vec::new(), environment, timeout: run.timeout };
         let finished = program.run(cancel, sink(Origin::of_hook(id, &run.labels), self.merge_json)).await;
-        let outcome = match &finished {
-            Ok(finished) => exit_failure(finished).map_or(Ok(()), Err),
-            Err(error) => Err(not_started(error)),
-        };
+        let name = |failure| name_hook(&id.scope, id.name.as_str(), failure);
         let root = match &run.values.module {
             Some(module) => Root::Module(module.key.to_string()),
             None => Root::Global,
         };
-        let outcome = outcome.and_then(|()| outputs.read(&root));
-        let outcome = outcome.map_err(|failure| name_hook(&id.scope, id.name.as_str(), failure));
+        let outcome = match &finished {
+            Ok(finished) => match exit_failure(finished) {
+                None => outputs.read(&root).map_err(name),
+                Some(failure) => Err(name(failure)),
+            },
+            Err(error) => Err(name(not_started(error))),
+        };
+        let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
         drop(files);
         (outcome, finished.ok().map(|finished| finished.usage))
     }
@@ -128,6 +131,19 @@ struct Prepared {
     outputs: OutputFiles,
 }
 
+/// Returns what a failed hook wrote that is carried out all the same: patches of a status that say so.
+fn with_survivors(failure: Failure, outputs: &OutputFiles) -> Result<HookOutput, Failure> {
+    // What a hook that was ended had written so far may be half of what it wanted.
+    if failure.kind != FailureKind::HookExit {
+        return Err(failure);
+    }
+    let object_patches = outputs.surviving_patches();
+    if object_patches.is_empty() {
+        return Err(failure);
+    }
+    Ok(HookOutput { failed: Some(failure), object_patches, ..HookOutput::default() })
+}
+
 /// Returns why a process that has ended did not succeed.
 pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
     let said = finished.stderr.trim();
@@ -138,7 +154,8 @@ pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
             let failure = Failure::new(FailureKind::HookTimeout, exit.to_string());
             Some(failure.advise("settings.timeout in its configuration or --hook-timeout set the limit"))
         }
-        exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled) => {
+        exit @ Exit::Cancelled => Some(Failure::new(FailureKind::Cancelled, exit.to_string())),
+        exit @ (Exit::Code(_) | Exit::Signal(_)) => {
             let mut failure = Failure::new(FailureKind::HookExit, text(exit));
             if !said.is_empty() {
                 failure.chain.push(exit.to_string());

@@ -376,7 +376,7 @@ impl fmt::Display for Exit {
             Self::Code(code) => write!(f, "exit status {code}"),
             Self::Signal(signal) => write!(f, "signal: {}", signal_name(*signal)),
             Self::TimedOut(limit) => write!(f, "ended after {} s, the time it may take", limit.as_secs_f64()),
-            Self::Cancelled => f.write_str("ended because the operator does not need it any more"),
+            Self::Cancelled => f.write_str("ended because the operator ends"),
         }
     }
 }

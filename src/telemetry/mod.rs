@@ -78,6 +78,16 @@ impl Telemetry {
         match notice {
             Notice::TaskQueued { task } => log_task(&task, "add", "queued"),
             Notice::TaskStarted { task, waited } => self.task_started(&task, waited),
+            Notice::TaskStopped { task } => {
+                tracing::info!(
+                    queue = task.queue.as_str(),
+                    "task.id" = %task.id,
+                    "task.flow" = "end",
+                    cause = %task.cause,
+                    "{} stopped at shutdown",
+                    title(&task)
+                );
+            }
             Notice::TaskWaits { task, reason } => self.task_waits(&task, &reason),
             Notice::TaskFinished { task, took, failure, retry, allowed } => {
                 self.task_finished(&task, took, failure.as_ref(), retry, allowed);
@@ -340,5 +350,77 @@ fn explained(failure: &Failure) -> String {
     match &failure.advice {
         Some(advice) => format!("{failure} ({advice})"),
         None => failure.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Cause, QueueName, TaskId};
+
+    use super::*;
+
+    fn hook() -> HookId {
+        HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() }
+    }
+
+    fn ran(outcome: HookEnd) -> Notice {
+        let usage = Usage {
+            took: Duration::from_millis(250),
+            user: Duration::from_millis(40),
+            system: Duration::from_millis(3),
+            max_rss: 8 << 20,
+        };
+        let queue = QueueName::from("side");
+        Notice::HookRan {
+            hook: hook(),
+            binding: "kubernetes",
+            queue,
+            usage: Some(usage),
+            outcome,
+            startup: false,
+        }
+    }
+
+    #[test]
+    fn runs_of_hooks_are_counted_with_what_they_used_and_how_long_they_waited() {
+        let telemetry = Telemetry::new("addon_operator_").unwrap();
+        let labels = r#"activation="",binding="kubernetes",hook="hooks/a.sh",module="web",queue="side""#;
+        telemetry.take(ran(HookEnd::Error));
+        let text = telemetry.metrics_text(None);
+        let name = |rest: &str| format!("addon_operator_module_hook_{rest}{{{labels}}}");
+        assert!(text.contains(&format!("{} 0\n", name("success_total"))), "all series are there:\n{text}");
+        assert!(
+            !text.contains("run_user_cpu_seconds_sum{"),
+            "what a failed run used is not counted:\n{text}"
+        );
+        telemetry.take(ran(HookEnd::Success));
+        telemetry.take(ran(HookEnd::AllowedError));
+        let task = TaskInfo {
+            id: TaskId::new(1),
+            queue: "side".into(),
+            kind: "ModuleHookRun",
+            scope: hook().scope,
+            hook: Some(hook()),
+            binding: Some("pods".into()),
+            cause: Cause::outside("test"),
+        };
+        telemetry.take(Notice::TaskStarted { task: task.clone(), waited: Duration::from_millis(1500) });
+        telemetry.take(Notice::TaskStarted { task, waited: Duration::from_millis(750) });
+        let text = telemetry.metrics_text(None);
+        for line in [
+            format!("{} 1", name("errors_total")),
+            format!("{} 1", name("allowed_errors_total")),
+            format!("{} 1", name("success_total")),
+            format!("{} 3", name("run_seconds_count")),
+            format!("{} 0.75", name("run_seconds_sum")),
+            format!("{} 0.04", name("run_user_cpu_seconds_sum")),
+            format!("{} 0.003", name("run_sys_cpu_seconds_sum")),
+            format!("{} 8388608", name("run_max_rss_bytes")),
+            r#"addon_operator_task_wait_in_queue_seconds_total{binding="pods",hook="hooks/a.sh",module="web",queue="side"} 2.25"#.to_owned(),
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line} is missing:\n{text}");
+        }
+        let bounds = text.lines().filter(|line| line.contains("module_hook_run_seconds_bucket")).count();
+        assert_eq!(bounds, 15, "fourteen bounds and all:\n{text}");
     }
 }

@@ -197,6 +197,9 @@ impl Engine {
         let Work::Script(work) = work else {
             return self.fail(&queue, task, crate::hook_output::mismatch("an enabled script"));
         };
+        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
+            return self.stopped(&queue, task);
+        }
         let ScriptWork { module: name, question } = *work;
         let hook = crate::name::HookId { scope: Scope::Module(name.clone()), name: "enabled".into() };
         let end =

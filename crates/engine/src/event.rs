@@ -191,9 +191,11 @@ pub enum Command {
     SetEnabled(ModuleName, bool),
 }
 
-/// What a successful hook wrote, parsed and well-formed; nothing of it has taken effect.
+/// What a hook wrote, parsed and well-formed; nothing of it has taken effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutput {
+    /// Why the hook failed, if it did. Then all that is left are changes of objects that are carried out all the same.
+    pub failed: Option<Failure>,
     /// Operations on the values that the user configured.
     pub config_patch: Patch,
     /// Operations on the values in memory.

@@ -25,6 +25,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// A defect of the operator.
     Bug,
+    /// A process was ended because the operator ends. It did nothing wrong.
+    Cancelled,
     /// The API server did not answer or refused.
     Cluster,
     /// A file of a module or a hook can't be used.
@@ -60,6 +62,11 @@ impl Failure {
         Self { kind, message: error.to_string(), chain, advice: None }
     }
 
+    /// Returns whether a process was ended because the operator ends.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind == FailureKind::Cancelled
+    }
+
     /// Returns the failure with what its reader can do about it.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
@@ -73,6 +80,7 @@ impl FailureKind {
     pub fn label(self) -> &'static str {
         match self {
             Self::Bug => "bug",
+            Self::Cancelled => "cancelled",
             Self::Cluster => "cluster",
             Self::Files => "files",
             Self::HookExit => "hook_exit",

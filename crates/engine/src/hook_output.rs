@@ -42,8 +42,13 @@ impl Engine {
         let Work::Hook(work) = work else {
             return self.fail(&queue, task, mismatch("a hook"));
         };
+        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
+            return self.stopped(&queue, task);
+        }
         let prepared = outcome.and_then(|output| {
-            self.judged(&work.hook, &output)?;
+            if output.failed.is_none() {
+                self.judged(&work.hook, &output)?;
+            }
             Ok(Prepared { output, usage, patched: false, saved: None })
         });
         match prepared {
@@ -66,7 +71,16 @@ impl Engine {
                 prepared.patched = true;
                 self.carry_out(&queue, task, work, prepared);
             }
-            Err(failure) => self.hook_failed(&queue, task, &work, failure, prepared.usage),
+            Err(failure) => {
+                let failure = match prepared.output.failed.take() {
+                    Some(mut first) => {
+                        first.chain.push(format!("and what it wrote all the same was not done: {failure}"));
+                        first
+                    }
+                    None => failure,
+                };
+                self.hook_failed(&queue, task, &work, failure, prepared.usage);
+            }
         }
     }
 
@@ -98,13 +112,16 @@ impl Engine {
     }
 
     /// Does the next step of what a hook asked for; the last one commits its values.
-    fn carry_out(&mut self, queue: &QueueName, task: Task, mut work: Box<HookWork>, prepared: Prepared) {
+    fn carry_out(&mut self, queue: &QueueName, task: Task, mut work: Box<HookWork>, mut prepared: Prepared) {
         if !prepared.patched && !prepared.output.object_patches.is_empty() {
             let run = self.next_run();
             let patches = prepared.output.object_patches.as_slice().into();
             let effect = Effect::PatchObjects { run, hook: work.hook.id.clone(), patches };
             work.stage = HookStage::Patching(prepared);
             return self.begin(queue, task, run, Work::Hook(work), effect);
+        }
+        if let Some(failure) = prepared.output.failed.take() {
+            return self.hook_failed(queue, task, &work, failure, prepared.usage);
         }
         // The values may have changed while objects were patched, so all is judged once more.
         let section = match self.judged(&work.hook, &prepared.output) {

@@ -150,7 +150,8 @@ impl Engine {
     fn combine_following(&mut self, queue: &QueueName, task: &mut Task) {
         let kind = std::mem::discriminant(&task.kind);
         let Some(run) = task.hook_run_mut() else { return };
-        if run.is_synchronization() && run.contexts.iter().all(|context| context.group.is_none()) {
+        let is_alone = run.is_synchronization() && run.contexts.iter().all(|context| context.group.is_none());
+        if is_alone || run.is_of_lifecycle() {
             return;
         }
         // Synchronizations can be dropped with their converge, events can't: they stay apart.
@@ -158,7 +159,9 @@ impl Engine {
         while let Some(next) = self.queues.take_next(queue, |next| {
             std::mem::discriminant(&next.kind) == kind
                 && next.hook_run().is_some_and(|other| {
-                    other.hook == run.hook && other.is_synchronization() == is_synchronization
+                    other.hook == run.hook
+                        && other.is_synchronization() == is_synchronization
+                        && !other.is_of_lifecycle()
                 })
         }) {
             let (TaskKind::GlobalHookRun(other) | TaskKind::ModuleHookRun(other)) = next.kind else {
@@ -185,6 +188,7 @@ impl Engine {
                 Some(waiting)
                     if waiting.hook == run.hook
                         && !waiting.is_synchronization()
+                        && !waiting.is_of_lifecycle()
                         && waiting.allow_failure == run.allow_failure =>
                 {
                     combine::append(&mut waiting.contexts, contexts.take().unwrap_or_default());
@@ -370,13 +374,14 @@ pub(crate) fn task_kind(run: HookRun) -> TaskKind {
     }
 }
 
-/// Merges the waiting runs of `hook` into the first of them. Synchronizations stay what they are.
+/// Merges the waiting runs of `hook` into the first of them. Synchronizations and points of a lifecycle stay apart.
 fn compacted(tasks: Vec<Task>, hook: &HookId) -> Vec<Task> {
     let mut kept: Vec<Task> = Vec::with_capacity(tasks.len());
     let mut first: Option<usize> = None;
     for mut task in tasks {
-        let Some(run) = task.hook_run_mut().filter(|run| run.hook == *hook && run.synchronizes.is_empty())
-        else {
+        let is_merged =
+            |run: &&mut HookRun| run.hook == *hook && !run.is_synchronization() && !run.is_of_lifecycle();
+        let Some(run) = task.hook_run_mut().filter(is_merged) else {
             kept.push(task);
             continue;
         };

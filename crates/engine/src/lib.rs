@@ -12,7 +12,7 @@ mod binding;
 mod bootstrap;
 mod catalog;
 mod cause;
-pub mod combine;
+mod combine;
 mod commands;
 mod config;
 mod converge;

@@ -142,6 +142,11 @@ pub enum Notice {
         /// How long it was in the queue.
         waited: Duration,
     },
+    /// The process of a task was ended because the operator ends.
+    TaskStopped {
+        /// The task.
+        task: TaskInfo,
+    },
     /// A task can't begin yet.
     TaskWaits {
         /// The task.

@@ -172,6 +172,12 @@ impl Engine {
         }
     }
 
+    /// Takes in that the process of a task was ended because the operator ends: the task did not fail.
+    pub(crate) fn stopped(&mut self, queue: &QueueName, task: Task) {
+        self.notify(Notice::TaskStopped { task: task.info(queue) });
+        self.resume(queue, task);
+    }
+
     /// Remembers what a failure means for what the task is about.
     fn note_failure(&mut self, queue: &QueueName, task: &mut Task, failure: &Failure) {
         match &mut task.kind {

@@ -9,7 +9,7 @@ use crate::binding::BindingKey;
 use crate::cause::Cause;
 use crate::discovery::Discovery;
 use crate::failure::Failure;
-use crate::hook::BindingContext;
+use crate::hook::{BindingContext, Trigger};
 use crate::module::delete::ModuleDelete;
 use crate::module::run::ModuleRun;
 use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope, TaskId};
@@ -151,6 +151,13 @@ impl HookRun {
     /// Returns whether bindings go live with its success.
     pub(crate) fn is_synchronization(&self) -> bool {
         !self.synchronizes.is_empty()
+    }
+
+    /// Returns whether it runs at a point of a lifecycle. Such a run stands for itself.
+    ///
+    /// It can be dropped with its converge, and what it would have taken in must not be.
+    pub(crate) fn is_of_lifecycle(&self) -> bool {
+        self.contexts.iter().any(|context| matches!(context.trigger, Trigger::Lifecycle(_)))
     }
 
     /// Returns the binding names, sorted and without repetitions.

@@ -10,11 +10,13 @@
 
 mod build;
 mod config_map;
+mod contexts;
 mod coverage;
 mod discovery;
 mod hooks;
 mod module_runs;
 mod picture;
+mod queueing;
 mod random;
 mod reload;
 mod start;

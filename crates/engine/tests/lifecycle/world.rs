@@ -56,6 +56,8 @@ pub(crate) struct World {
     pub(crate) is_quiet: bool,
     /// Sends every answer twice.
     pub(crate) repeats_answers: bool,
+    /// The binding context files of all runs, each behind the name of its hook; `None` keeps none.
+    pub(crate) context_files: Option<String>,
 }
 
 impl World {
@@ -89,6 +91,7 @@ impl World {
             steps: 0,
             is_quiet: false,
             repeats_answers: false,
+            context_files: None,
         };
         world.send_in(0, Event::Started);
         world
@@ -161,6 +164,18 @@ impl World {
     pub(crate) fn object(mut self, kind: &str, name: &str) -> Self {
         let objects = self.objects.entry(kind.to_owned()).or_default();
         objects.insert(crate::build::key(name), crate::build::item("old"));
+        self
+    }
+
+    /// Puts an object into the cluster that watches see as this item.
+    pub(crate) fn holds(mut self, kind: &str, key: Key, item: Item) -> Self {
+        self.objects.entry(kind.to_owned()).or_default().insert(key, Arc::new(item));
+        self
+    }
+
+    /// Keeps the binding context files of all runs.
+    pub(crate) fn keeping_contexts(mut self) -> Self {
+        self.context_files = Some(String::new());
         self
     }
 
@@ -338,18 +353,19 @@ impl World {
             | Effect::SetSchedules { .. }
             | Effect::WatchRelease { .. } => {}
             Effect::CancelRun { run } => {
+                let failure = Failure::new(FailureKind::Cancelled, "ended by SIGTERM");
                 let answer = self.pending.iter().find_map(|(at, event)| match event {
-                    Event::HookFinished { run: its, .. } | Event::ScriptFinished { run: its, .. }
-                        if *its == run =>
-                    {
-                        Some(*at)
+                    Event::HookFinished { run: its, .. } if *its == run => {
+                        Some((*at, Event::HookFinished { run, outcome: Err(failure.clone()), usage: None }))
+                    }
+                    Event::ScriptFinished { run: its, .. } if *its == run => {
+                        Some((*at, Event::ScriptFinished { run, outcome: Err(failure.clone()), usage: None }))
                     }
                     _ => None,
                 });
-                if let Some(at) = answer {
+                if let Some((at, event)) = answer {
                     self.pending.remove(&at);
-                    let outcome = Err(Failure::new(FailureKind::HookExit, "ended by SIGTERM"));
-                    self.send_in(OTHER, Event::HookFinished { run, outcome, usage: None });
+                    self.send_in(OTHER, event);
                 }
             }
             Effect::EnsureCrds { run, .. } => {
@@ -380,7 +396,12 @@ impl World {
                 let outcome = planned.unwrap_or(Ok(Verdict { enabled: true, reason: None }));
                 self.send_in(SCRIPT, Event::ScriptFinished { run, outcome, usage: None });
             }
-            Effect::RunHook { run, hook, labels, .. } => {
+            Effect::RunHook { run, hook, labels, contexts, .. } => {
+                if let Some(files) = &mut self.context_files {
+                    let mut file = Vec::new();
+                    contexts.write(&mut file).unwrap();
+                    write!(files, "{} {}", hook.id, String::from_utf8(file).unwrap()).unwrap();
+                }
                 self.in_flight.insert(run, Some(labels.queue.to_string()));
                 let name = hook.id.to_string();
                 let outcome = self.hooks.get_mut(&name).and_then(VecDeque::pop_front);

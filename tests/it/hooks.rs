@@ -1,0 +1,221 @@
+//! Hooks as processes: what they are given, what is read of what they leave, and how they fail.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addon_operator::hook::{HookRun, Hooks, Scratch};
+use engine::hook::{BindingContext, HookKind, Lifecycle, RunContexts, config};
+use engine::snapshot::Snapshot;
+use engine::{Cause, Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, TaskId, ValuesInput};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+struct World {
+    dir: TempDir,
+    hooks: Hooks,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::open(Some(&dir.path().join("tmp")), false).unwrap();
+        let environment = vec![
+            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+            ("FROM_OUTSIDE".into(), "yes".into()),
+        ];
+        Self { hooks: Hooks::new(Arc::new(scratch), environment, false), dir }
+    }
+
+    /// Runs a hook with this text.
+    async fn run(&self, text: &str) -> Result<HookOutput, Failure> {
+        let path = self.dir.path().join("hooks/my hook.sh");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let spec =
+            config::parse("hooks/my hook.sh".into(), HookKind::Module, "{configVersion: v1, beforeHelm: 1}");
+        let spec = spec.unwrap();
+        let contexts = vec![BindingContext::lifecycle(Lifecycle::BeforeHelm)];
+        let run = HookRun {
+            contexts: RunContexts::new(&spec, contexts, |_| Snapshot::default()),
+            hook: Arc::new(Hook {
+                id: HookId { scope: Scope::Module("web".into()), name: "hooks/my hook.sh".into() },
+                path: path.to_str().unwrap().into(),
+                content: 1,
+                spec,
+            }),
+            values: ValuesInput {
+                global: Arc::new(json!({})),
+                global_config: Arc::new(Value::Null),
+                module: Some(engine::ModuleValues {
+                    key: "web".into(),
+                    values: Arc::new(json!({"a": 1})),
+                    config: Arc::new(json!({})),
+                }),
+                enabled_modules: None,
+            },
+            timeout: Some(Duration::from_mins(1)),
+            labels: RunLabels {
+                task: TaskId::new(1),
+                queue: "main".into(),
+                binding_type: "beforeHelm",
+                binding: "beforeHelm".into(),
+                cause: Cause::outside("test"),
+            },
+        };
+        let (_keep, cancel) = oneshot::channel();
+        self.hooks.run(run, cancel).await.0
+    }
+
+    /// Returns what a hook wrote into a file of this directory.
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.dir.path().join(name)).unwrap()
+    }
+
+    fn files_left(&self) -> usize {
+        let runs = walkdir::WalkDir::new(self.dir.path().join("tmp")).into_iter().flatten();
+        runs.filter(|entry| entry.file_type().is_file() && entry.file_name() != "lock").count()
+    }
+}
+
+#[tokio::test]
+async fn a_hook_is_given_what_the_contract_says() {
+    let world = World::new();
+    let out = world.dir.path().display();
+    let text = format!(
+        "#!/bin/bash\nset -eu\ncd {out}\necho \"$# $0\" > arguments\nenv | sort > environment\n(cd \"$OLDPWD\" && pwd) > directory\n\
+         cat > stdin\ncp \"$BINDING_CONTEXT_PATH\" context\ncp \"$VALUES_PATH\" values\ncp \"$CONFIG_VALUES_PATH\" config\n\
+         stat -c '%a %s' \"$BINDING_CONTEXT_PATH\" \"$VALUES_PATH\" \"$CONFIG_VALUES_PATH\" \"$METRICS_PATH\" \"$KUBERNETES_PATCH_PATH\" \
+         \"$VALUES_JSON_PATCH_PATH\" \"$CONFIG_VALUES_JSON_PATCH_PATH\" > files\nstat -c %a \"$(dirname \"$METRICS_PATH\")\" > rights\n"
+    );
+    let output = world.run(&text).await.unwrap();
+    assert_eq!(output, HookOutput::default());
+    assert_eq!(world.read("arguments"), format!("0 {out}/hooks/my hook.sh\n"));
+    assert_eq!(world.read("stdin"), "");
+    assert_eq!(world.read("directory").trim(), std::env::current_dir().unwrap().to_str().unwrap());
+    assert_eq!(world.read("context"), "[{\"binding\":\"beforeHelm\",\"snapshots\":{}}]\n");
+    assert_eq!(world.read("values"), "{\"global\":{},\"web\":{\"a\":1}}");
+    assert_eq!(world.read("config"), "{\"global\":null,\"web\":{}}");
+    let names: Vec<String> = world
+        .read("environment")
+        .lines()
+        .filter_map(|line| line.split_once('=').map(|(name, _)| name.to_owned()))
+        .filter(|name| !matches!(name.as_str(), "_" | "SHLVL" | "PWD" | "OLDPWD"))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "BINDING_CONTEXT_PATH",
+            "CONFIG_VALUES_JSON_PATCH_PATH",
+            "CONFIG_VALUES_PATH",
+            "FROM_OUTSIDE",
+            "HOOK_DIR",
+            "KUBERNETES_PATCH_PATH",
+            "METRICS_PATH",
+            "PATH",
+            "VALUES_JSON_PATCH_PATH",
+            "VALUES_PATH"
+        ]
+    );
+    assert!(world.read("environment").contains(&format!("HOOK_DIR={out}/hooks\n")));
+    let files = world.read("files");
+    let files: Vec<&str> = files.lines().collect();
+    assert!(files.iter().all(|file| file.starts_with("600 ")), "{files:?}");
+    assert!(files[3..].iter().all(|file| *file == "600 0"), "outputs are there, and empty: {files:?}");
+    assert_eq!(world.read("rights").trim(), "700");
+    assert_eq!(world.files_left(), 0);
+}
+
+#[tokio::test]
+async fn a_hook_can_be_any_program_that_reads_and_writes_files() {
+    let world = World::new();
+    let python = "#!/usr/bin/env python3\nimport json, os\ncontexts = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\n\
+        with open(os.environ['METRICS_PATH'], 'w') as file:\n    json.dump({'name': contexts[0]['binding'], 'set': 1}, file)\n\
+        with open(os.environ['VALUES_JSON_PATCH_PATH'], 'w') as file:\n    json.dump([{'op': 'add', 'path': '/web/b', 'value': 2}], file)\n";
+    let output = world.run(python).await.unwrap();
+    assert_eq!(output.metrics[0].name, "beforeHelm");
+    assert_eq!(output.values_patch.operations().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_hook_is_told_with_all_it_said_and_nothing_it_wrote_is_read() {
+    let world = World::new();
+    for (text, expected) in [
+        ("exit 3", "module hook 'hooks/my hook.sh' failed: cmd run: exit status 3"),
+        (
+            "echo one >&2; echo two >&2; exit 3",
+            "module hook 'hooks/my hook.sh' failed: one\ntwo: exit status 3",
+        ),
+        ("kill -KILL $$", "module hook 'hooks/my hook.sh' failed: cmd run: signal: killed"),
+        (
+            "echo '{\"name\":\"a\",\"set\":\"x\"}' > $METRICS_PATH",
+            "module hook 'hooks/my hook.sh' failed: got bad metrics: 1 error occurred:",
+        ),
+        (
+            "echo '{\"name\":\"a\",\"set\":\"x\"}' > $METRICS_PATH; exit 1",
+            "module hook 'hooks/my hook.sh' failed: cmd run: exit status 1",
+        ),
+        (
+            "truncate -s 1G $METRICS_PATH",
+            "module hook 'hooks/my hook.sh' failed: hooks-my-hook-sh.module-hook-metrics.json has 1073741824 bytes",
+        ),
+        (
+            "rm $METRICS_PATH; mkfifo $METRICS_PATH",
+            "module hook 'hooks/my hook.sh' failed: hooks-my-hook-sh.module-hook-metrics.json is no regular file",
+        ),
+    ] {
+        let failure = world.run(&format!("#!/bin/bash\n{text}\n")).await.unwrap_err();
+        assert!(failure.to_string().starts_with(expected), "{text}: {failure}");
+        assert_eq!(world.files_left(), 0, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn of_what_a_failed_hook_wrote_a_marked_patch_of_the_status_survives() {
+    let world = World::new();
+    let patch = |name: &str, more: &str| {
+        format!(
+            "echo '{{\"operation\":\"MergePatch\",\"kind\":\"Pod\",\"name\":\"{name}\",\"mergePatch\":{{\"a\":1}}{more}}}' >> $KUBERNETES_PATCH_PATH\n"
+        )
+    };
+    let writes =
+        patch("plain", "") + &patch("marked", ",\"subresource\":\"/status\",\"ignoreHookError\":true");
+    let writes = writes + "echo '{\"name\":\"m\",\"set\":1}' > $METRICS_PATH\n";
+    let output = world.run(&format!("#!/bin/bash\n{writes}exit 1\n")).await.unwrap();
+    assert_eq!(output.failed.as_ref().map(|failure| failure.kind), Some(FailureKind::HookExit));
+    assert_eq!(output.object_patches.iter().map(|patch| &*patch.target.name).collect::<Vec<_>>(), ["marked"]);
+    assert!(output.metrics.is_empty());
+    let output = world.run(&format!("#!/bin/bash\n{writes}")).await.unwrap();
+    assert_eq!((output.failed, output.object_patches.len(), output.metrics.len()), (None, 2, 1));
+}
+
+/// Returns how many bytes this process has in memory.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn f_b8_a_hook_that_takes_too_much_memory_dies_and_the_operator_lives() {
+    let world = World::new();
+    let before = resident();
+    // The limit stands for the one of a container: what is beyond it is not to be had.
+    let greedy = "#!/bin/bash\nulimit -v 300000\nexec python3 -c 'x = bytearray(4 << 30); print(len(x))'\n";
+    let failure = world.run(greedy).await.unwrap_err();
+    assert!(
+        failure.kind == FailureKind::HookExit && failure.to_string().contains("MemoryError"),
+        "{failure}"
+    );
+    // As the system ends a process that has used up its memory.
+    let killed = "#!/bin/bash\nhead -c 50000000 /dev/zero | tail -c 50000000 > /dev/null\nkill -KILL $$\n";
+    let failure = world.run(killed).await.unwrap_err();
+    assert!(failure.to_string().contains("signal: killed"), "{failure}");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "the operator grew by {grown} bytes");
+    assert!(world.run("#!/bin/bash\nexit 0\n").await.is_ok(), "the next run is fine");
+    assert!(Path::new(&world.dir.path().join("tmp")).exists() && world.files_left() == 0);
+}
