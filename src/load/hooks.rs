@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +45,11 @@ pub(super) struct Candidate {
 /// Returns the executables below `root` by path, and what was left out.
 ///
 /// Which directories and files are no hooks is §7.1 of the reference's behaviour.
-pub(super) fn candidates(root: &Path, prefix: &str) -> (Vec<Candidate>, Vec<String>) {
+///
+/// # Errors
+///
+/// A directory that can't be read: what is in it is not known, which is not the same as nothing.
+pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, Vec<String>), Failure> {
     let mut found = Vec::new();
     let mut warnings = Vec::new();
     let is_hidden = |name: &str| name.starts_with('.');
@@ -54,7 +59,18 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> (Vec<Candidate>, Vec<Stri
         let skipped = is_hidden(&name) || matches!(&*name, "lib" | "venv");
         entry.depth() == 0 || !(entry.file_type().is_dir() && skipped)
     });
-    for entry in walk.flatten() {
+    for entry in walk {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // There need not be hooks, and a file can go while it is looked at.
+            Err(error) if error.io_error().is_some_and(|error| error.kind() == ErrorKind::NotFound) => {
+                continue;
+            }
+            Err(error) => {
+                let message = format!("can't read the hooks in {}: {error}", root.display());
+                return Err(Failure::new(FailureKind::Files, message));
+            }
+        };
         let name = entry.file_name().to_string_lossy();
         let extension = entry.path().extension().and_then(|extension| extension.to_str());
         let is_data = matches!(extension, Some("yaml" | "json" | "md" | "txt"));
@@ -78,7 +94,48 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> (Vec<Candidate>, Vec<Stri
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_string_lossy();
         found.push(Candidate { name: format!("{prefix}{relative}"), path: entry.path().to_owned() });
     }
-    (found, warnings)
+    // By the whole path as bytes: `a-b/x` comes before `a/x`.
+    found.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    warnings.extend(misplaced(&root.join("lib")));
+    Ok((found, warnings))
+}
+
+/// Returns warnings about executables in a directory that holds no hooks.
+fn misplaced(lib: &Path) -> Vec<String> {
+    let files = walkdir::WalkDir::new(lib).sort_by_file_name().into_iter().flatten();
+    let executables = files.filter(|entry| {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let mode = entry.metadata().map_or(0, |metadata| metadata.permissions().mode());
+        entry.file_type().is_file() && !is_hidden && mode & 0o111 != 0
+    });
+    let warning = |entry: walkdir::DirEntry| {
+        format!(
+            "{}: file has executable permissions and is located in the ignored 'lib' directory",
+            entry.path().display()
+        )
+    };
+    executables.map(warning).collect()
+}
+
+/// Returns warnings about hooks that ask for what nobody does.
+pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
+    let warning = |hook: &Arc<Hook>| {
+        let spec = &hook.spec;
+        let sections = [
+            ("kubernetesValidating", spec.validating.is_empty()),
+            ("kubernetesMutating", spec.mutating.is_empty()),
+            ("kubernetesCustomResourceConversion", spec.conversions.is_empty()),
+        ];
+        let asked: Vec<&str> =
+            sections.into_iter().filter(|(_, empty)| !empty).map(|(section, _)| section).collect();
+        let asked = (!asked.is_empty()).then(|| asked.join(", "))?;
+        Some(format!(
+            "hook {} asks for {asked}, but webhooks are not served by this version: nobody asks the hook before \
+             objects change; its other bindings work",
+            hook.id
+        ))
+    };
+    hooks.iter().filter_map(warning).collect()
 }
 
 impl Configurations {

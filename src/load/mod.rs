@@ -134,10 +134,13 @@ impl Loader {
     }
 
     async fn module(&self, entry: &Entry, shared: &SharedValues) -> (Module, Vec<String>) {
-        let (mut module, candidates, warnings) = module::read(entry, shared, &self.places);
+        let (mut module, candidates, mut warnings) = module::read(entry, shared, &self.places);
         let scope = Scope::Module(module.name.clone());
         match self.configurations.load(&scope, candidates).await {
-            Ok(hooks) => module.hooks = hooks,
+            Ok(hooks) => {
+                warnings.extend(hooks::unserved(&hooks));
+                module.hooks = hooks;
+            }
             Err(failure) => module.broken = module.broken.or(Some(failure)),
         }
         (module, warnings)
@@ -148,9 +151,10 @@ impl Loader {
         std::fs::read_dir(dir).map_err(|source| LoadError::Unreadable { path: dir.clone(), source })?;
         let nested = dir.join("hooks");
         let (root, prefix) = if nested.is_dir() { (&nested, "hooks/") } else { (dir, "") };
-        let (mut candidates, warnings) = hooks::candidates(root, prefix);
+        let (mut candidates, mut warnings) = hooks::candidates(root, prefix).map_err(LoadError::Global)?;
         candidates.retain(|candidate| !candidate.path.starts_with(dir.join("openapi")));
         let hooks = self.configurations.load(&Scope::Global, candidates).await.map_err(LoadError::Global)?;
+        warnings.extend(hooks::unserved(&hooks));
         let schemas = module::schemas(dir).map_err(LoadError::Global)?;
         let static_values = Arc::new(Value::Object(shared.global.clone()));
         Ok((Global { hooks, static_values, schemas }, warnings))

@@ -107,7 +107,10 @@ pub(super) fn read(
 ) -> (Module, Vec<Candidate>, Vec<String>) {
     let path = &entry.path;
     let key: Arc<str> = values::name::camel(&entry.name).into();
-    let (hooks, mut warnings) = candidates(&path.join("hooks"), "hooks/");
+    let (hooks, mut warnings, unreadable) = match candidates(&path.join("hooks"), "hooks/") {
+        Ok((hooks, warnings)) => (hooks, warnings, None),
+        Err(failure) => (Vec::new(), Vec::new(), Some(failure)),
+    };
     let mut module = Module {
         name: ModuleName::from(entry.name.as_str()),
         key: Arc::clone(&key),
@@ -136,7 +139,7 @@ pub(super) fn read(
         module.schemas = schemas(path)?;
         Ok(())
     });
-    module.broken = result.err();
+    module.broken = result.err().or(unreadable);
     // The directory's values are outside of the module's own files, but make it another module.
     let outside = outside.map(Value::to_string).unwrap_or_default();
     module.content = hash_directory(path) ^ hash(format!("{outside}{:?}", module.enabled).as_bytes());

@@ -294,5 +294,49 @@ async fn a_hooks_directory_may_have_any_name_and_its_lib_holds_no_hooks() {
         });
         let catalog = loader.load().await.unwrap();
         assert_eq!(catalog.global.hooks.len(), 1, "{root}");
+        let warning =
+            "/lib/b.sh: file has executable permissions and is located in the ignored 'lib' directory";
+        assert!(catalog.warnings.iter().any(|found| found.ends_with(warning)), "{:?}", catalog.warnings);
     }
+}
+
+#[tokio::test]
+async fn hooks_that_ask_for_webhooks_are_told_that_nobody_asks_them() {
+    let files = Files::new();
+    let config = r#"{"configVersion":"v1","beforeHelm":1,"kubernetesValidating":[{"name":"a.b.c"}],"kubernetesMutating":[{"name":"x"}]}"#;
+    files.executable("modules/010-web/hooks/a.sh", &format!("#!/bin/bash\necho '{config}'\n"));
+    let catalog = files.loader().load().await.unwrap();
+    assert!(catalog.modules[0].broken.is_none());
+    let expected =
+        "hook web/hooks/a.sh asks for kubernetesValidating, kubernetesMutating, but webhooks are not served";
+    assert!(catalog.warnings.iter().any(|warning| warning.starts_with(expected)), "{:?}", catalog.warnings);
+}
+
+#[tokio::test]
+async fn f_b4_a_directory_that_can_not_be_read_is_not_an_empty_one() {
+    let files = Files::new();
+    files.executable("modules/010-web/hooks/a.sh", HOOK);
+    // So deep that its path is longer than the system takes, which stops root, too.
+    let deep = "n=$(printf 'd%.0s' {1..200}); for i in {1..30}; do mkdir $n; cd $n; done; touch x";
+    let hooks = files.0.path().join("modules/010-web/hooks");
+    assert!(
+        std::process::Command::new("bash").args(["-c", deep]).current_dir(&hooks).status().unwrap().success()
+    );
+    let message = files.broken("web").await;
+    assert!(message.contains("can't read the hooks in") && message.contains("010-web/hooks"), "{message}");
+}
+
+#[tokio::test]
+async fn hooks_are_ordered_by_their_whole_path() {
+    let files = Files::new();
+    for name in ["b.sh", "a/x.sh", "a-b/x.sh", "a.sh", "B.sh", "10-z.sh", "9-z.sh"] {
+        files.executable(&format!("modules/010-web/hooks/{name}"), HOOK);
+    }
+    let catalog = files.loader().load().await.unwrap();
+    let names: Vec<&str> = catalog.modules[0]
+        .hooks
+        .iter()
+        .map(|hook| hook.id.name.as_str().trim_start_matches("hooks/"))
+        .collect();
+    assert_eq!(names, ["10-z.sh", "9-z.sh", "B.sh", "a-b/x.sh", "a.sh", "a/x.sh", "b.sh"]);
 }
