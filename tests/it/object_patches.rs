@@ -170,6 +170,7 @@ async fn deletions_say_what_becomes_of_what_is_owned() {
         );
         assert!(world.map("a").await.is_none(), "{operation}");
         world.apply(&on(operation, "a", &json!({}))).await.expect("what is gone is gone");
+        world.requests();
     }
 }
 
