@@ -89,7 +89,21 @@ fn entry(
     }
     let (order, name) = ModuleName::from_directory(text, unnumbered)
         .map_err(|source| LoadError::Name { path: child.to_owned(), message: source.to_string() })?;
-    Ok(Some(Entry { name: name.as_str().to_owned(), order, path: resolved, place }))
+    let path = if is_swapped(child, &resolved) { std::path::absolute(child) } else { Ok(resolved) };
+    let path = path.map_err(|source| LoadError::Unreadable { path: child.to_owned(), source })?;
+    Ok(Some(Entry { name: name.as_str().to_owned(), order, path, place }))
+}
+
+/// Returns whether the place behind an entry changes whenever any file of its volume does.
+///
+/// A volume of a ConfigMap has links to `..data`, a link to a directory that is made anew with each change. The
+/// directory of all modules may be such a link, too. A module is then known by the way that stays.
+fn is_swapped(child: &Path, resolved: &Path) -> bool {
+    let is_link = fs::symlink_metadata(child).is_ok_and(|metadata| metadata.is_symlink());
+    !is_link
+        || resolved.components().any(|part| {
+            part.as_os_str().to_str().is_some_and(|name| name.len() > 2 && name.starts_with(".."))
+        })
 }
 
 #[cfg(test)]

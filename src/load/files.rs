@@ -1,11 +1,16 @@
 //! Watches the files of modules and hooks and loads them again when they change.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::Event;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use engine::{Catalog, Event, Failure, FailureKind};
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{LoadError, Loader};
 use crate::driver::Inbox;
@@ -14,56 +19,147 @@ use crate::driver::Inbox;
 const QUIET: Duration = Duration::from_millis(100);
 
 /// How long files that never become quiet are waited for.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a file that is broken since this change has for becoming whole before it is told to be broken.
+const HALF_WRITTEN: Duration = Duration::from_millis(200);
 
 /// A running watch of files. It ends when it is dropped.
 #[derive(Debug)]
-pub struct Watched {
-    _watcher: RecommendedWatcher,
+pub struct Watched(JoinHandle<()>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Begins to watch the directories of `loader` and tells `inbox` of each new catalog.
 pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<Watched, LoadError> {
     let (news, changes) = mpsc::channel(1);
-    let unwatchable = |path: &std::path::Path, error: notify::Error| LoadError::Unreadable {
-        path: path.to_owned(),
-        source: std::io::Error::other(error),
-    };
-    let directories = loader.directories();
-    let first = directories.first().cloned().unwrap_or_default();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading files is no change. A full channel already holds the news.
-        if event.is_ok_and(|event| !event.kind.is_access()) {
+    let roots = Roots::of(&loader.directories());
+    let first = roots.directories.first().cloned().unwrap_or_default();
+    let wanted = roots.clone();
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // A full channel already holds the news.
+        if event.is_ok_and(|event| is_change(event.kind) && wanted.concerns(&event)) {
             let _ = news.try_send(());
         }
-    })
-    .map_err(|error| unwatchable(&first, error))?;
-    for directory in directories {
-        watcher
-            .watch(&directory, RecursiveMode::Recursive)
-            .map_err(|error| unwatchable(&directory, error))?;
-    }
-    tokio::spawn(reload(loader, inbox.clone(), changes));
-    Ok(Watched { _watcher: watcher })
+    });
+    let mut watcher = watcher.map_err(|error| unwatchable(&first, error))?;
+    roots.watch(&mut watcher)?;
+    let files = Files { loader, roots, watcher, inbox: inbox.clone(), broken: BTreeSet::new() };
+    Ok(Watched(tokio::spawn(files.follow(changes))))
 }
 
-async fn reload(loader: Arc<Loader>, inbox: Inbox, mut changes: mpsc::Receiver<()>) {
-    while changes.recv().await.is_some() {
-        let patience = tokio::time::Instant::now() + PATIENCE;
-        while tokio::time::timeout_at(patience, tokio::time::timeout(QUIET, changes.recv()))
-            .await
-            .is_ok_and(|quiet| quiet.is_ok())
-        {}
-        match loader.load().await {
-            Ok(catalog) => {
-                if !inbox.event(Event::CatalogChanged { catalog }).await {
-                    return;
-                }
+fn unwatchable(path: &Path, error: notify::Error) -> LoadError {
+    LoadError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
+}
+
+/// Reading files is no change; the end of writing one is.
+fn is_change(kind: EventKind) -> bool {
+    !kind.is_access() || matches!(kind, EventKind::Access(AccessKind::Close(AccessMode::Write)))
+}
+
+/// What is watched.
+#[derive(Clone, Debug)]
+struct Roots {
+    /// With all that is in them.
+    directories: Vec<PathBuf>,
+    /// They and the links on the way to them, which may be replaced: their parents are watched.
+    ways: Vec<PathBuf>,
+}
+
+impl Roots {
+    fn of(directories: &[PathBuf]) -> Self {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let directories: Vec<PathBuf> = directories.iter().map(absolute).collect();
+        let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        let ways = directories.iter().flat_map(|directory| {
+            directory.ancestors().filter(move |way| *way == directory || is_link(way)).map(Path::to_owned)
+        });
+        let ways = ways.collect();
+        Self { directories, ways }
+    }
+
+    /// Returns whether an event is about our files and not about their neighbours.
+    fn concerns(&self, event: &notify::Event) -> bool {
+        let is_ours = |path: &PathBuf| {
+            self.directories.iter().any(|directory| path.starts_with(directory)) || self.ways.contains(path)
+        };
+        event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(is_ours)
+    }
+
+    /// Watches all of it. What is watched already stays so, and new directories behind new links are found.
+    fn watch(&self, watcher: &mut RecommendedWatcher) -> Result<(), LoadError> {
+        for parent in self.ways.iter().filter_map(|way| way.parent()) {
+            // A parent that may not be read can't be watched; the directory itself still is.
+            let _ = watcher.watch(parent, RecursiveMode::NonRecursive);
+        }
+        for directory in &self.directories {
+            watcher
+                .watch(directory, RecursiveMode::Recursive)
+                .map_err(|error| unwatchable(directory, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The files and who hears of them.
+struct Files {
+    loader: Arc<Loader>,
+    roots: Roots,
+    watcher: RecommendedWatcher,
+    inbox: Inbox,
+    /// What was broken when the files were loaded last.
+    broken: BTreeSet<String>,
+}
+
+impl Files {
+    async fn follow(mut self, mut changes: mpsc::Receiver<()>) {
+        while changes.recv().await.is_some() {
+            quiet(&mut changes, QUIET, PATIENCE).await;
+            let mut outcome = self.load().await;
+            if !broken(&outcome).is_subset(&self.broken) {
+                // It may be half written: what follows at once is part of the change.
+                quiet(&mut changes, HALF_WRITTEN, HALF_WRITTEN).await;
+                outcome = self.load().await;
             }
-            Err(error) => {
-                let failure = engine::Failure::of(engine::FailureKind::Files, &error);
-                tracing::error!(error = %failure, "changed files can't be loaded; the old ones stay in force");
+            self.broken = broken(&outcome);
+            let event = match outcome {
+                Ok(catalog) => Event::CatalogChanged { catalog },
+                Err(failure) => Event::CatalogRejected { failure },
+            };
+            if !self.inbox.event(event).await {
+                return;
             }
+        }
+    }
+
+    async fn load(&mut self) -> Result<Catalog, Failure> {
+        let failed = |error: LoadError| Failure::of(FailureKind::Files, &error);
+        self.roots.watch(&mut self.watcher).map_err(failed)?;
+        self.loader.reload().await.map_err(failed)
+    }
+}
+
+/// Waits until nothing has changed for `pause`, at most for `patience`.
+async fn quiet(changes: &mut mpsc::Receiver<()>, pause: Duration, patience: Duration) {
+    let end = Instant::now() + patience;
+    while timeout_at(end, timeout(pause, changes.recv()))
+        .await
+        .is_ok_and(|quiet| quiet.is_ok_and(|c| c.is_some()))
+    {}
+}
+
+/// Returns what can't be used, each as a text that tells it from everything else.
+fn broken(outcome: &Result<Catalog, Failure>) -> BTreeSet<String> {
+    match outcome {
+        Err(failure) => BTreeSet::from([failure.to_string()]),
+        Ok(catalog) => {
+            let modules = catalog.modules.iter().filter_map(|module| module.broken.as_ref());
+            let global = catalog.global.broken.iter().map(|part| &part.failure);
+            modules.chain(global).map(ToString::to_string).collect()
         }
     }
 }

@@ -14,6 +14,7 @@ use engine::hook::{HookKind, HookSpec};
 use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
 use tokio::sync::{Semaphore, oneshot};
 
+use super::draft::is_draft;
 use super::hash::hash;
 use crate::jq::Filter;
 use crate::process::{Exit, Program, Stream};
@@ -74,7 +75,7 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
         let name = entry.file_name().to_string_lossy();
         let extension = entry.path().extension().and_then(|extension| extension.to_str());
         let is_data = matches!(extension, Some("yaml" | "json" | "md" | "txt"));
-        if entry.file_type().is_dir() || is_hidden(&name) || is_data {
+        if entry.file_type().is_dir() || is_hidden(&name) || is_draft(&name) || is_data {
             continue;
         }
         let Ok(metadata) = fs::metadata(entry.path()) else {
@@ -145,10 +146,24 @@ impl Configurations {
         Self { environment, timeout, at_once, known: Mutex::default(), filters: Mutex::default() }
     }
 
-    /// Returns the hooks, all asked at the same time, or the first that could not be understood.
-    pub(super) async fn load(&self, scope: &Scope, found: Vec<Candidate>) -> Result<Vec<Arc<Hook>>, Failure> {
-        let hooks = found.into_iter().map(|candidate| self.hook(scope, candidate));
-        futures::future::join_all(hooks).await.into_iter().collect()
+    /// Returns the hooks, all asked at the same time, and those that could not be understood.
+    pub(super) async fn load(
+        &self,
+        scope: &Scope,
+        found: Vec<Candidate>,
+    ) -> (Vec<Arc<Hook>>, Vec<(HookName, Failure)>) {
+        let hooks = found.into_iter().map(|candidate| async {
+            let name = HookName::from(candidate.name.as_str());
+            self.hook(scope, candidate).await.map_err(|failure| (name, failure))
+        });
+        let (mut understood, mut broken) = (Vec::new(), Vec::new());
+        for outcome in futures::future::join_all(hooks).await {
+            match outcome {
+                Ok(hook) => understood.push(hook),
+                Err(failed) => broken.push(failed),
+            }
+        }
+        (understood, broken)
     }
 
     async fn hook(&self, scope: &Scope, candidate: Candidate) -> Result<Arc<Hook>, Failure> {

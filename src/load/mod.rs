@@ -1,6 +1,7 @@
 //! Files become a catalog: modules, hooks, values and schemas.
 
 mod directory;
+mod draft;
 pub mod files;
 mod hash;
 mod hooks;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Catalog, Failure, FailureKind, Global, Module, ModuleName, Scope};
+use engine::{BrokenPart, Catalog, Failure, FailureKind, Global, Module, ModuleName, Scope};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -93,10 +94,19 @@ impl Loader {
         dirs
     }
 
-    /// Returns the catalog of all files as they are now.
+    /// Returns the catalog of all files as they are at the start.
     ///
-    /// A module that can't be used is in it as broken, with the reason.
+    /// A module that can't be used is in it as broken, with the reason. A global hook that can't be used refuses the start.
     pub async fn load(&self) -> Result<Catalog, LoadError> {
+        let catalog = self.reload().await?;
+        match catalog.global.broken.first() {
+            Some(part) => Err(LoadError::Global(part.failure.clone())),
+            None => Ok(catalog),
+        }
+    }
+
+    /// Returns the catalog of all files as they are now. Global hooks that can't be used are in it as broken.
+    pub async fn reload(&self) -> Result<Catalog, LoadError> {
         let found = directory::entries(&self.places.modules_dirs, self.places.unnumbered_order)?;
         let shared = SharedValues::read(&self.places)?;
         let mut warnings = found.warnings;
@@ -136,12 +146,13 @@ impl Loader {
     async fn module(&self, entry: &Entry, shared: &SharedValues) -> (Module, Vec<String>) {
         let (mut module, candidates, mut warnings) = module::read(entry, shared, &self.places);
         let scope = Scope::Module(module.name.clone());
-        match self.configurations.load(&scope, candidates).await {
-            Ok(hooks) => {
+        let (hooks, broken) = self.configurations.load(&scope, candidates).await;
+        match broken.into_iter().next() {
+            None => {
                 warnings.extend(hooks::unserved(&hooks));
                 module.hooks = hooks;
             }
-            Err(failure) => module.broken = module.broken.or(Some(failure)),
+            Some((_, failure)) => module.broken = module.broken.or(Some(failure)),
         }
         (module, warnings)
     }
@@ -153,11 +164,16 @@ impl Loader {
         let (root, prefix) = if nested.is_dir() { (&nested, "hooks/") } else { (dir, "") };
         let (mut candidates, mut warnings) = hooks::candidates(root, prefix).map_err(LoadError::Global)?;
         candidates.retain(|candidate| !candidate.path.starts_with(dir.join("openapi")));
-        let hooks = self.configurations.load(&Scope::Global, candidates).await.map_err(LoadError::Global)?;
+        let (hooks, broken) = self.configurations.load(&Scope::Global, candidates).await;
         warnings.extend(hooks::unserved(&hooks));
-        let schemas = module::schemas(dir).map_err(LoadError::Global)?;
+        let part = |(hook, failure)| BrokenPart { hook: Some(hook), failure };
+        let mut broken: Vec<BrokenPart> = broken.into_iter().map(part).collect();
+        let schemas = module::schemas(dir).unwrap_or_else(|failure| {
+            broken.push(BrokenPart { hook: None, failure });
+            Arc::default()
+        });
         let static_values = Arc::new(Value::Object(shared.global.clone()));
-        Ok((Global { hooks, static_values, schemas }, warnings))
+        Ok((Global { hooks, static_values, schemas, broken }, warnings))
     }
 }
 

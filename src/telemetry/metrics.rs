@@ -1,5 +1,6 @@
 //! The names of the operator's own metrics, and their values.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -30,6 +31,7 @@ pub(super) struct HookMetrics {
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
+    described: Vec<Description>,
     begun: Instant,
     prefix: String,
     pub(super) binding_count: GaugeVec,
@@ -48,6 +50,7 @@ pub(super) struct Metrics {
     pub(super) convergence_seconds: CounterVec,
     pub(super) convergence_total: CounterVec,
     pub(super) task_wait: CounterVec,
+    pub(super) broken_files: GaugeVec,
     pub(super) queue_length: GaugeVec,
     pub(super) queue_head: GaugeVec,
     pub(super) module_maintenance: GaugeVec,
@@ -56,31 +59,55 @@ pub(super) struct Metrics {
     pub(super) tasks_waiting: CounterVec,
 }
 
+/// What a metric is, for documents.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Description {
+    /// Its name without the prefix.
+    pub name: String,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+    /// One line that says what it counts.
+    pub help: String,
+}
+
 /// Makes metrics and puts them into a registry.
 struct Maker<'a> {
     registry: &'a Registry,
     prefix: &'a str,
+    made: RefCell<Vec<Description>>,
 }
 
 impl Maker<'_> {
-    fn opts(&self, name: &str, help: &str) -> Opts {
+    fn opts(&self, kind: &'static str, name: &str, help: &str, labels: &[&str]) -> Opts {
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        self.made.borrow_mut().push(Description {
+            name: name.to_owned(),
+            kind,
+            labels,
+            help: help.to_owned(),
+        });
         Opts::new(format!("{}{name}", self.prefix), help)
     }
 
     fn counter(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, prometheus::Error> {
-        let metric = CounterVec::new(self.opts(name, help), labels)?;
+        let metric = CounterVec::new(self.opts("counter", name, help, labels), labels)?;
         self.registry.register(Box::new(metric.clone()))?;
         Ok(metric)
     }
 
     fn gauge(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, prometheus::Error> {
-        let metric = GaugeVec::new(self.opts(name, help), labels)?;
+        let metric = GaugeVec::new(self.opts("gauge", name, help, labels), labels)?;
         self.registry.register(Box::new(metric.clone()))?;
         Ok(metric)
     }
 
     fn histogram(&self, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
-        let opts = HistogramOpts { common_opts: self.opts(name, help), buckets: BUCKETS.to_vec() };
+        let opts = HistogramOpts {
+            common_opts: self.opts("histogram", name, help, labels),
+            buckets: BUCKETS.to_vec(),
+        };
         let metric = HistogramVec::new(opts, labels)?;
         self.registry.register(Box::new(metric.clone()))?;
         Ok(metric)
@@ -117,8 +144,8 @@ impl Metrics {
     #[expect(clippy::too_many_lines, reason = "a table with one row for each metric")]
     pub(super) fn new(prefix: &str) -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
-        let make = Maker { registry: &registry, prefix };
-        Ok(Self {
+        let make = Maker { registry: &registry, prefix, made: RefCell::default() };
+        let mut metrics = Self {
             binding_count: make.gauge("binding_count", "Bindings of a hook", &["module", "hook"])?,
             config_values_errors: make.counter(
                 "config_values_errors_total",
@@ -197,6 +224,11 @@ impl Metrics {
                 "Modules in maintenance",
                 &["module", "state"],
             )?,
+            broken_files: make.gauge(
+                "broken_files",
+                "Modules and global files whose new version can't be used: an older one is in force",
+                &["module"],
+            )?,
             queue_length: make.gauge("tasks_queue_length", "Tasks in a queue", &["queue"])?,
             snapshot_objects: make.gauge(
                 "kube_snapshot_objects",
@@ -215,8 +247,24 @@ impl Metrics {
             )?,
             prefix: prefix.to_owned(),
             begun: Instant::now(),
-            registry,
-        })
+            described: Vec::new(),
+            registry: registry.clone(),
+        };
+        metrics.described = make.made.take();
+        metrics.described.push(Description {
+            name: "live_ticks".to_owned(),
+            kind: "counter",
+            labels: Vec::new(),
+            help: format!("Counts every {TICK} seconds"),
+        });
+        Ok(metrics)
+    }
+
+    /// Returns what all metrics are, by name.
+    pub(super) fn described(&self) -> Vec<Description> {
+        let mut described = self.described.clone();
+        described.sort_by(|a, b| a.name.cmp(&b.name));
+        described
     }
 
     /// Returns all metrics in the text format of Prometheus.

@@ -13,6 +13,8 @@ use tokio::sync::watch;
 use exported::Exported;
 use metrics::Metrics;
 
+pub use metrics::Description;
+
 /// The label of what runs before the first converge has ended.
 const STARTUP: &str = "OperatorStartup";
 
@@ -41,6 +43,13 @@ impl Telemetry {
                 let module = head.module.as_ref().map_or("", |module| module.as_str());
                 self.metrics.queue_head.with_label_values(&[queue.name.as_str(), module, kind, ""]).set(1.0);
             }
+            self.metrics.broken_files.reset();
+            let modules = view.modules.iter().filter(|module| module.broken_version.is_some());
+            let broken =
+                modules.map(|module| module.name.as_str()).chain(view.file_problems.iter().map(|_| ""));
+            for module in broken {
+                self.metrics.broken_files.with_label_values(&[module]).inc();
+            }
             self.metrics.module_maintenance.reset();
             for module in view.modules.iter().filter(|module| module.maintenance) {
                 let labels = [module.name.as_str(), "NoResourceReconciliation"];
@@ -48,6 +57,11 @@ impl Telemetry {
             }
         }
         self.metrics.text()
+    }
+
+    /// Returns what the operator's own metrics are, by name.
+    pub fn described(&self) -> Vec<Description> {
+        self.metrics.described()
     }
 
     /// Returns the metrics of hooks as text.

@@ -11,7 +11,7 @@ use values::schema::Schemas;
 
 use crate::failure::Failure;
 use crate::hook::HookSpec;
-use crate::name::{HookId, ModuleName};
+use crate::name::{HookId, HookName, ModuleName};
 
 /// Everything found below the global hooks directory and the modules directories.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +37,17 @@ pub struct Global {
     pub static_values: Arc<Value>,
     /// The schemas of the `global` section.
     pub schemas: Arc<Schemas>,
+    /// What of it can't be used, if anything. The other fields hold what can.
+    pub broken: Vec<BrokenPart>,
+}
+
+/// A global hook that can't be used, or the global schemas.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BrokenPart {
+    /// The hook; `None` for the schemas.
+    pub hook: Option<HookName>,
+    /// Why.
+    pub failure: Failure,
 }
 
 /// A chart, its hooks and its values.

@@ -7,6 +7,7 @@ use values::Section;
 
 use crate::binding::kubernetes::Watches;
 use crate::binding::schedule::Schedules;
+use crate::broken_files::BrokenFiles;
 use crate::catalog::{Catalog, Hook};
 use crate::cause::Cause;
 use crate::config::Config;
@@ -42,6 +43,7 @@ pub struct Engine {
     pub(crate) watches: Watches,
     pub(crate) schedules: Schedules,
     pub(crate) rates: BTreeMap<HookId, Rate>,
+    pub(crate) broken_files: BrokenFiles,
     pub(crate) converge: ConvergeState,
     /// Some module run may wait for a kind.
     pub(crate) has_kind_waiters: bool,
@@ -99,6 +101,7 @@ impl Engine {
             watches: Watches::default(),
             schedules: Schedules::default(),
             rates: BTreeMap::new(),
+            broken_files: BrokenFiles::default(),
             converge: ConvergeState::default(),
             has_kind_waiters: false,
             discoveries: 0,
@@ -126,6 +129,7 @@ impl Engine {
         match event {
             Event::Started => self.start(),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
+            Event::CatalogRejected { failure } => self.catalog_rejected(failure),
             Event::Commanded { id, command } => self.commanded(id, command),
             Event::ConfigChanged { version, data } => self.config_changed(&version, data),
             Event::ConfigRejected { failure } => self.config_rejected(failure),

@@ -26,6 +26,11 @@ pub enum Event {
         /// All hooks and modules as they are now.
         catalog: Catalog,
     },
+    /// Files changed and can't be loaded at all: the old ones stay in force.
+    CatalogRejected {
+        /// Why.
+        failure: Failure,
+    },
     /// A person or program asked for something through HTTP or the socket.
     Commanded {
         /// Where the answer goes.

@@ -38,7 +38,7 @@ impl Engine {
             self.miss_event(&id);
             return Next::Gone(task);
         };
-        if let Some(reason) = self.broken_version(&id.scope) {
+        if let Some(reason) = self.broken_version(&id) {
             return Next::Wait(task, reason);
         }
         if let Some(reason) = self.not_now(&hook) {

@@ -10,6 +10,7 @@
 
 mod binding;
 mod bootstrap;
+mod broken_files;
 mod catalog;
 mod cause;
 mod combine;
@@ -48,7 +49,7 @@ pub mod view;
 mod wave;
 mod work;
 
-pub use catalog::{Catalog, EnabledFlag, Global, Hook, Module, Script};
+pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
 pub use effect::{ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};

@@ -30,6 +30,7 @@ impl Engine {
             self.out.push(Effect::Notify(Notice::Warned { scope: Scope::Global, message: message.clone() }));
         }
         let old = std::mem::replace(&mut self.catalog, new);
+        self.catalog.global = self.repaired(&old.global, &Arc::clone(&self.catalog.global));
         let everything = self.reload_global(&old.global, &cause);
         let changed = self.reload_modules(&old);
         self.cancel_main_backoff();
@@ -189,7 +190,10 @@ impl Engine {
             "the new version of module {} can't be used, the old one stays in force: {message}",
             broken.name
         );
-        self.notify(Notice::Warned { scope: Scope::Module(broken.name.clone()), message });
+        let is_known = self.modules.get(&broken.name).is_some_and(|state| state.broken_version == failure);
+        if !is_known {
+            self.notify(Notice::Warned { scope: Scope::Module(broken.name.clone()), message });
+        }
         if let Some(entry) = self.catalog.modules.get_mut(place) {
             *entry = in_force;
         }

@@ -118,12 +118,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns why no process may be started for `scope`, if its new files are broken.
-    pub(crate) fn broken_version(&self, scope: &Scope) -> Option<crate::queue::Reason> {
-        let failure = self.modules.get(scope.module()?)?.broken_version.as_ref()?;
-        Some(crate::queue::Reason::BrokenVersion(failure.message.clone()))
-    }
-
     /// Returns the modules that a command may name.
     pub(crate) fn knows(&self, name: &ModuleName) -> bool {
         self.modules.contains_key(name)

@@ -31,6 +31,8 @@ pub struct View {
     pub converge: ConvergeView,
     /// What is wrong with the ConfigMap, key by key.
     pub config_problems: Vec<Failure>,
+    /// What of the files of all modules is broken: an older version is in force.
+    pub file_problems: Vec<Failure>,
     /// What was skipped in the files.
     pub warnings: Vec<String>,
     /// The last ends of tasks, the newest first.

@@ -32,6 +32,7 @@ impl Engine {
             watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor)).collect(),
             converge: self.converge_view(now),
             config_problems: self.user.problems(),
+            file_problems: self.broken_files.failures(),
             warnings: self.catalog.warnings.clone(),
             journal: self.journal.iter().rev().cloned().collect(),
             processes: self.processes,

@@ -15,9 +15,10 @@ use crate::world::World;
 
 static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-const EVENTS: [&str; 23] = [
+const EVENTS: [&str; 24] = [
     "Started",
     "CatalogChanged",
+    "CatalogRejected",
     "Commanded",
     "ConfigChanged",
     "ConfigRejected",
@@ -97,6 +98,7 @@ pub(crate) fn saw_event(event: &Event) {
     see(match event {
         Event::Started => "Started",
         Event::CatalogChanged { .. } => "CatalogChanged",
+        Event::CatalogRejected { .. } => "CatalogRejected",
         Event::Commanded { .. } => "Commanded",
         Event::ConfigChanged { .. } => "ConfigChanged",
         Event::ConfigRejected { .. } => "ConfigRejected",
@@ -207,6 +209,7 @@ fn tour() {
     let mut after = before.clone();
     after.modules[1].broken = Some(Failure::new(FailureKind::Files, "garbage"));
     after.modules[1].content = 2;
+    world.send_in(0, Event::CatalogRejected { failure: Failure::new(FailureKind::Files, "x") });
     world.send_in(0, Event::CatalogChanged { catalog: after.catalog() });
     world.send_in(1, Event::CronFired { line: CronLine::from("* * * * *") });
     world.run();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Command, CommandId, CronLine, Event, Failure, FailureKind, Notice, ReviewId};
+use engine::{BrokenPart, Command, CommandId, CronLine, Event, Failure, FailureKind, Notice, ReviewId};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -149,6 +149,57 @@ fn a_dropped_global_hook_is_taken_into_service() {
     0.265s     run hook global/new.sh #8 [nodes Synchronization]
     0.275s > hook #8 ok
     ");
+}
+
+#[test]
+fn a_broken_new_version_of_a_global_hook_holds_up_that_hook_only_and_is_told_until_it_is_repaired() {
+    let tick = |queue: &str| format!("schedule: [{{name: tick, crontab: '* * * * *', queue: {queue}}}]");
+    let old = two().global_hook("bad.sh", &tick("one")).global_hook("good.sh", &tick("two"));
+    let mut broken = two().with(|module| module.content = 2).global_hook("good.sh", &tick("two"));
+    let failure = Failure::new(FailureKind::HookExit, "hook `bad.sh` --config invalid");
+    broken.global.broken.push(BrokenPart { hook: Some("bad.sh".into()), failure: failure.clone() });
+    let mut world = changed(World::new(&old).settled(), &broken);
+    world.send_in(10, Event::CatalogChanged { catalog: broken.catalog() });
+    world.send_in(200, Event::CronFired { line: CronLine::from("* * * * *") });
+    let mut trace = world.run();
+    let view = world.view();
+    assert_eq!(view.file_problems, [failure]);
+    let waits = &view.queues.iter().find(|queue| queue.name.as_str() == "one").unwrap().tasks[0].waits_for;
+    assert_eq!(waits.as_deref(), Some("its new version is broken: hook `bad.sh` --config invalid"));
+    let told = world.notices.iter().filter(|notice| matches!(notice, Notice::Warned { .. })).count();
+    assert_eq!(told, 1, "{:?}", world.notices);
+    let mut world = changed(world, &old.clone().with(|module| module.content = 2));
+    trace += &world.run();
+    assert_eq!(world.view().file_problems, []);
+    assert_snapshot!(trace, @r"
+    0.135s > files changed
+    0.135s     run hook beta/b.sh #6 [beforeHelm]
+    0.145s > hook #6 ok
+    0.145s     upgrade beta #7
+    0.195s > release #7 Unchanged
+    0.225s > files changed
+    0.325s > cron * * * * *
+    0.325s     run hook global/good.sh #8 [tick Schedule] in two
+    0.335s > hook #8 ok
+    0.435s > files changed
+    0.435s     run hook global/bad.sh #9 [tick Schedule] in one
+    0.445s > hook #9 ok
+    ");
+}
+
+#[test]
+fn files_that_cannot_be_loaded_at_all_are_told_until_they_can() {
+    let mut world = World::new(&two()).settled();
+    let failure = Failure::new(FailureKind::Files, "modules/values.yaml: line 1: garbage");
+    for _ in 0..2 {
+        world.send_in(10, Event::CatalogRejected { failure: failure.clone() });
+        world.run();
+    }
+    assert_eq!(world.view().file_problems, [failure]);
+    let told = world.notices.iter().filter(|notice| matches!(notice, Notice::Warned { .. })).count();
+    assert_eq!(told, 1, "{:?}", world.notices);
+    let trace = changed(world.settled(), &two()).settled();
+    assert_eq!(trace.view().file_problems, []);
 }
 
 #[test]

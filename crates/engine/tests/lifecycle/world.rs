@@ -609,6 +609,7 @@ fn shown_event(event: &Event) -> String {
     match event {
         Event::Started => "started".to_owned(),
         Event::CatalogChanged { .. } => "files changed".to_owned(),
+        Event::CatalogRejected { .. } => "files rejected".to_owned(),
         Event::Commanded { id, command } => format!("command {id} {command:?}"),
         Event::ConfigChanged { version, data } => {
             let keys: Vec<&str> = data.iter().flat_map(|data| data.0.keys()).map(String::as_str).collect();

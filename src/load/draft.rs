@@ -1,0 +1,54 @@
+//! What editors and volumes keep beside files: it is no part of a module.
+
+/// Returns whether a file or directory of this name only stands in for another one.
+///
+/// Those are swap files, backups and locks of editors, and what Kubernetes keeps in a volume of a ConfigMap.
+pub(super) fn is_draft(name: &str) -> bool {
+    let is_swap = || {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        name.starts_with('.')
+            && extension.len() <= 4
+            && (extension.starts_with("sw") || extension.starts_with("un~"))
+    };
+    name.starts_with("..")
+        || name.ends_with('~')
+        || (name.starts_with('#') && name.ends_with('#'))
+        || name.starts_with(".#")
+        || name.ends_with(".kate-swp")
+        || name.ends_with("___jb_tmp___")
+        || name.ends_with("___jb_old___")
+        || name.starts_with(".goutputstream-")
+        || name == "4913"
+        || is_swap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_told_from_files() {
+        for draft in [
+            "..data",
+            "..2026_11_21",
+            "..data_tmp",
+            "a.sh~",
+            "#a.sh#",
+            ".#a.sh",
+            ".a.sh.swp",
+            ".a.sh.swo",
+            ".a.swpx",
+            ".a.sh.un~",
+            "a.sh.kate-swp",
+            "a.sh___jb_tmp___",
+            ".goutputstream-1",
+            "4913",
+        ] {
+            assert!(is_draft(draft), "{draft}");
+        }
+        for file in ["a.sh", ".helmignore", "values.yaml", "#1", "swap.swp", "4914", "~", ".hidden.yaml", "a"]
+        {
+            assert_eq!(is_draft(file), file == "~", "{file}");
+        }
+    }
+}
