@@ -141,6 +141,7 @@ where
     let log = Log::open(settings.log_type.unwrap_or(form), settings.log_level, settings.log_no_time);
     let outcome = runtime.block_on(async {
         let shutdown = signals()?;
+        let _orphans = crate::process::adopt()?;
         run(settings, shutdown).await
     });
     runtime.shutdown_background();

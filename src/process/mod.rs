@@ -3,7 +3,9 @@
 //! Each process leads a group of its own, so that ending it ends what it
 //! started. Its exit is seen through a pidfd, never by polling.
 
+mod orphans;
 mod run;
 mod wait;
 
+pub use orphans::adopt;
 pub use run::{Exit, Finished, Program, RunError, Stream};

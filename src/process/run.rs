@@ -17,6 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
+use super::orphans::Register;
 use super::wait;
 
 /// How long a process group has between SIGTERM and SIGKILL.
@@ -155,7 +156,7 @@ impl Program {
         if ending.is_some() {
             running.signal(Signal::KILL);
         }
-        let reaped = wait::reap(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
+        let reaped = collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
         running.streams.drain(&mut print);
         let stderr = running.streams.stderr_text();
         running.streams.leave(print);
@@ -177,6 +178,15 @@ impl Program {
     }
 }
 
+/// Collects a child that has ended.
+fn collect(pid: Pid) -> io::Result<wait::Reaped> {
+    // The number may be given to another child as soon as it is free.
+    let register = Register::open();
+    let reaped = wait::reap(pid);
+    register.leave(pid);
+    reaped
+}
+
 async fn sleep(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
@@ -193,6 +203,7 @@ struct Running {
 impl Running {
     fn start(program: &Program) -> Result<Self, RunError> {
         let cannot_start = |source| RunError::Start { path: program.path.clone(), source };
+        let register = Register::open();
         let mut child = Command::new(&program.path)
             .args(&program.args)
             .env_clear()
@@ -205,6 +216,7 @@ impl Running {
             .map_err(cannot_start)?;
         let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
+        register.enter(pid);
         let mut follow = || -> io::Result<Self> {
             let stdout = child.stdout.take().map(OwnedFd::from);
             let stderr = child.stderr.take().map(OwnedFd::from);
@@ -216,7 +228,7 @@ impl Running {
         };
         follow().map_err(|source| {
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            let _ = wait::reap(pid);
+            let _ = collect(pid);
             program.cannot_follow(pid, source)
         })
     }
