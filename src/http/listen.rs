@@ -6,12 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::Router;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::connection;
 use super::debug::{self, Debug, Releases};
 use super::public::{self, Health};
 use crate::config::Settings;
@@ -65,7 +65,7 @@ pub async fn serve(
         listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
     let (stop, stopped) = watch::channel(false);
     let public = public::router(questions.clone(), Arc::clone(telemetry), health);
-    let mut servers = vec![tokio::spawn(run(listener, public, stopped.clone()))];
+    let mut servers = vec![tokio::spawn(connection::serve(listener, public, stopped.clone()))];
     let debug = debug::router(Debug { questions: questions.clone(), releases });
     let socket = bind_socket(&settings.debug_socket)?;
     let (router, stopped_too) = (debug.clone(), stopped.clone());
@@ -77,7 +77,7 @@ pub async fn serve(
         let address = if address.starts_with(':') { format!("0.0.0.0{address}") } else { address };
         let listener =
             TcpListener::bind(&address).await.map_err(|source| ListenError::Port { address, source })?;
-        servers.push(tokio::spawn(run(listener, debug, stopped)));
+        servers.push(tokio::spawn(connection::serve(listener, debug, stopped)));
     }
     Ok(Served { address, socket: settings.debug_socket.clone(), stop, servers })
 }
@@ -109,10 +109,6 @@ fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
         Ok(listener)
     };
     bind().map_err(|source| ListenError::Socket { path: path.to_owned(), source })
-}
-
-async fn run(listener: TcpListener, router: Router, stopped: watch::Receiver<bool>) {
-    let _ = axum::serve(listener, router).with_graceful_shutdown(requested(stopped)).await;
 }
 
 async fn requested(mut stopped: watch::Receiver<bool>) {

@@ -1,18 +1,21 @@
 //! The TCP port: what everybody may see. No value of a module ever appears here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
-use engine::view::{TaskView, View, masked};
+use engine::view::{TaskView, View};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::mask::Mask;
+use super::page::{Pages, Wish};
 use super::{queue, status};
 use crate::driver::Questions;
 use crate::kube::Healths;
@@ -33,10 +36,11 @@ struct Public {
     questions: Questions,
     telemetry: Arc<Telemetry>,
     health: Health,
+    pages: Pages,
 }
 
 /// The routes, for `/discovery` and for the page at `/`.
-const ROUTES: &[&str] =
+pub(super) const ROUTES: &[&str] =
     &["/", "/discovery", "/healthz", "/metrics", "/metrics/hooks", "/queue", "/readyz", "/status/converge"];
 
 /// Returns the routes of the port.
@@ -50,7 +54,7 @@ pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: He
         .route("/queue", get(queue_page))
         .route("/readyz", get(readyz))
         .route("/status/converge", get(converge))
-        .with_state(Public { questions, telemetry, health })
+        .with_state(Public { questions, telemetry, health, pages: Pages::default() })
 }
 
 #[derive(Default, Deserialize)]
@@ -73,16 +77,8 @@ fn ended() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
 }
 
-async fn index() -> Response {
-    let links: Vec<String> =
-        ROUTES.iter().skip(1).map(|route| format!("<li><a href=\"{route}\">{route}</a></li>")).collect();
-    let links = links.concat();
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>addon-operator</title></head>\
-         <body><main><h1>addon-operator</h1><ul>{links}</ul></main></body></html>\n"
-    );
-    let policy = "default-src 'none'; style-src 'unsafe-inline'";
-    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response()
+async fn index(State(public): State<Public>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    public.pages.page(&public.questions, Wish::of(&query)).await
 }
 
 async fn discovery() -> Response {
@@ -136,11 +132,12 @@ fn prometheus(body: String) -> Response {
 }
 
 async fn queue_page(State(public): State<Public>, Query(query): Query<Format>) -> Response {
-    let (Some(view), Some(mask)) = (public.questions.view().await, Mask::new(&public.questions).await) else {
-        return ended();
+    let Some(view) = public.questions.view().await else { return ended() };
+    let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
+    let show = |task: &TaskView| {
+        let shown = |failure: &Arc<Failure>| mask.show(failure, task.module.as_ref());
+        task.last_failure.as_ref().map(shown).unwrap_or_default()
     };
-    let show =
-        |task: &TaskView| task.last_failure.as_ref().map(|failure| mask.show(failure)).unwrap_or_default();
     match query.format.as_str() {
         "json" => json(&queue::list_json(&view, true, &show)),
         "yaml" => text(values::yaml::emit(&queue::list_json(&view, true, &show))),
@@ -150,37 +147,29 @@ async fn queue_page(State(public): State<Public>, Query(query): Query<Format>) -
 
 /// Returns what is wrong beside the queues.
 fn problems(view: &View, mask: &Mask) -> Vec<String> {
-    let config = view.config_problems.iter().map(|failure| mask.show(failure));
+    let config = view.config_problems.iter().map(|failure| mask.show(failure, None));
     let modules = view.modules.iter().filter_map(|module| {
         let parked = module.parked.as_ref().map(|why| format!("module {} is parked: {why}", module.name));
         let broken = module.broken_version.as_ref();
         parked.or_else(|| {
             broken.map(|failure| {
-                format!("module {}: its new version is broken: {}", module.name, mask.show(failure))
+                format!(
+                    "module {}: its new version is broken: {}",
+                    module.name,
+                    mask.show(failure, Some(&module.name))
+                )
             })
         })
     });
     let watches = view.watches.iter().filter_map(|watch| {
         let missing =
             watch.missing_kind.as_ref().map(|kind| format!("waits for kind {kind}; is its CRD installed?"));
-        let failed = watch.failure.as_ref().map(|failure| mask.show(failure));
+        let failed = watch.failure.as_ref().map(|failure| mask.show(failure, None));
         Some(format!("watch of {}: {}", watch.kind, missing.or(failed)?))
     });
-    config.chain(modules).chain(watches).collect()
-}
-
-/// Hides the values of all modules in texts of failures.
-struct Mask(Vec<Arc<Value>>);
-
-impl Mask {
-    async fn new(questions: &Questions) -> Option<Self> {
-        let inspection = questions.inspect().await?;
-        let scopes = inspection.modules.into_values().chain([inspection.global]);
-        Some(Self(scopes.flat_map(|scope| [scope.values, scope.config]).collect()))
-    }
-
-    fn show(&self, failure: &Failure) -> String {
-        let values: Vec<&Value> = self.0.iter().map(AsRef::as_ref).collect();
-        masked(failure, &values)
-    }
+    let files = view
+        .file_problems
+        .iter()
+        .map(|failure| format!("changed files are not in force: {}", mask.show(failure, None)));
+    config.chain(files).chain(modules).chain(watches).collect()
 }

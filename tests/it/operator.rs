@@ -13,19 +13,19 @@ use tempfile::TempDir;
 /// How long a fact is waited for before the test fails.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-struct World {
+pub(crate) struct World {
     dir: TempDir,
 }
 
 /// A running `dev` and its log lines.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
     seen: Vec<String>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for name in ["modules", "global-hooks"] {
             fs::create_dir(dir.path().join(name)).unwrap();
@@ -33,7 +33,7 @@ impl World {
         Self { dir }
     }
 
-    fn samples() -> Self {
+    pub(crate) fn samples() -> Self {
         let world = Self::new();
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         for name in ["modules", "global-hooks"] {
@@ -44,7 +44,12 @@ impl World {
         world
     }
 
-    fn write(&self, path: &str, text: &str) {
+    /// Returns the directory in which everything happens.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.dir.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // As an editor does: the new file appears whole.
@@ -56,7 +61,7 @@ impl World {
         fs::rename(draft, path).unwrap();
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
         command
             .args(arguments)
@@ -69,20 +74,20 @@ impl World {
         command
     }
 
-    fn dev(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn dev(&self, arguments: &[&str]) -> Running {
         let mut all =
             vec!["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
         all.extend(arguments);
         Running::start(self.command(&all))
     }
 
-    fn once(&self) -> Output {
+    pub(crate) fn once(&self) -> Output {
         let arguments =
             ["dev", "--once", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
         self.command(&arguments).output().unwrap()
     }
 
-    fn ask(&self, arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn ask(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.command(arguments).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         (output.status.code().unwrap(), text)
@@ -90,7 +95,7 @@ impl World {
 }
 
 impl Running {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
@@ -103,7 +108,7 @@ impl Running {
     }
 
     /// Waits for a log line that contains `text`.
-    fn wait(&mut self, text: &str) -> String {
+    pub(crate) fn wait(&mut self, text: &str) -> String {
         loop {
             match self.lines.recv_timeout(DEADLINE) {
                 Ok(line) => {
@@ -117,13 +122,31 @@ impl Running {
         }
     }
 
-    fn port(&mut self) -> String {
+    pub(crate) fn port(&mut self) -> String {
         let line = self.wait("curl localhost:");
         line.split("localhost:").nth(1).unwrap().split('/').next().unwrap().to_owned()
     }
 
+    /// Returns the log lines so far.
+    pub(crate) fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
+    /// Waits until the program has written a file.
+    pub(crate) fn wait_for_file(&mut self, path: &Path) {
+        let begun = std::time::Instant::now();
+        while fs::read_to_string(path).unwrap_or_default().is_empty() {
+            assert!(
+                begun.elapsed() < DEADLINE && self.child.try_wait().unwrap().is_none(),
+                "no {}",
+                path.display()
+            );
+            std::thread::yield_now();
+        }
+    }
+
     /// Sends SIGTERM and returns the exit code.
-    fn stop(mut self) -> i32 {
+    pub(crate) fn stop(mut self) -> i32 {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap().code().unwrap()
     }
@@ -136,7 +159,8 @@ impl Drop for Running {
     }
 }
 
-fn get(port: &str, path: &str) -> String {
+/// Asks the port for a path and returns the whole answer.
+pub(crate) fn get(port: &str, path: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();

@@ -1,0 +1,58 @@
+//! Failures as everybody may see them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::view::{View, masked};
+use engine::{Failure, ModuleName};
+use serde_json::Value;
+
+use crate::driver::Questions;
+
+/// Hides values in texts of failures.
+#[derive(Default)]
+pub(super) struct Mask {
+    global: Vec<Arc<Value>>,
+    modules: BTreeMap<ModuleName, [Arc<Value>; 2]>,
+}
+
+impl Mask {
+    /// Returns what hides the values of now; the values are asked for only if `view` has a failure to show.
+    pub(super) async fn new(questions: &Questions, view: &View) -> Option<Self> {
+        if !has_failure(view) {
+            return Some(Self::default());
+        }
+        let inspection = questions.inspect().await?;
+        let modules =
+            inspection.modules.into_iter().map(|(name, scope)| (name, [scope.values, scope.config]));
+        let global = vec![inspection.global.values, inspection.global.config];
+        Some(Self { global, modules: modules.collect() })
+    }
+
+    /// Returns a failure without the values that its process could see: those of `module` and the global ones.
+    ///
+    /// Of a failure that belongs to no module nothing is known, and the values of all modules are hidden.
+    pub(super) fn show(&self, failure: &Failure, module: Option<&ModuleName>) -> String {
+        let own = module.and_then(|module| self.modules.get(module));
+        let sections: Vec<&Arc<Value>> = match own {
+            Some(own) => own.iter().collect(),
+            None => self.modules.values().flatten().collect(),
+        };
+        let values: Vec<&Value> = self.global.iter().chain(sections).map(AsRef::as_ref).collect();
+        masked(failure, &values)
+    }
+}
+
+fn has_failure(view: &View) -> bool {
+    let broken = |module: &engine::view::ModuleView| {
+        module.last_error.is_some() || module.broken_version.is_some() || module.parked.is_some()
+    };
+    let tasks = || view.queues.iter().flat_map(|queue| &queue.tasks);
+    !view.config_problems.is_empty()
+        || !view.file_problems.is_empty()
+        || !view.warnings.is_empty()
+        || view.modules.iter().any(broken)
+        || tasks().any(|task| task.last_failure.is_some() || task.waits_for.is_some())
+        || view.watches.iter().any(|watch| watch.failure.is_some())
+        || view.journal.iter().any(|end| end.failure.is_some())
+}

@@ -1,0 +1,155 @@
+//! What stands around the tables: head, style, policy, headings and links.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::view::View;
+use sha2::{Digest, Sha256};
+
+use super::markup::Markup;
+use super::{CHOICES, Show, Wish, tables};
+use crate::http::public::ROUTES;
+use crate::http::queue::span;
+
+/// The style sheet. It stands in the page, and the policy allows this one and no other.
+const STYLE: &str = include_str!("style.css");
+
+/// Returns the policy of the page: nothing may be loaded, run or sent, and only our style holds.
+pub(super) fn policy() -> &'static str {
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
+        format!(
+            "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+    });
+    &POLICY
+}
+
+/// Returns the page of an operator that does not answer.
+pub(super) fn without_engine(wish: Wish, state: &'static str) -> String {
+    let mut page = Markup::default();
+    head(&mut page, wish, "no answer");
+    page.raw("<header><h1>addon-operator</h1><p class=\"warn\">").raw(state).raw("</p>");
+    refreshing(&mut page, wish);
+    page.raw("</header><main id=\"main\"><h2>Where to look</h2><p>The links below say more.</p></main>");
+    foot(&mut page);
+    page.finish()
+}
+
+/// Returns the page of a running operator.
+pub(super) fn page(view: &View, wish: Wish, show: Show<'_>) -> String {
+    let problems = tables::problems(view, show);
+    let mut page = Markup::default();
+    let title = match problems.len() {
+        0 => state(view).to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    head(&mut page, wish, &title);
+    header(&mut page, view, wish);
+    navigation(&mut page, view);
+    page.raw("<main id=\"main\">");
+    tables::problem_list(&mut page, &problems);
+    tables::modules(&mut page, view, show);
+    tables::queues(&mut page, view, show);
+    tables::watches(&mut page, view, show);
+    tables::journal(&mut page, view, wish, show);
+    page.raw("</main>");
+    foot(&mut page);
+    page.finish()
+}
+
+fn head(page: &mut Markup, wish: Wish, title: &str) {
+    page.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>");
+    page.text(title).raw(" · addon-operator</title>");
+    if let Some(seconds) = wish.refresh {
+        // Browsers of text know the element only, all others heed the header.
+        page.raw("<noscript><meta http-equiv=\"refresh\" content=\"").number(seconds).raw("\"></noscript>");
+    }
+    page.raw("<style>")
+        .raw(STYLE)
+        .raw("</style></head><body><a class=\"skip\" href=\"#main\">Skip to the content</a>");
+}
+
+fn state(view: &View) -> &'static str {
+    let converge = &view.converge;
+    match (view.is_ending, converge.first_done, converge.tasks) {
+        (true, _, _) => "ending",
+        (false, false, _) => "first converge",
+        (false, true, 0) => "ready",
+        (false, true, _) => "converging",
+    }
+}
+
+fn header(page: &mut Markup, view: &View, wish: Wish) {
+    let converge = &view.converge;
+    page.raw("<header><h1>addon-operator</h1><p>");
+    match state(view) {
+        "ready" => page.raw("<span class=\"good\">Ready</span>: all that was asked for is done."),
+        "ending" => page.raw("<span class=\"warn\">Ending</span>: nothing new is begun."),
+        "converging" => {
+            page.raw("<span class=\"warn\">Converging</span>: ").count(converge.tasks).raw(" tasks to do.")
+        }
+        _ => page
+            .raw("<span class=\"warn\">First converge</span>: ")
+            .count(converge.tasks)
+            .raw(" tasks to do."),
+    };
+    if let Some(ago) = converge.finished_ago {
+        page.raw(" The last converge (").number(converge.generation).raw(") ended ");
+        page.text(&span(ago.as_secs_f64())).raw(" ago.");
+    }
+    if let Some(cause) = &converge.cause {
+        page.raw(" Because: ").text(cause).raw(".");
+    }
+    page.raw(" Up for ").text(&span(view.now.since_start().as_secs_f64())).raw(".</p>");
+    refreshing(page, wish);
+    page.raw("</header>");
+}
+
+/// Says how often the page loads itself again, and lets the reader choose: not everybody reads fast.
+fn refreshing(page: &mut Markup, wish: Wish) {
+    page.raw("<p class=\"soft\">This page ");
+    match wish.refresh {
+        Some(seconds) => {
+            page.raw("loads itself again every ").number(seconds).raw(" s. ");
+            link(page, Wish { refresh: None, ..wish }, "Stop that");
+        }
+        None => {
+            page.raw("stays as it is. Load it again every");
+        }
+    }
+    for seconds in CHOICES.iter().filter(|seconds| wish.refresh != Some(**seconds)) {
+        page.raw(" · ");
+        link(page, Wish { refresh: Some(*seconds), ..wish }, &format!("{seconds} s"));
+    }
+    page.raw("</p>");
+}
+
+pub(super) fn link(page: &mut Markup, wish: Wish, text: &str) {
+    page.raw("<a href=\"").text(&wish.query()).raw("\">").text(text).raw("</a>");
+}
+
+fn navigation(page: &mut Markup, view: &View) {
+    let tasks: usize = view.queues.iter().map(|queue| queue.tasks.len()).sum();
+    page.raw("<nav aria-label=\"Sections of this page\"><ul>");
+    for (id, name, count) in [
+        ("#modules", "Modules", view.modules.len()),
+        ("#queues", "Tasks in queues", tasks),
+        ("#watches", "Watches", view.watches.len()),
+        ("#journal", "Journal", view.journal.len()),
+    ] {
+        page.raw("<li><a href=\"").raw(id).raw("\">").raw(name).raw(" (").count(count).raw(")</a></li>");
+    }
+    page.raw("</ul></nav>");
+}
+
+fn foot(page: &mut Markup) {
+    page.raw("<footer><nav aria-label=\"For programs\"><ul>");
+    for route in ROUTES.iter().filter(|route| **route != "/") {
+        page.raw("<li><a href=\"").raw(route).raw("\">").raw(route).raw("</a></li>");
+    }
+    page.raw("</ul></nav><p class=\"soft\">Values are not shown here: <code>addon-operator module values NAME</code> shows them to the owner of the operator.</p></footer></body></html>\n");
+}

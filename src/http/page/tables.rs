@@ -1,0 +1,346 @@
+//! The tables of the page: problems, modules, queues, watches, the journal.
+
+use std::sync::Arc;
+
+use engine::view::{ModuleView, QueueView, TaskView, View, WatchView};
+use engine::{Failure, ModuleName, Scope, TaskEnd};
+
+use super::frame::link;
+use super::markup::Markup;
+use super::{JOURNAL, Show, Wish};
+use crate::http::queue::span;
+
+/// How many problems are shown.
+const PROBLEMS: usize = 100;
+
+/// How many modules stand in one table. Browsers lay out the tables that are seen, and no others.
+const PART: usize = 50;
+
+/// How many tasks of a queue are shown.
+const TASKS: usize = 200;
+
+/// Something that a person should look at: what it is about, and what is wrong.
+pub(super) struct Problem {
+    about: String,
+    what: String,
+    advice: String,
+}
+
+/// Returns what a person should look at.
+pub(super) fn problems(view: &View, show: Show<'_>) -> Vec<Problem> {
+    let shown = |failure: &Failure, module: Option<&ModuleName>| {
+        (show(failure, module), failure.advice.clone().unwrap_or_default())
+    };
+    let mut all = Vec::new();
+    for failure in &view.config_problems {
+        let (what, advice) = shown(failure, None);
+        all.push(Problem { about: "ConfigMap".to_owned(), what, advice });
+    }
+    for failure in &view.file_problems {
+        let (what, advice) = shown(failure, None);
+        all.push(Problem {
+            about: "Files".to_owned(),
+            what: format!("an older version is in force: {what}"),
+            advice,
+        });
+    }
+    for module in &view.modules {
+        let about = format!("Module {}", module.name);
+        let name = Some(&module.name);
+        if let Some(why) = &module.parked {
+            let what = format!("is parked: {}", show(&told(why), name));
+            let advice =
+                format!("change its values or chart, or run: addon-operator module resume {}", module.name);
+            all.push(Problem { about: about.clone(), what, advice });
+        }
+        if let Some(failure) = &module.broken_version {
+            let (text, advice) = shown(failure, name);
+            all.push(Problem {
+                about: about.clone(),
+                what: format!("its new version is broken: {text}"),
+                advice,
+            });
+        }
+        if module.phase == "orphaned" {
+            let advice = format!("bring its files back, or run: addon-operator module purge {}", module.name);
+            let what = "its directory is gone, its release stays".to_owned();
+            all.push(Problem { about: about.clone(), what, advice });
+        }
+        if let Some(failure) = &module.last_error {
+            let (what, advice) = shown(failure, name);
+            all.push(Problem { about, what, advice });
+        }
+    }
+    for watch in &view.watches {
+        let missing = watch.missing_kind.as_ref().map(|kind| {
+            (format!("waits for kind {kind}"), "install its CustomResourceDefinition".to_owned())
+        });
+        let failed = watch.failure.as_ref().map(|failure| shown(failure, None));
+        if let Some((what, advice)) = missing.or(failed) {
+            all.push(Problem { about: format!("Watch of {}", watch.kind), what, advice });
+        }
+    }
+    let warnings = view.warnings.iter().map(|warning| Problem {
+        about: "Files".to_owned(),
+        what: show(&told(warning), None),
+        advice: String::new(),
+    });
+    all.extend(warnings);
+    all
+}
+
+/// Returns a text that may quote anything as a failure, so that it can be masked.
+fn told(text: &str) -> Failure {
+    Failure::new(engine::FailureKind::Files, text)
+}
+
+/// Puts in what a person should look at, if there is anything.
+pub(super) fn problem_list(page: &mut Markup, problems: &[Problem]) {
+    if problems.is_empty() {
+        return;
+    }
+    page.raw("<section id=\"problems\" aria-labelledby=\"problems-title\" class=\"problems\">");
+    page.raw("<h2 id=\"problems-title\">Needs a look (").count(problems.len()).raw(")</h2><ul>");
+    for problem in problems.iter().take(PROBLEMS) {
+        page.raw("<li><span class=\"bad\">").text(&problem.about).raw("</span>: ").text(&problem.what);
+        if !problem.advice.is_empty() {
+            page.raw("<small>What to do: ").text(&problem.advice).raw("</small>");
+        }
+        page.raw("</li>");
+    }
+    if problems.len() > PROBLEMS {
+        page.raw("<li>and ").count(problems.len() - PROBLEMS).raw(" more; the log has all</li>");
+    }
+    page.raw("</ul></section>");
+}
+
+fn section(page: &mut Markup, id: &'static str, title: &'static str) {
+    // It can be wider than a small window: then it is moved sideways, with the keyboard too.
+    page.raw("<section id=\"").raw(id).raw("\" tabindex=\"0\" aria-labelledby=\"").raw(id);
+    page.raw("-title\"><h2 id=\"");
+    page.raw(id).raw("-title\">").raw(title).raw("</h2>");
+}
+
+fn headings(page: &mut Markup, names: &[&'static str]) {
+    page.raw("<thead><tr>");
+    for name in names {
+        page.raw("<th scope=\"col\">").raw(name).raw("</th>");
+    }
+    page.raw("</tr></thead><tbody>");
+}
+
+fn ago(page: &mut Markup, since: std::time::Duration) {
+    page.text(&span(since.as_secs_f64()));
+}
+
+/// Puts in all modules.
+pub(super) fn modules(page: &mut Markup, view: &View, show: Show<'_>) {
+    section(page, "modules", "Modules");
+    if view.modules.is_empty() {
+        page.raw("<p>There is none. --modules-dir says where they are.</p></section>");
+        return;
+    }
+    let on = view.modules.iter().filter(|module| module.enabled == Some(true)).count();
+    page.raw("<p class=\"soft\">").count(on).raw(" on, ").count(view.modules.len() - on);
+    page.raw(" off, in the order in which they run</p>");
+    for (place, part) in view.modules.chunks(PART).enumerate() {
+        let first = place * PART + 1;
+        page.raw("<div class=\"part\"><table><caption>Modules ").count(first).raw(" to ");
+        page.count(first + part.len() - 1).raw(" of ").count(view.modules.len()).raw("</caption>");
+        headings(page, &["Module", "State", "For", "On or off because", "Release", "Last error"]);
+        for module in part {
+            module_row(page, module, show);
+        }
+        page.raw("</tbody></table></div>");
+    }
+    page.raw("</section>");
+}
+
+fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
+    page.raw("<tr><th scope=\"row\">").text(module.name.as_str()).raw("</th><td class=\"short ");
+    page.raw(match module.phase {
+        "running" => "good",
+        "failed" | "parked" | "orphaned" => "bad",
+        "disabled" => "soft",
+        _ => "warn",
+    });
+    page.raw("\">").raw(module.phase);
+    if module.maintenance {
+        page.raw("<small>in maintenance</small>");
+    }
+    page.raw("</td><td class=\"short\">");
+    ago(page, module.since);
+    page.raw("</td><td>");
+    page.text(if module.enabled.is_none() { "nobody asked yet" } else { &module.why });
+    page.raw("</td><td>").raw(module.release);
+    if let Some(revision) = module.revision {
+        page.raw(", revision ").number(revision);
+    }
+    page.raw("</td><td>");
+    if let Some(failure) = &module.last_error {
+        page.text(&show(failure, Some(&module.name)));
+    }
+    page.raw("</td></tr>");
+}
+
+/// Puts in all queues with their tasks.
+pub(super) fn queues(page: &mut Markup, view: &View, show: Show<'_>) {
+    section(page, "queues", "Queues");
+    let (active, empty): (Vec<_>, Vec<_>) = view.queues.iter().partition(|queue| !queue.tasks.is_empty());
+    for queue in &active {
+        queue_table(page, queue, show);
+    }
+    if active.is_empty() {
+        page.raw("<p>Nothing waits and nothing runs.</p>");
+    }
+    if !empty.is_empty() {
+        page.raw("<p class=\"soft\">Empty: ");
+        for (place, queue) in empty.iter().enumerate() {
+            page.raw(if place == 0 { "" } else { ", " }).text(queue.name.as_str());
+        }
+        page.raw(".</p>");
+    }
+    page.raw("</section>");
+}
+
+fn queue_table(page: &mut Markup, queue: &QueueView, show: Show<'_>) {
+    page.raw("<h3>").text(queue.name.as_str()).raw("</h3><table><caption>");
+    page.count(queue.tasks.len()).raw(if queue.tasks.len() == 1 { " task" } else { " tasks" });
+    if !queue.status.is_empty() {
+        page.raw(", ").text(&queue.status);
+    }
+    page.raw("</caption>");
+    headings(page, &["Place", "Task", "Now", "Failures", "Because"]);
+    for (place, task) in queue.tasks.iter().enumerate().take(TASKS) {
+        page.raw("<tr><td class=\"number\">").count(place + 1).raw("</td>");
+        task_cells(page, task, show);
+        page.raw("</tr>");
+    }
+    page.raw("</tbody></table>");
+    if queue.tasks.len() > TASKS {
+        page.raw("<p>and ")
+            .count(queue.tasks.len() - TASKS)
+            .raw(" more; <a href=\"/queue\">/queue</a> has all</p>");
+    }
+}
+
+fn task_cells(page: &mut Markup, task: &TaskView, show: Show<'_>) {
+    page.raw("<th scope=\"row\">").text(&task.description).raw("<small>task ");
+    page.text(&task.id.to_string()).raw("</small></th><td>");
+    if let Some(running) = task.running {
+        page.raw("<span class=\"good\">runs for ");
+        ago(page, running);
+        page.raw("</span>");
+    } else {
+        page.raw("in the queue for ");
+        ago(page, task.age);
+    }
+    if let Some(retry) = task.retry_in {
+        page.raw("<small class=\"warn\">tried again in ");
+        ago(page, retry);
+        page.raw("</small>");
+    }
+    if let Some(reason) = &task.waits_for {
+        page.raw("<small class=\"warn\">waits: ")
+            .text(&show(&told(reason), task.module.as_ref()))
+            .raw("</small>");
+    }
+    page.raw("</td><td>");
+    if task.failures > 0 {
+        page.raw("<span class=\"bad\">").number(task.failures).raw("</span>");
+    }
+    if let Some(failure) = &task.last_failure {
+        page.raw("<small>").text(&show(failure, task.module.as_ref())).raw("</small>");
+    }
+    page.raw("</td><td>").text(&task.cause).raw("</td>");
+}
+
+/// Puts in all watches.
+pub(super) fn watches(page: &mut Markup, view: &View, show: Show<'_>) {
+    section(page, "watches", "Watches");
+    if view.watches.is_empty() {
+        page.raw("<p>No hook watches anything.</p></section>");
+        return;
+    }
+    page.raw(
+        "<table><caption>What hooks watch in the cluster; bindings that select alike share a watch</caption>",
+    );
+    headings(page, &["Kind", "State", "Objects", "For hooks"]);
+    for watch in &view.watches {
+        page.raw("<tr><th scope=\"row\">").text(&watch.kind).raw("</th><td>");
+        watch_state(page, watch, show);
+        page.raw("</td><td class=\"number\">").count(watch.objects).raw("</td><td>");
+        for (place, (hook, binding)) in watch.bindings.iter().enumerate() {
+            page.raw(if place == 0 { "" } else { ", " }).text(&hook.to_string());
+            page.raw(" (").text(binding).raw(")");
+        }
+        page.raw("</td></tr>");
+    }
+    page.raw("</tbody></table></section>");
+}
+
+fn watch_state(page: &mut Markup, watch: &WatchView, show: Show<'_>) {
+    if let Some(kind) = &watch.missing_kind {
+        page.raw("<span class=\"warn\">waits for kind ").text(kind).raw("</span>");
+    } else if let Some(failure) = &watch.failure {
+        page.raw("<span class=\"bad\">broken</span><small>").text(&show(failure, None)).raw("</small>");
+    } else if watch.listed {
+        page.raw("<span class=\"good\">live</span>");
+    } else {
+        page.raw("<span class=\"warn\">lists</span>");
+    }
+}
+
+/// Puts in the last ends of tasks.
+pub(super) fn journal(page: &mut Markup, view: &View, wish: Wish, show: Show<'_>) {
+    section(page, "journal", "Journal");
+    if view.journal.is_empty() {
+        page.raw("<p>No task has ended yet.</p></section>");
+        return;
+    }
+    let shown = if wish.whole_journal { view.journal.len() } else { JOURNAL.min(view.journal.len()) };
+    page.raw("<table><caption>The last ").count(shown).raw(" ends of tasks, the newest first</caption>");
+    headings(page, &["Task", "Ended", "Took", "Outcome", "Because"]);
+    for end in view.journal.iter().take(shown) {
+        journal_row(page, view, end, show);
+    }
+    page.raw("</tbody></table>");
+    if shown < view.journal.len() {
+        page.raw("<p>");
+        let all = format!("Show all {} that are remembered", view.journal.len());
+        link(page, Wish { whole_journal: true, ..wish }, &all);
+        page.raw("</p>");
+    }
+    page.raw("</section>");
+}
+
+fn journal_row(page: &mut Markup, view: &View, end: &TaskEnd, show: Show<'_>) {
+    let task = &end.task;
+    let module = match &task.scope {
+        Scope::Global => None,
+        Scope::Module(module) => Some(module),
+    };
+    page.raw("<tr><th scope=\"row\">").raw(task.kind);
+    match (&task.hook, module) {
+        (Some(hook), _) => page.raw(" ").text(&hook.to_string()),
+        (None, Some(module)) => page.raw(" ").text(module.as_str()),
+        (None, None) => page,
+    };
+    if let Some(binding) = &task.binding {
+        page.raw(" (").text(binding).raw(")");
+    }
+    page.raw("<small>task ").text(&task.id.to_string()).raw(" in ").text(task.queue.as_str());
+    page.raw("</small></th><td class=\"short\">");
+    ago(page, view.now.since(end.at));
+    page.raw(" ago</td><td class=\"short\">");
+    ago(page, end.took);
+    page.raw("</td><td>");
+    match end.failure.as_ref().map(Arc::as_ref) {
+        None => page.raw("<span class=\"good\">done</span>"),
+        Some(failure) => {
+            let text = show(failure, module);
+            page.raw("<span class=\"bad\">failed</span><small>").text(&text).raw("</small>")
+        }
+    };
+    page.raw("</td><td>").text(&task.cause.to_string()).raw("</td></tr>");
+}

@@ -1,0 +1,190 @@
+//! The page as text: nothing that others wrote is markup, nothing secret is in it.
+
+use std::sync::Arc;
+
+use engine::hook::{HookKind, config};
+use engine::{
+    Catalog, Config, Effect, EnabledFlag, Engine, Event, FailureKind, Hook, HookId, Module, Scope, Time,
+};
+use serde_json::json;
+
+use super::*;
+
+const HOSTILE: &str = "\"><script>alert('x')</script><!--\u{202e}\u{0}&lt;";
+
+/// A catalog with modules whose names and hooks are `word` and a number.
+fn catalog(word: &str, count: u32) -> Catalog {
+    let modules = (0..count).map(|number| {
+        let name = ModuleName::from(format!("{word}{number}"));
+        let scope = Scope::Module(name.clone());
+        let text = "configVersion: v1\nbeforeHelm: 1\nkubernetes: [{name: \"<b>pods\", kind: Pod}]";
+        let spec = config::parse("a.sh".into(), HookKind::Module, text).unwrap();
+        let hook = Hook {
+            id: HookId { scope, name: format!("{word}.sh").into() },
+            path: "a".into(),
+            content: 1,
+            spec,
+        };
+        Arc::new(Module {
+            key: values::name::camel(name.as_str()).into(),
+            name,
+            order: number,
+            path: "/m".into(),
+            content: 1,
+            enabled: Some(EnabledFlag { value: true, source: word.into() }),
+            enabled_script: None,
+            static_values: Arc::new(json!({"password": "hunter2hunter2"})),
+            schemas: Arc::default(),
+            hooks: vec![Arc::new(hook)],
+            has_chart: false,
+            crds: Vec::new(),
+            broken: None,
+        })
+    });
+    let warnings = vec![format!("file {word} is left out")];
+    Catalog { modules: modules.collect(), complete: true, warnings, ..Catalog::default() }
+}
+
+/// Returns the picture of an operator whose first module has failed with `word` and the password in its message.
+fn failed(word: &str, count: u32) -> View {
+    let mut engine = Engine::new(Config::default(), catalog(word, count));
+    let mut effects = engine.handle(Time::START, Event::Started);
+    while let Some(effect) = effects.pop() {
+        let event = if let Effect::RunHook { run, .. } = effect {
+            let failure = Failure::new(FailureKind::HookExit, format!("{word}: hunter2hunter2"));
+            Event::HookFinished { run, outcome: Err(failure), usage: None }
+        } else if let Effect::ListReleases { run } = effect {
+            Event::ReleasesListed { run, outcome: Ok(Vec::new()) }
+        } else if let Effect::StartMonitor { monitor, .. } = effect {
+            Event::Listed { monitor, page: Vec::new(), last: true }
+        } else {
+            continue;
+        };
+        effects.extend(engine.handle(Time::START, event));
+    }
+    engine.view()
+}
+
+fn shown(view: &View, wish: Wish) -> String {
+    let secret = json!(["hunter2hunter2"]);
+    frame::page(view, wish, &|failure, _| engine::view::masked(failure, &[&secret]))
+}
+
+fn wish(query: &[(&str, &str)]) -> Wish {
+    Wish::of(&query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+}
+
+/// Checks that each element ends where it should, and that attributes are in quotes.
+fn check(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let (_, body) = page.split_once("</style>").unwrap();
+    let mut rest = body.trim_end();
+    while let Some((_, after)) = rest.split_once('<') {
+        let (tag, after) = after.split_once('>').unwrap();
+        rest = after;
+        let name = tag.split(' ').next().unwrap();
+        match name.strip_prefix('/') {
+            Some("head" | "html") => {}
+            Some(name) => assert_eq!(open.pop(), Some(name), "before {:?}", rest.get(..80)),
+            None => open.push(name),
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}
+
+#[test]
+fn hostile_names_and_messages_stay_text() {
+    let view = failed(HOSTILE, 2);
+    assert!(view.journal.iter().any(|end| end.failure.is_some()) && !view.watches.is_empty());
+    for query in [&[][..], &[("journal", "all"), ("graph", "all"), ("refresh", "off")]] {
+        let page = shown(&view, wish(query));
+        check(&page);
+        assert!(!page.contains("<script") && !page.contains("<!--") && !page.contains("<b>"), "{page}");
+        assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)"), "{page}");
+        assert!(!page.contains('\u{202e}') && !page.contains('\0'));
+    }
+}
+
+#[test]
+fn all_parts_are_there_and_no_value_is() {
+    let page = shown(&failed("web", 2), wish(&[]));
+    check(&page);
+    for part in [
+        "<html lang=\"en\">",
+        "1 problem · addon-operator</title>",
+        "2 on, 0 off, in the order in which they run",
+        "<caption>Modules 1 to 2 of 2</caption>",
+        "<th scope=\"row\">web0</th>",
+        "id=\"queues\"",
+        "ModuleRun:main:web0",
+        "tried again in 5.0 s",
+        "id=\"watches\"",
+        "Pod</th>",
+        "id=\"journal\"",
+        "<span class=\"bad\">failed</span>",
+        "start → converge 1",
+        "href=\"/metrics\"",
+        "file web is left out",
+        "******",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    assert!(!page.contains("hunter2"), "{page}");
+}
+
+#[test]
+fn the_reader_chooses_how_often_the_page_loads_itself_again() {
+    for (query, refresh, link) in [
+        (&[][..], Some(5), "?refresh=off"),
+        (&[("refresh", "off")], None, "?refresh=60"),
+        (&[("refresh", "60")], Some(60), "?refresh=15"),
+        (&[("refresh", "1")], Some(5), "?refresh=off"),
+        (&[("refresh", "<script>")], Some(5), "?refresh=off"),
+    ] {
+        let wish = wish(query);
+        assert_eq!(wish.refresh, refresh, "{query:?}");
+        assert!(shown(&failed("web", 1), wish).contains(link));
+        let answer = answer(StatusCode::OK, wish, Bytes::new());
+        let header = answer.headers().get("refresh").map(|value| value.to_str().unwrap().parse().unwrap());
+        assert_eq!(header, refresh);
+    }
+    assert_eq!(wish(&[("refresh", "off"), ("journal", "all")]).query(), "?refresh=off&journal=all");
+    assert_eq!(wish(&[("journal", "all")]).query(), "?journal=all");
+    assert_eq!(wish(&[]).query(), "/");
+}
+
+#[test]
+fn long_lists_are_cut_and_say_so() {
+    let mut view = failed("web", 1);
+    let end = view.journal.first().cloned().unwrap();
+    view.journal = vec![end; 1000];
+    view.warnings = vec!["a file".to_owned(); 10_000];
+    let page = shown(&view, wish(&[]));
+    assert!(page.contains("Show all 1000 that are remembered") && page.contains("more"), "{page}");
+    assert!(page.len() < 100_000, "{} bytes", page.len());
+    assert!(shown(&view, wish(&[("journal", "all")])).contains("The last 1000 ends"));
+}
+
+#[test]
+fn the_policy_lets_nothing_but_our_style_in() {
+    let policy = frame::policy();
+    assert!(
+        policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_does_not_answer_yet_says_that_it_waits_for_the_cluster() {
+    let (_inbox, questions, channels) = crate::driver::channels();
+    let pages = Pages::default();
+    let page = pages.page(&questions, wish(&[])).await;
+    assert_eq!(page.status(), StatusCode::OK);
+    let body = axum::body::to_bytes(page.into_body(), 100_000).await.unwrap();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    check(&body);
+    assert!(body.contains("waits for the API server"), "{body}");
+    drop(channels);
+    assert_eq!(pages.page(&questions, wish(&[])).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
