@@ -1,12 +1,15 @@
 //! Integration tests of the operator, in one binary.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::panic,
     reason = "a test that stumbles over a surprise has done its job"
 )]
 
 mod architecture;
+mod browser;
+mod docs;
 mod driver;
 mod examples;
 mod helm;
@@ -15,5 +18,10 @@ mod jq;
 mod loading;
 mod object_patches;
 mod operator;
+mod orphans;
+mod page;
 mod processes;
+mod reference;
+mod reload;
 mod shell;
+mod ship;

@@ -1,0 +1,312 @@
+//! The commands in README.md and `docs/` are run, and what they print is compared.
+//!
+//! Blocks of code of `bash` and `console` are commands. A word behind that says how they are run:
+//!
+//! * `background`: an operator that is started and kept until the end of the document;
+//! * `cluster`: needs a cluster; runs against an embedded API server of its own;
+//! * `helm`: needs Helm, and is left out where there is none;
+//! * `hook`: the text of a hook; its syntax is checked.
+//!
+//! In `console` a line `$ …` is a command, the lines below are what it prints. `…` in a line stands for anything, alone for any
+//! number of lines. A command whose output is not that yet is run again: many things take effect a moment later.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use tempfile::TempDir;
+
+use crate::operator::Running;
+
+/// How long an output is waited for.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Languages of blocks that are commands.
+const COMMANDS: &[&str] = &["bash", "console", "sh", "shell"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A block of code.
+#[derive(Debug)]
+struct Block {
+    language: String,
+    how: String,
+    text: String,
+    line: usize,
+}
+
+/// Returns the blocks of code of a document.
+fn blocks(document: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (number, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(words) => {
+                open = true;
+                let (language, how) = words.split_once(' ').unwrap_or((words, ""));
+                let (language, how) = (language.to_owned(), how.to_owned());
+                found.push(Block { language, how, text: String::new(), line: number + 1 });
+            }
+            None if open => found.last_mut().unwrap().text.extend([line, "\n"]),
+            None => {}
+        }
+    }
+    found
+}
+
+/// A place where a document is tried: what a fresh clone has, and the programs of this build.
+struct Place {
+    name: String,
+    dir: TempDir,
+    /// What earlier blocks exported.
+    exports: String,
+    running: Vec<Running>,
+    port: Option<String>,
+    server: Option<PathBuf>,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["modules", "global-hooks", "examples"] {
+            let copied = Command::new("cp").arg("-r").arg(root().join(part)).arg(dir.path()).status();
+            assert!(copied.unwrap().success());
+        }
+        let bin = dir.path().join(".bin");
+        fs::create_dir(&bin).unwrap();
+        symlink(env!("CARGO_BIN_EXE_addon-operator"), bin.join("addon-operator")).unwrap();
+        // It was built already, and tested.
+        let cargo = "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nwhile [ $# -gt 0 ]; do [ \"$1\" = -- ] && break; shift; done; shift\nexec addon-operator \"$@\"\n";
+        fs::write(bin.join("cargo"), cargo).unwrap();
+        fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        let (exports, running) = (String::new(), Vec::new());
+        Self { name: name.to_owned(), dir, exports, running, port: None, server: None }
+    }
+
+    fn command(&self, script: &str) -> Command {
+        let mut command = Command::new("bash");
+        let port = self.port.as_deref().unwrap_or("9115");
+        let script =
+            format!("{}{}", self.exports, script.replace("localhost:9115", &format!("localhost:{port}")));
+        command.args(["-euo", "pipefail", "-c", &script]).current_dir(self.dir.path()).env_clear();
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.dir.path().join(".bin").display());
+        command.env("PATH", path).env("HOME", self.dir.path());
+        command.env("ADDON_OPERATOR_LISTEN_PORT", "0").env("ADDON_OPERATOR_LISTEN_ADDRESS", "127.0.0.1");
+        command
+    }
+
+    /// Runs a script and returns what it printed, and whether it succeeded.
+    fn run(&self, script: &str, cluster: bool) -> (bool, String) {
+        let mut command = self.command(script);
+        if let Some(kubeconfig) = self.server.as_ref().filter(|_| cluster) {
+            command.env("KUBECONFIG", kubeconfig);
+        }
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        (output.status.success(), text.into_owned())
+    }
+
+    /// Remembers what a block exports for those behind it.
+    fn remember(&mut self, text: &str) {
+        for line in text.lines().filter(|line| line.starts_with("export ")) {
+            self.exports.extend([line, "\n"]);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        let place = format!("{}:{}", self.name, block.line);
+        match (block.language.as_str(), block.how.as_str()) {
+            ("bash", "hook") => {
+                fs::write(self.dir.path().join("hook"), &block.text).unwrap();
+                let checked = Command::new("bash").arg("-n").arg(self.dir.path().join("hook")).status();
+                assert!(checked.unwrap().success(), "{place}");
+            }
+            ("bash", "background") => {
+                let mut running =
+                    Running::start(self.command(&block.text.replacen("cargo", "exec cargo", 1)));
+                self.port = Some(running.port());
+                running.wait("Operator is ready now");
+                self.running.push(running);
+            }
+            ("bash", "cluster") => {
+                self.server();
+                let (done, text) = self.run(&block.text, true);
+                assert!(done, "{place}: {text}");
+            }
+            ("bash", "helm") if !has("helm") => eprintln!("skipped: {place} needs helm"),
+            ("bash", "" | "helm") => {
+                let (done, text) = self.run(&block.text, false);
+                assert!(done, "{place}: {text}");
+                self.remember(&block.text);
+            }
+            ("console", "") => self.console(block),
+            (language, how) => panic!("{place}: a block of {language:?} can't be {how:?}"),
+        }
+    }
+
+    /// Starts an API server for blocks that need a cluster.
+    fn server(&mut self) {
+        if self.server.is_some() {
+            return;
+        }
+        let kubeconfig = self.dir.path().join(".cluster");
+        let mut server = Running::start(self.command(
+            "exec addon-operator apiserver --listen 127.0.0.1:0 --simulate --kubeconfig-out .cluster",
+        ));
+        server.wait_for_file(&kubeconfig);
+        self.running.push(server);
+        self.server = Some(kubeconfig);
+    }
+
+    fn console(&mut self, block: &Block) {
+        let mut steps: Vec<(usize, String, String)> = Vec::new();
+        for (number, line) in block.text.lines().enumerate() {
+            match line.strip_prefix("$ ") {
+                Some(command) => steps.push((block.line + number + 1, command.to_owned(), String::new())),
+                None => steps.last_mut().unwrap().2.extend([line, "\n"]),
+            }
+        }
+        for (line, command, expected) in steps {
+            self.remember(&command);
+            let pattern = pattern(&expected);
+            let begun = Instant::now();
+            loop {
+                let (done, text) = self.run(&command, false);
+                if done && pattern.is_match(&text) {
+                    break;
+                }
+                let late = begun.elapsed() > DEADLINE;
+                assert!(!late, "{}:{line}: {command}\nexpected:\n{expected}\nprinted:\n{text}", self.name);
+            }
+        }
+    }
+}
+
+/// Returns what an output has to look like. The end of its last line may be missing.
+fn pattern(expected: &str) -> Regex {
+    let mut pattern = String::from("(?s)^");
+    for line in expected.lines() {
+        if line == "…" {
+            pattern += "(?:[^\\n]*\\n)*";
+        } else {
+            pattern += &(regex::escape(line).replace('…', "[^\\n]*") + " *\\n");
+        }
+    }
+    // What was asked for ends with a line; commands of the operator end with one more.
+    Regex::new(&format!("{}\\n*$", pattern.strip_suffix("\\n").unwrap_or(&pattern))).unwrap()
+}
+
+/// Returns the documents with commands.
+fn documents() -> Vec<(String, String)> {
+    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
+    paths.push(root().join("README.md"));
+    paths.sort();
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
+    paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn has(program: &str) -> bool {
+    ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Runs the commands of a document; they need `curl` and `kubectl`.
+fn try_out(name: &str) {
+    let (_, text) = documents().into_iter().find(|(known, _)| known == name).unwrap();
+    if !has("kubectl") || !has("curl") {
+        eprintln!("skipped: {name} needs curl and kubectl");
+        return;
+    }
+    let mut place = Place::new(name);
+    for block in blocks(&text).iter().filter(|block| COMMANDS.contains(&block.language.as_str())) {
+        place.block(block);
+    }
+    for running in place.running {
+        assert_eq!(running.stop(), 0);
+    }
+}
+
+/// The documents that the tests below try out.
+const TRIED: &[&str] =
+    &["README.md", "docs/charts.md", "docs/hooks.md", "docs/operating.md", "docs/quickstart.md"];
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    try_out("README.md");
+}
+
+#[test]
+fn the_commands_of_the_quick_start_work_and_print_what_it_says() {
+    try_out("docs/quickstart.md");
+}
+
+#[test]
+fn the_commands_of_the_document_about_operating_work() {
+    try_out("docs/operating.md");
+}
+
+#[test]
+fn the_commands_of_the_document_about_hooks_work() {
+    try_out("docs/hooks.md");
+}
+
+#[test]
+fn the_commands_of_the_document_about_charts_work() {
+    try_out("docs/charts.md");
+}
+
+#[test]
+fn no_document_has_commands_that_nobody_tries() {
+    for (name, text) in documents() {
+        let commands = blocks(&text).iter().any(|block| COMMANDS.contains(&block.language.as_str()));
+        assert!(
+            !commands || TRIED.contains(&name.as_str()),
+            "{name} has commands: add it to TRIED and a test"
+        );
+        let indented = text.lines().find(|line| {
+            ["    curl ", "    kubectl ", "    cargo ", "    addon-operator ", "    export "]
+                .iter()
+                .any(|known| line.starts_with(known))
+        });
+        let in_block = |line: &str| blocks(&text).iter().any(|block| block.text.contains(line));
+        assert!(indented.is_none_or(in_block), "{name}: {indented:?} is not in a block of its own");
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)#:]+)(?:#[^)]*)?\)").unwrap();
+    for (name, text) in documents() {
+        let from = root().join(&name);
+        for found in link.captures_iter(&text) {
+            assert!(from.parent().unwrap().join(&found[1]).exists(), "{name}: {}", &found[1]);
+        }
+    }
+}
+
+#[test]
+fn outputs_are_compared_line_by_line() {
+    for (expected, printed, same) in [
+        ("a\nb\n", "a\nb\n", true),
+        ("a\nb\n", "a\nb", true),
+        ("a\nb\n", "a\nb\n\n", true),
+        ("a\nb\n", "a\nc\n", false),
+        ("a … c\n", "a b c\n", true),
+        ("a … c\n", "a b\nc\n", false),
+        ("…\nc\n", "a\nb\nc\n", true),
+        ("a\n…\n", "a\nb\nc\n", true),
+        ("…\nc\n", "a\nb\n", false),
+        ("", "", true),
+        ("", "a\n", false),
+        ("(a)\n", "(a)\n", true),
+    ] {
+        assert_eq!(pattern(expected).is_match(printed), same, "{expected:?} {printed:?}");
+    }
+}
