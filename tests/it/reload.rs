@@ -249,11 +249,15 @@ async fn f_h3_ten_thousand_files_are_loaded_once() {
         write(files.dir.path(), &format!("modules/010-a/templates/{}/{number}.yaml", number % 100), "a: b\n");
     }
     let written = Instant::now();
-    let after = files.changed().await;
-    eprintln!(
-        "10,000 files: told {:?} after the last was written (with 0.4 s of waiting for a second time)",
-        written.elapsed()
-    );
+    // On a busy machine writing pauses longer than files have to be quiet; then there is more than one catalog.
+    let mut loads = 1;
+    let mut after = files.outcome().await.unwrap();
+    while after != files.loader.reload().await.unwrap() {
+        after = files.outcome().await.unwrap();
+        loads += 1;
+    }
+    eprintln!("10,000 files: loaded {loads} times, right {:?} after the last was written", written.elapsed());
+    assert!(loads <= 3, "loaded {loads} times");
     assert!(module(&after, "a").has_chart);
     assert_eq!(module(&after, "b"), module(&before, "b"));
 }

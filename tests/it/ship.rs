@@ -268,7 +268,7 @@ fn the_image_is_small_and_runs_hooks_and_charts_as_process_1() {
             Command::new("cp").arg("-rT").arg(world.path().join(name)).arg(image.join(name)).status();
         assert!(copied.unwrap().success());
     }
-    let script = "mount -t proc proc \"$0/proc\" && cd / && exec chroot \"$0\" /addon-operator dev --once \
+    let script = "mount -t proc proc \"$0/proc\" && mount --rbind /dev \"$0/dev\" && cd / && exec chroot \"$0\" /addon-operator dev --once \
                   --prometheus-listen-port 0 --prometheus-listen-address 127.0.0.1 --state-dir /tmp/state";
     let mut command = Command::new("unshare");
     command.args(namespace).args(["sh", "-c", script]).arg(&image).env_clear();
