@@ -3,11 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files")]
 
-use std::fs;
-use std::path::Path;
-
 #[path = "fuzz/config.rs"]
 mod config;
+#[path = "../../values/tests/fuzz/corpus.rs"]
+mod corpus;
 #[path = "fuzz/cron.rs"]
 mod cron;
 #[path = "fuzz/log.rs"]
@@ -17,16 +16,7 @@ mod metric;
 #[path = "fuzz/object_patch.rs"]
 mod object_patch;
 
-/// Runs the target on every file of its corpus; returns how many there are.
-fn replay(corpus: &str, target: fn(&[u8])) -> usize {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
-    let mut count = 0;
-    for entry in fs::read_dir(directory).unwrap() {
-        target(&fs::read(entry.unwrap().path()).unwrap());
-        count += 1;
-    }
-    count
-}
+use corpus::replay;
 
 #[test]
 fn every_input_of_the_corpora_is_survived() {

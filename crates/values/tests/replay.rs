@@ -3,24 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files")]
 
-use std::fs;
-use std::path::Path;
-
+#[path = "fuzz/corpus.rs"]
+mod corpus;
 #[path = "fuzz/patch.rs"]
 mod patch;
 #[path = "fuzz/yaml.rs"]
 mod yaml;
 
-/// Runs the target on every file of its corpus; returns how many there are.
-fn replay(corpus: &str, target: fn(&[u8])) -> usize {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(corpus);
-    let mut count = 0;
-    for entry in fs::read_dir(directory).unwrap() {
-        target(&fs::read(entry.unwrap().path()).unwrap());
-        count += 1;
-    }
-    count
-}
+use corpus::replay;
 
 #[test]
 fn every_input_of_the_yaml_corpus_is_survived() {
