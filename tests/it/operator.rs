@@ -380,3 +380,38 @@ fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
         assert!(log.contains(line), "{log}");
     }
 }
+
+#[test]
+fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
+    let world = World::new();
+    let hook = |config: &str, body: &str| {
+        format!("#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{config}'; exit; fi\n{body}\n")
+    };
+    world.write(
+        "global-hooks/watch.sh",
+        &hook(
+            r#"{"configVersion":"v1","kubernetes":[{"kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["default"]}},"executeHookOnSynchronization":false}]}"#,
+            "jq -r '.[] | \"saw \\(.watchEvent) with \\(.object.data.n // \"nothing\")\"' $BINDING_CONTEXT_PATH\n\
+             jq -c '.[] | select(.watchEvent == \"Added\") | {operation: \"MergePatch\", kind: \"ConfigMap\", namespace: \"default\", \
+             name: .object.metadata.name, mergePatch: {data: {n: \"1\"}}}' $BINDING_CONTEXT_PATH > $KUBERNETES_PATCH_PATH",
+        ),
+    );
+    world.write(
+        "global-hooks/make.sh",
+        &hook(
+            r#"{"configVersion":"v1","afterAll":1,"schedule":[{"name":"tick","crontab":"* * * * * *","queue":"side"}]}"#,
+            "if grep -q afterAll $BINDING_CONTEXT_PATH; then\n\
+             echo '{\"operation\":\"Create\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\",\"namespace\":\"default\"}}}' \
+             > $KUBERNETES_PATCH_PATH\nelse echo a second has passed; fi",
+        ),
+    );
+    let mut running = world.dev(&[]);
+    running.wait("saw Added with nothing");
+    running.wait("saw Modified with 1");
+    // A change of its own that came back again would be seen by now.
+    running.wait("a second has passed");
+    running.wait("a second has passed");
+    let seen = running.seen.iter().filter(|line| line.contains("saw ")).count();
+    assert_eq!(seen, 2, "{:#?}", running.seen);
+    assert_eq!(running.stop(), 0);
+}

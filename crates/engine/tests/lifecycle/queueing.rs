@@ -381,3 +381,18 @@ fn a_place_among_the_running_hooks_is_waited_for_in_sight() {
         .collect();
     assert_eq!(waited, [5.0], "the metric counts the time in the queue");
 }
+
+#[test]
+fn the_end_waits_for_no_delay_and_for_no_kind() {
+    let failing = files().global_hook("a.sh", "onStartup: 1");
+    let waiting =
+        files().module(10, "web").hook("a.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}]}");
+    let worlds = [
+        World::new(&failing).fails("global/a.sh", 9).at(2_000, Event::ShutdownRequested),
+        World::new(&waiting).without_kind("Thing").at(2_000, Event::ShutdownRequested),
+    ];
+    for mut world in worlds {
+        let trace = world.run();
+        assert!(trace.ends_with("2.000s > shutdown\n2.000s     exit\n"), "{trace}");
+    }
+}
