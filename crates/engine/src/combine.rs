@@ -1,23 +1,131 @@
 //! The one rule that merges binding contexts.
 
-use crate::hook::context::BindingContext;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use crate::hook::context::{BindingContext, Trigger};
+use crate::hook::spec::WatchEvent;
+use crate::snapshot::{Change, Key};
 
 /// Appends `later` to contexts that are merged already; of adjacent ones of one group only the last stays.
 ///
 /// The hook sees the snapshots of a group as they are when it runs, so the
 /// contexts before the last one would tell it nothing more.
+///
+/// Of very many, states of objects are dropped that a later state of the same object makes worthless.
 pub(crate) fn append(contexts: &mut Vec<BindingContext>, later: impl IntoIterator<Item = BindingContext>) {
     for context in later {
-        match contexts.last_mut().filter(|last| last.group.is_some() && last.group == context.group) {
-            Some(last) => *last = context,
-            None => contexts.push(context),
+        if is_full(contexts) {
+            condense(contexts);
+        }
+        push(contexts, context);
+    }
+}
+
+fn push(contexts: &mut Vec<BindingContext>, context: BindingContext) {
+    match contexts.last_mut().filter(|last| last.group.is_some() && last.group == context.group) {
+        Some(last) => *last = context,
+        None => contexts.push(context),
+    }
+}
+
+/// Appends a change to those that wait for a Synchronization, in the same way.
+pub(crate) fn hold_back(changes: &mut Vec<Change>, change: Change) {
+    if is_full(changes) {
+        let mut kept = Kept::new();
+        for change in changes.drain(..) {
+            if kept.is_new((0, &change.key), change.event) {
+                kept.list.push(change);
+            } else if let Some(earlier) = kept.earlier((0, &change.key)) {
+                earlier.item = change.item;
+            }
+        }
+        *changes = kept.finish();
+    }
+    changes.push(change);
+}
+
+/// How many contexts wait before any is dropped.
+const MANY: usize = 1024;
+
+/// Returns whether there are so many that it is time to look through them.
+///
+/// A list that was looked through has room for as many as are left in it, so that the work is in proportion.
+fn is_full<T>(list: &Vec<T>) -> bool {
+    list.len() >= MANY && list.len() == list.capacity()
+}
+
+/// Those that stay of a list, and where the last state of each object that exists is among them.
+struct Kept<T> {
+    list: Vec<T>,
+    places: BTreeMap<(usize, Key), usize>,
+}
+
+impl<T> Kept<T> {
+    fn new() -> Self {
+        Self { list: Vec::new(), places: BTreeMap::new() }
+    }
+
+    /// Returns those that stay, with room for as many again.
+    fn finish(self) -> Vec<T> {
+        let mut list = Vec::with_capacity(self.list.len().saturating_mul(2).max(MANY));
+        list.extend(self.list);
+        list
+    }
+
+    /// Returns whether an event of this object and binding has to stay for itself: a deletion, and what follows it.
+    fn is_new(&mut self, (binding, key): (usize, &Key), event: WatchEvent) -> bool {
+        let place = self.list.len();
+        match event {
+            WatchEvent::Deleted => {
+                self.places.remove(&(binding, key.clone()));
+                true
+            }
+            WatchEvent::Added | WatchEvent::Modified => match self.places.entry((binding, key.clone())) {
+                Entry::Occupied(_) => false,
+                Entry::Vacant(entry) => {
+                    entry.insert(place);
+                    true
+                }
+            },
         }
     }
+
+    /// Returns the event that shows the object before.
+    fn earlier(&mut self, (binding, key): (usize, &Key)) -> Option<&mut T> {
+        let place = self.places.get(&(binding, key.clone()))?;
+        self.list.get_mut(*place)
+    }
+}
+
+/// Drops states of objects that a later one of the same object makes worthless. Deletions stay.
+fn condense(contexts: &mut Vec<BindingContext>) {
+    let mut kept = Kept::new();
+    for context in contexts.drain(..) {
+        let Trigger::Event { binding, event, key, item, .. } = &context.trigger else {
+            push(&mut kept.list, context);
+            continue;
+        };
+        let of = (*binding, key);
+        if context.group.is_some() {
+            push(&mut kept.list, context);
+        } else if kept.is_new(of, *event) {
+            kept.list.push(context);
+        } else if let Some(BindingContext { trigger: Trigger::Event { item: shown, .. }, .. }) =
+            kept.earlier(of)
+        {
+            *shown = Arc::clone(item);
+        }
+    }
+    *contexts = kept.finish();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hook::HookKind;
+    use crate::hook::spec::HookSpec;
     use crate::hook::context::{Included, Trigger};
 
     fn merged(contexts: Vec<BindingContext>) -> Vec<BindingContext> {
@@ -60,6 +168,59 @@ mod tests {
         ] {
             assert_eq!(names(&merged(list(letters))), expected, "{letters}");
         }
+    }
+
+    fn spec() -> HookSpec {
+        let text = "{configVersion: v1, kubernetes: [{name: plain, kind: A}]}";
+        crate::hook::config::parse("h".into(), HookKind::Module, text).unwrap()
+    }
+
+    fn event(name: &str, event: WatchEvent, text: &str) -> BindingContext {
+        thread_local! { static SPEC: HookSpec = spec(); }
+        let change = Change {
+            event,
+            key: Key::new("ns", name),
+            item: Arc::new(crate::snapshot::Item::unfiltered(text.as_bytes().into(), true)),
+        };
+        SPEC.with(|spec| BindingContext::event(&spec.kubernetes[0], 0, change))
+    }
+
+    fn shown(context: &BindingContext) -> String {
+        let Trigger::Event { event, key, item, .. } = &context.trigger else { unreachable!() };
+        format!("{event} {} {}", key.name, String::from_utf8_lossy(item.object().unwrap()))
+    }
+
+    #[test]
+    fn of_very_many_events_the_last_state_of_each_object_and_all_deletions_stay() {
+        let mut contexts = Vec::new();
+        append(&mut contexts, [event("a", WatchEvent::Added, "0")]);
+        for round in 0..100_000 {
+            append(&mut contexts, [event("a", WatchEvent::Modified, &round.to_string())]);
+            if round == 50_000 {
+                append(&mut contexts, [event("a", WatchEvent::Deleted, "gone")]);
+                append(&mut contexts, [event("a", WatchEvent::Added, "again")]);
+            }
+        }
+        assert!(contexts.len() <= 2 * MANY, "{}", contexts.len());
+        condense(&mut contexts);
+        let all: Vec<String> = contexts.iter().map(shown).collect();
+        assert_eq!(all, ["Added a 50000", "Deleted a gone", "Added a 99999"]);
+        let mut held_back = Vec::new();
+        for _ in 0..100_000 {
+            let Trigger::Event { event, key, item, .. } = event("a", WatchEvent::Modified, "1").trigger
+            else {
+                unreachable!()
+            };
+            hold_back(&mut held_back, Change { event, key, item });
+        }
+        assert!(held_back.len() <= 2 * MANY, "{}", held_back.len());
+    }
+
+    #[test]
+    fn few_events_are_shown_one_by_one() {
+        let mut contexts = Vec::new();
+        append(&mut contexts, (0..1000).map(|round| event("a", WatchEvent::Modified, &round.to_string())));
+        assert_eq!(contexts.len(), 1000);
     }
 
     proptest::proptest! {

@@ -141,6 +141,9 @@ impl Engine {
             Event::KindVanished { monitor, kind } => self.kind_vanished(monitor, kind),
             Event::Listed { monitor, page, last } => self.listed(monitor, page, last),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
+            Event::NamespaceListed { monitor, namespace, objects } => {
+                self.namespace_listed(monitor, &namespace, objects);
+            }
             Event::ObjectChanged { monitor, change, key, item } => {
                 self.object_changed(monitor, change, key, item);
             }

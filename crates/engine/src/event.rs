@@ -106,6 +106,17 @@ pub enum Event {
         /// The module as its files are now.
         outcome: Result<Arc<Module>, Failure>,
     },
+    /// A namespace has joined or left those that a watch is about, and these are its objects now.
+    ///
+    /// Nobody is told: hooks see it in their snapshots.
+    NamespaceListed {
+        /// The watch.
+        monitor: MonitorId,
+        /// The namespace.
+        namespace: Arc<str>,
+        /// Its objects, filtered; none when it has left.
+        objects: Vec<(Key, Arc<Item>)>,
+    },
     /// A watched object changed. The adapter already applied the jq filter.
     ObjectChanged {
         /// The watch that saw it.

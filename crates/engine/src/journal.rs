@@ -51,6 +51,11 @@ impl Journal {
         self.waits.retain(|(id, _)| *id != task.id);
     }
 
+    /// Returns how many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len() + self.waits.len()
+    }
+
     /// Returns whether the last thing that was told about the task is that it waits for `reason`.
     pub(crate) fn is_last_wait(&self, task: TaskId, reason: &Reason) -> bool {
         self.waits.iter().any(|(id, known)| *id == task && known == reason)

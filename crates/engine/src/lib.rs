@@ -24,6 +24,7 @@ mod effect;
 mod engine;
 mod event;
 mod failure;
+mod held;
 pub mod hook;
 mod hook_output;
 mod hook_run;
@@ -58,6 +59,7 @@ pub use event::{
     Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, Usage, Verdict,
 };
 pub use failure::{Failure, FailureKind};
+pub use held::Held;
 pub use inspect::{Inspection, ScopeInspection};
 pub use journal::TaskEnd;
 pub use name::{

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::binding::kubernetes::BindingState;
+use crate::binding::BindingKey;
+use crate::binding::kubernetes::{BindingState, Monitor};
 use crate::cause::Cause;
+use crate::combine;
 use crate::effect::Effect;
 use crate::engine::{Engine, Life};
 use crate::failure::{Failure, FailureKind};
@@ -88,6 +90,8 @@ impl Engine {
     /// Takes in that an object changed.
     pub(crate) fn object_changed(&mut self, id: MonitorId, event: WatchEvent, key: Key, item: Arc<Item>) {
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
+        // What failed at another object is over, as far as anybody can tell.
+        monitor.failure = None;
         let before = monitor.snapshot.len();
         let change = match event {
             WatchEvent::Added | WatchEvent::Modified => monitor.put(key, item),
@@ -102,6 +106,19 @@ impl Engine {
         }
     }
 
+    /// Takes in the objects of a namespace that joined or left those that a watch is about.
+    pub(crate) fn namespace_listed(
+        &mut self,
+        id: MonitorId,
+        namespace: &str,
+        objects: Vec<(Key, Arc<Item>)>,
+    ) {
+        let Some(monitor) = self.watches.monitor_mut(id) else { return };
+        monitor.list_namespace(namespace, objects);
+        self.watches.forget_namespace(id, namespace);
+        self.tell_snapshot(id);
+    }
+
     /// Hands a change to the bindings of a watch, or holds it back until their Synchronization is through.
     fn tell_users(&mut self, id: MonitorId, change: &Change) {
         let users: Vec<_> =
@@ -111,7 +128,9 @@ impl Engine {
             let Some(binding) = self.watches.binding_mut(&key.hook, key.index) else { continue };
             match &mut binding.state {
                 BindingState::Listing => {}
-                BindingState::Synchronizing { held_back, .. } => held_back.push(change.clone()),
+                BindingState::Synchronizing { held_back, .. } => {
+                    combine::hold_back(held_back, change.clone());
+                }
                 BindingState::Live => self.queue_event(&key, change.clone(), &cause),
             }
         }
@@ -157,9 +176,29 @@ impl Engine {
 
     /// Takes in that a watch broke. The adapter goes on trying.
     pub(crate) fn watch_failed(&mut self, id: MonitorId, failure: Failure) {
+        let Some(monitor) = self.watches.monitor(id) else { return };
+        let mut failure = failure;
+        if failure.kind == FailureKind::HookOutput {
+            failure.message = format!("{}: {}", self.fed_by(monitor), failure.message);
+        }
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
         monitor.failure = Some(Arc::new(failure.clone()));
         self.notify(Notice::WatchFailed { monitor: id, failure });
+    }
+
+    /// Returns the hooks and bindings that a watch feeds, for people.
+    fn fed_by(&self, monitor: &Monitor) -> String {
+        const NAMED: usize = 3;
+        let name = |key: &BindingKey| {
+            let binding = self
+                .runnable_hook(&key.hook)
+                .and_then(|hook| hook.spec.kubernetes.get(key.index).map(|binding| binding.name.clone()));
+            format!("hook {}, binding {}", key.hook, binding.unwrap_or_else(|| key.index.to_string()))
+        };
+        let names: Vec<String> = monitor.users.iter().take(NAMED).map(name).collect();
+        let more = monitor.users.len().saturating_sub(NAMED);
+        let names = names.join("; ");
+        if more == 0 { names } else { format!("{names}; and {more} more") }
     }
 
     /// Queues the hooks that a crontab line runs.

@@ -150,6 +150,13 @@ impl Snapshot {
         changes
     }
 
+    /// Takes in all objects of one namespace, without a word about what is new and what is gone.
+    pub fn replace_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
+        let known = Arc::make_mut(&mut self.0);
+        known.retain(|key, _| *key.namespace != *namespace);
+        known.extend(objects);
+    }
+
     /// Returns the object at `key`.
     pub fn get(&self, key: &Key) -> Option<&Arc<Item>> {
         self.0.get(key)
@@ -231,6 +238,17 @@ mod tests {
         let changes = snapshot.replace([keyed("d", "1"), keyed("b", "2"), keyed("a", "1")].into());
         assert_eq!(told(&changes), ["Deleted ns/c 1", "Modified ns/b 2", "Added ns/d 1"]);
         assert_eq!(snapshot.len(), 3);
+    }
+
+    #[test]
+    fn a_namespace_that_joins_or_leaves_touches_only_its_objects() {
+        let keyed = |ns: &str, name: &str| (Key::new(ns, name), item("1"));
+        let mut snapshot: Snapshot = [keyed("a", "x"), keyed("b", "old")].into_iter().collect();
+        snapshot.replace_namespace("b", vec![keyed("b", "new")]);
+        snapshot.replace_namespace("c", vec![keyed("c", "x")]);
+        snapshot.replace_namespace("a", Vec::new());
+        let keys: Vec<String> = snapshot.iter().map(|(key, _)| key.to_string()).collect();
+        assert_eq!(keys, ["b/new", "c/x"]);
     }
 
     #[test]

@@ -176,6 +176,17 @@ impl Watches {
         self.bindings.keys().filter(|hook| hook.scope == *scope).cloned().collect()
     }
 
+    /// Returns how many events are held back, and how many objects the snapshots hold.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        let waiting = |binding: &Binding| match &binding.state {
+            BindingState::Synchronizing { held_back, .. } => held_back.len(),
+            BindingState::Listing | BindingState::Live => 0,
+        };
+        let held_back = self.bindings.values().flat_map(BTreeMap::values).map(waiting).sum();
+        let of = |monitor: &Monitor| monitor.snapshot.len() + monitor.pages.as_ref().map_or(0, BTreeMap::len);
+        (held_back, self.monitors.values().map(of).sum())
+    }
+
     /// Moves the bindings of a watch on whose first list is complete. Returns them in order.
     pub(crate) fn synchronize(&mut self, id: MonitorId) -> Vec<BindingKey> {
         let users: Vec<BindingKey> =
@@ -205,6 +216,19 @@ impl Watches {
             && let BindingState::Synchronizing { queued, .. } = &mut binding.state
         {
             *queued = now_queued;
+        }
+    }
+
+    /// Forgets what was held back of a namespace that joined or left.
+    pub(crate) fn forget_namespace(&mut self, id: MonitorId, namespace: &str) {
+        let users: Vec<BindingKey> =
+            self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
+        for key in users {
+            if let Some(binding) = self.binding_mut(&key.hook, key.index)
+                && let BindingState::Synchronizing { held_back, .. } = &mut binding.state
+            {
+                held_back.retain(|change| *change.key.namespace != *namespace);
+            }
         }
     }
 
@@ -253,6 +277,15 @@ impl Monitor {
         }
         let change = self.snapshot.remove(key, last);
         change.filter(|_| self.listed)
+    }
+
+    /// Takes in the objects of a namespace that joined or left.
+    pub(crate) fn list_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
+        if let Some(pages) = &mut self.pages {
+            pages.retain(|key, _| *key.namespace != *namespace);
+            pages.extend(objects.iter().cloned());
+        }
+        self.snapshot.replace_namespace(namespace, objects);
     }
 
     /// Takes in that the kind does not exist any more: its objects are gone with it.

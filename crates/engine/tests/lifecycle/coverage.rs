@@ -15,7 +15,7 @@ use crate::world::World;
 
 static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-const EVENTS: [&str; 24] = [
+const EVENTS: [&str; 25] = [
     "Started",
     "CatalogChanged",
     "CatalogRejected",
@@ -30,6 +30,7 @@ const EVENTS: [&str; 24] = [
     "KindVanished",
     "Listed",
     "ModuleLoaded",
+    "NamespaceListed",
     "ObjectChanged",
     "ObjectsPatched",
     "ReleaseDrifted",
@@ -110,6 +111,7 @@ pub(crate) fn saw_event(event: &Event) {
         Event::KindVanished { .. } => "KindVanished",
         Event::Listed { .. } => "Listed",
         Event::ModuleLoaded { .. } => "ModuleLoaded",
+        Event::NamespaceListed { .. } => "NamespaceListed",
         Event::ObjectChanged { .. } => "ObjectChanged",
         Event::ObjectsPatched { .. } => "ObjectsPatched",
         Event::ReleaseDrifted { .. } => "ReleaseDrifted",
@@ -192,6 +194,7 @@ fn tour() {
     world.run();
     let monitor = MonitorId::new(1);
     world.send_in(0, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "x") });
+    world.send_in(0, Event::NamespaceListed { monitor, namespace: "n".into(), objects: Vec::new() });
     world.send_in(1, Event::ConfigRejected { failure: Failure::new(FailureKind::Cluster, "x") });
     world.send_in(2, Event::ReleaseDrifted { module: "a".into(), drift: Drift::Status("failed".into()) });
     world.send_in(

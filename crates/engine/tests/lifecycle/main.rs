@@ -13,6 +13,7 @@ mod config_map;
 mod contexts;
 mod coverage;
 mod discovery;
+mod endurance;
 mod hooks;
 mod module_runs;
 mod picture;

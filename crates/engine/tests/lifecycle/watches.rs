@@ -389,3 +389,166 @@ fn schedules_do_not_fire_before_the_first_run_of_their_module_is_through() {
     1.155s > release #8 Unchanged
     ");
 }
+
+#[test]
+fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let mut world = World::new(&files).object("Pod", "a").settled();
+    let monitor = MonitorId::new(1);
+    let named = |namespace: &str, name: &str| (engine::snapshot::Key::new(namespace, name), item("1"));
+    let objects = vec![named("other", "x"), named("other", "y")];
+    world.send_in(100, Event::NamespaceListed { monitor, namespace: "other".into(), objects });
+    world.send_in(200, Event::NamespaceListed { monitor, namespace: "ns".into(), objects: Vec::new() });
+    let (key, item) = named("other", "z");
+    world.send_in(300, Event::ObjectChanged { monitor, change: Added, key, item });
+    assert_snapshot!(world.run(), @r"
+    0.125s > namespace other with 2 for m1
+    0.225s > namespace ns with 0 for m1
+    0.325s > object other/z Added for m1
+    0.325s     run hook global/watch.sh #3 [pods Added other/z]
+    0.335s > hook #3 ok
+    ");
+    let snapshots = world.engine.inspect().global.snapshots;
+    let objects = snapshots.values().flatten().flat_map(|(_, snapshot)| snapshot.iter());
+    let keys: Vec<String> = objects.map(|(key, _)| key.to_string()).collect();
+    assert_eq!(keys, ["other/x", "other/y", "other/z"]);
+}
+
+#[test]
+fn f_c9_what_was_held_back_of_a_namespace_that_leaves_is_forgotten() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let monitor = MonitorId::new(1);
+    let left = Event::NamespaceListed { monitor, namespace: "ns".into(), objects: Vec::new() };
+    let mut world =
+        World::new(&files).takes("global/watch.sh", 1_000).change(100, "Pod", Added, "gone").at(200, left);
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     start monitor m1 of Pod
+    0.010s > listed 0 for m1
+    0.010s     run hook global/watch.sh #1 [pods Synchronization]
+    0.100s > object ns/gone Added for m1
+    0.200s > namespace ns with 0 for m1
+    1.010s > hook #1 ok
+    1.010s     list releases #2
+    1.015s > releases #2 []
+    ");
+}
+
+#[test]
+fn a_filter_that_fails_is_told_with_its_hook_its_binding_and_the_object() {
+    let files = files()
+        .global_hook("one.sh", "kubernetes: [{name: pods, kind: Pod, jqFilter: .a}]")
+        .module(10, "web")
+        .hook("two.sh", "kubernetes: [{name: again, kind: Pod, jqFilter: .a}]");
+    let mut world = World::new(&files).settled();
+    let failure = Failure::new(FailureKind::HookOutput, "filter of object ns/x: the filter took longer");
+    world.send_in(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+    world.run();
+    let told = world.notices.iter().find_map(|notice| match notice {
+        Notice::WatchFailed { failure, .. } => Some(failure.message.clone()),
+        _ => None,
+    });
+    assert_snapshot!(told.unwrap(), @"hook global/one.sh, binding pods; hook web/two.sh, binding again: filter of object ns/x: the filter took longer");
+}
+
+#[test]
+fn events_during_one_run_of_a_grouped_hook_cause_one_more_run() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, group: g}]");
+    let mut world = World::new(&files).takes("global/watch.sh", 1_000).settled();
+    let monitor = MonitorId::new(1);
+    for n in 0..10_000 {
+        let (key, item) = (key(&n.to_string()), item("1"));
+        let after = u64::from(n != 0);
+        world.send_in(100 + after, Event::ObjectChanged { monitor, change: Added, key, item });
+    }
+    let trace = world.run();
+    let runs = trace.lines().filter(|line| line.contains("run hook")).count();
+    assert!(runs <= 3, "{runs} runs");
+}
+
+#[test]
+fn a_flood_of_events_waits_in_bounded_memory_and_loses_no_deletion() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let mut world = World::new(&files).takes("global/watch.sh", 100_000).settled();
+    let monitor = MonitorId::new(1);
+    world.is_quiet = true;
+    let mut deletions = 0;
+    for n in 0..100_000_u64 {
+        let change = if n % 1_000 == 999 { Deleted } else { Modified };
+        deletions += usize::from(change == Deleted);
+        let event = Event::ObjectChanged {
+            monitor,
+            change,
+            key: key(&(n % 10).to_string()),
+            item: item(&n.to_string()),
+        };
+        world.take_in(event);
+    }
+    let held = world.engine.held();
+    assert!(held.tasks <= 2 && held.contexts < 3_000, "{held:?}");
+    world.is_quiet = false;
+    let trace = world.run();
+    assert_eq!(trace.matches(" Deleted ").count(), deletions, "{trace}");
+}
+
+#[test]
+fn f_c6_a_thousand_races_between_off_and_on_leave_no_binding_without_a_watch() {
+    let files = files()
+        .module(10, "web")
+        .hook("w.sh", "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod}, {name: nodes, kind: Node}]}");
+    let mut world = World::new(&files).settled();
+    world.is_quiet = true;
+    let mut random = crate::random::Random(6);
+    for round in 0..1_000_u64 {
+        let flag = if random.below(2) == 0 { "false" } else { "true" };
+        world.send_in(random.below(40), config(200 + round, &[("webEnabled", flag)]));
+        let at = world.later(random.below(60));
+        world.run_until(at);
+        let started = world.monitors.len();
+        assert!(started <= 2, "{started} watches after {round} rounds");
+    }
+    world.send_in(1, config(5_000, &[("webEnabled", "true")]));
+    world.run();
+    let view = world.view();
+    assert_eq!(world.monitors.len(), 2);
+    assert_eq!(view.watches.len(), 2, "{:?}", view.watches);
+    world.is_quiet = false;
+    let at = world.later(10);
+    world = world.change(at, "Pod", Added, "x");
+    let trace = world.run();
+    assert_eq!(trace.matches("run hook web/w.sh").count(), 1, "{trace}");
+}
+
+#[test]
+fn f_b12_a_hook_that_changes_what_it_watches_gets_one_more_run() {
+    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, jqFilter: .is}]");
+    let mut world = World::new(&files).settled();
+    let monitor = MonitorId::new(1);
+    let own = |text: &str| Event::ObjectChanged {
+        monitor,
+        change: Modified,
+        key: key("x"),
+        item: std::sync::Arc::new(engine::snapshot::Item::filtered(None, text.as_bytes().into())),
+    };
+    world.send_in(1, own("1"));
+    // While the hook runs, and again with the same result in its second run.
+    world.send_in(5, own("2"));
+    world.send_in(15, own("2"));
+    let trace = world.run();
+    assert_eq!(trace.matches("run hook").count(), 2, "{trace}");
+}
+
+#[test]
+fn f_c11_a_large_object_that_changes_often_runs_nothing_while_the_filter_gives_the_same() {
+    let files = files().global_hook(
+        "watch.sh",
+        "kubernetes: [{name: pods, kind: Pod, jqFilter: .a, keepFullObjectsInMemory: false}]",
+    );
+    let mut world = World::new(&files).settled();
+    let monitor = MonitorId::new(1);
+    for n in 0..50 {
+        let item = std::sync::Arc::new(engine::snapshot::Item::filtered(None, b"1".as_slice().into()));
+        world.send_in(n * 20, Event::ObjectChanged { monitor, change: Modified, key: key("x"), item });
+    }
+    assert_eq!(world.run().matches("run hook").count(), 1);
+}

@@ -624,6 +624,9 @@ fn shown_event(event: &Event) -> String {
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
         Event::Listed { monitor, page, .. } => format!("listed {} for {monitor}", page.len()),
         Event::ModuleLoaded { run, outcome } => format!("loaded {run} {}", end(outcome)),
+        Event::NamespaceListed { monitor, namespace, objects } => {
+            format!("namespace {namespace} with {} for {monitor}", objects.len())
+        }
         Event::ObjectChanged { monitor, change, key, .. } => format!("object {key} {change} for {monitor}"),
         Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),

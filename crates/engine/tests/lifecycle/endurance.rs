@@ -1,0 +1,91 @@
+//! A day in the life: nothing that the engine holds may grow with time.
+
+use engine::hook::WatchEvent;
+use engine::snapshot::Item;
+use engine::{CronLine, Event, Held, MonitorId};
+
+use crate::build::{files, key};
+use crate::random::Random;
+use crate::world::World;
+
+/// How many events a day has.
+const EVENTS: u64 = 1_000_000;
+
+/// A day in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Lives a day. Returns the most that the engine held in its first tenth and in the rest.
+fn lived(events: u64) -> (Held, Held) {
+    let files = files()
+        .global_hook("all.sh", "kubernetes: [{name: pods, kind: Pod, group: g}, {name: nodes, kind: Node}]")
+        .module(10, "web")
+        .hook(
+            "w.sh",
+            "{settings: {executionMinInterval: 3s}, kubernetes: [{name: pods, kind: Pod, queue: side}], schedule: [{name: tick, crontab: '* * * * *', queue: side}]}",
+        )
+        .module(20, "db");
+    let mut world = World::new(&files).takes("web/w.sh", 700).fails("global/all.sh", 3).settled();
+    world.is_quiet = true;
+    let mut random = Random(24);
+    let (mut early, mut most) = (Held::default(), Held::default());
+    let begun = world.later(0);
+    for n in 0..events {
+        let at = begun + n * (DAY / events);
+        world.run_until(at);
+        let event = match random.below(1_000) {
+            0 => Event::CronFired { line: CronLine::from("* * * * *") },
+            1 => Event::Listed { monitor: MonitorId::new(2), page: Vec::new(), last: true },
+            other => {
+                let change = if other < 300 { WatchEvent::Deleted } else { WatchEvent::Modified };
+                let item = Item::unfiltered(other.to_string().into_bytes().into(), true);
+                let monitor = MonitorId::new(1 + random.below(2));
+                Event::ObjectChanged {
+                    monitor,
+                    change,
+                    key: key(&format!("object-{}", random.below(50))),
+                    item: item.into(),
+                }
+            }
+        };
+        world.send_in(0, event);
+        world.notices.clear();
+        let held = world.engine.held();
+        most = Held {
+            tasks: most.tasks.max(held.tasks),
+            contexts: most.contexts.max(held.contexts),
+            held_back: most.held_back.max(held.held_back),
+            objects: most.objects.max(held.objects),
+            journal: most.journal.max(held.journal),
+            entries: most.entries.max(held.entries),
+        };
+        if n == events / 10 {
+            early = std::mem::take(&mut most);
+        }
+    }
+    (early, most)
+}
+
+fn bounded(early: Held, late: Held) {
+    let more = |before: usize| before + before / 4 + 20;
+    let is_bounded = late.tasks <= more(early.tasks)
+        && late.contexts <= more(early.contexts)
+        && late.held_back <= more(early.held_back)
+        && late.objects <= more(early.objects)
+        && late.journal <= 2_000
+        && late.entries <= early.entries;
+    assert!(is_bounded, "{early:?} then {late:?}");
+}
+
+#[test]
+fn a_day_with_events_leaves_the_engine_as_large_as_its_first_hours() {
+    // The whole day is lived by `cargo test -p engine --release -- --ignored`.
+    let (early, late) = lived(EVENTS / 20);
+    bounded(early, late);
+}
+
+#[test]
+#[ignore = "a minute in a development build"]
+fn a_day_with_a_million_events_leaves_the_engine_as_large_as_its_first_hours() {
+    let (early, late) = lived(EVENTS);
+    bounded(early, late);
+}
