@@ -155,6 +155,7 @@ async fn operate(
         Ok(config) => config,
         Err(outcome) => return Ok(outcome),
     };
+    let watch_health = monitors.health();
     let adapters = Adapters {
         loader: Arc::clone(&loader),
         hooks: Arc::new(Hooks::new(scratch, variables, settings.log_proxy_hook_json)),
@@ -166,7 +167,7 @@ async fn operate(
         telemetry: Arc::clone(telemetry),
         running: Running::default(),
     };
-    let watching = tokio::spawn(source.watch(channels.0.clone()));
+    let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health));
     let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
     let engine = Engine::new(engine_config(settings), catalog);
     let shutdown = ending(around, telemetry);

@@ -21,7 +21,7 @@ use crate::driver::Questions;
 use crate::kube::Healths;
 use crate::telemetry::Telemetry;
 
-/// How long a watch may be broken before the operator counts as not alive.
+/// How long a watch may be without a sign of life before the operator counts as not alive.
 const BROKEN_WATCH: Duration = Duration::from_mins(1);
 
 /// What the operator's health depends on.

@@ -7,6 +7,8 @@ use jaq_core::path::Opt;
 use jaq_core::val::{Range, ValR, ValT, ValX};
 
 use super::arithmetic::short;
+use super::container::List;
+use super::limits::{go_deeper, go_on};
 use super::value::{Error, Object, Val, fail};
 
 /// The largest array that an index may make.
@@ -24,8 +26,14 @@ fn not_indexable(value: &Val, index: &Val) -> Error {
     Error::str(format!("expected {expected} but got: {} ({})", value.type_name(), short(value)))
 }
 
+/// Returns the items, for as long as the run may go on.
 fn boxed<T: 'static>(items: impl Iterator<Item = T> + 'static) -> Box<dyn Iterator<Item = T>> {
-    Box::new(items)
+    if go_deeper() { Box::new(items.take_while(|_| go_on(0))) } else { Box::new(std::iter::empty()) }
+}
+
+/// Returns why an update inside of a value can't go on.
+fn stopped() -> Error {
+    Error::str("the filter has passed a limit")
 }
 
 /// Returns where an index leads in an array of `len`; `None` when it is before its beginning.
@@ -91,7 +99,7 @@ impl ValT for Val {
 
     fn values(self) -> Box<dyn Iterator<Item = ValR<Self>>> {
         match self {
-            Self::Arr(items) => boxed(Arc::unwrap_or_clone(items).into_iter().map(Ok)),
+            Self::Arr(items) => boxed(Arc::unwrap_or_clone(items).into_items().into_iter().map(Ok)),
             Self::Obj(object) => boxed(object.values().cloned().collect::<Vec<_>>().into_iter().map(Ok)),
             other => boxed(std::iter::once(Err(not_iterable(&other)))),
         }
@@ -141,6 +149,9 @@ impl ValT for Val {
         opt: Opt,
         f: impl Fn(Self) -> I,
     ) -> ValX<'a, Self> {
+        if !go_deeper() {
+            return Err(stopped().into());
+        }
         match self {
             Self::Arr(items) => {
                 let items = items.iter().cloned().filter_map(|item| f(item).next());
@@ -162,6 +173,9 @@ impl ValT for Val {
         opt: Opt,
         f: impl Fn(Self) -> I,
     ) -> ValX<'a, Self> {
+        if !go_deeper() {
+            return Err(stopped().into());
+        }
         match (self, index) {
             (Self::Null, Self::Str(key)) => match f(Self::Null).next().transpose()? {
                 Some(value) => Ok(Self::obj(Object::from([(Arc::clone(key), value)]))),
@@ -207,6 +221,9 @@ impl ValT for Val {
         opt: Opt,
         f: impl Fn(Self) -> I,
     ) -> ValX<'a, Self> {
+        if !go_deeper() {
+            return Err(stopped().into());
+        }
         let mut items = match self {
             Self::Null => Arc::default(),
             Self::Arr(items) => items,
@@ -245,7 +262,7 @@ impl ValT for Val {
 }
 
 /// Puts a value into an array, which grows with nulls when it is too short.
-fn put(mut items: Arc<Vec<Val>>, index: &Val, value: Val) -> ValR<Val> {
+fn put(mut items: Arc<List>, index: &Val, value: Val) -> ValR<Val> {
     let place = index.as_index().and_then(|index| place(index, items.len()));
     let Some(place) = place else {
         return fail(format!("array index should not be negative but got: {index}"));
@@ -266,7 +283,7 @@ fn put(mut items: Arc<Vec<Val>>, index: &Val, value: Val) -> ValR<Val> {
 impl jaq_std::ValT for Val {
     fn into_seq<S: FromIterator<Self>>(self) -> Result<S, Self> {
         match self {
-            Self::Arr(items) => Ok(Arc::unwrap_or_clone(items).into_iter().collect()),
+            Self::Arr(items) => Ok(Arc::unwrap_or_clone(items).into_items().into_iter().collect()),
             other => Err(other),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jaq_core::val::ValR;
 
+use super::limits::{go_deeper, go_on, go_on_bytes};
 use super::value::{Object, Val, fail};
 
 /// How many bytes a repeated string may have.
@@ -22,8 +23,22 @@ fn wrong(left: &Val, what: &str, right: &Val) -> ValR<Val> {
 
 /// Returns the beginning of a value's text, for errors.
 pub(super) fn short(value: &Val) -> String {
-    let text = value.to_string();
+    use std::fmt::Write as _;
+    let mut text = Beginning(String::new());
+    // It fails when there is enough.
+    let _ = write!(text, "{value}");
+    let text = text.0;
     if text.chars().count() <= 30 { text } else { text.chars().take(27).chain("...".chars()).collect() }
+}
+
+/// Takes the beginning of a text.
+struct Beginning(String);
+
+impl std::fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.extend(text.chars().take(31));
+        if self.0.chars().count() > 30 { Err(std::fmt::Error) } else { Ok(()) }
+    }
 }
 
 fn numbers(left: &Val, right: &Val, float: impl Fn(f64, f64) -> f64) -> Option<Val> {
@@ -37,12 +52,19 @@ impl Add for Val {
         Ok(match (self, right) {
             (Self::Null, other) | (other, Self::Null) => other,
             (Self::Int(a), Self::Int(b)) if a.checked_add(b).is_some() => Self::Int(a.saturating_add(b)),
-            (Self::Str(a), Self::Str(b)) => Self::Str([&*a, &*b].concat().into()),
+            (Self::Str(a), Self::Str(b)) => {
+                if a.len() + b.len() > LONGEST_STRING || !go_on_bytes(a.len() + b.len()) {
+                    return fail("cannot add: the string would become too long");
+                }
+                Self::Str([&*a, &*b].concat().into())
+            }
             (Self::Arr(mut a), Self::Arr(b)) => {
+                let _ = go_on(b.len());
                 Arc::make_mut(&mut a).extend(b.iter().cloned());
                 Self::Arr(a)
             }
             (Self::Obj(mut a), Self::Obj(b)) => {
+                let _ = go_on(b.len());
                 Arc::make_mut(&mut a).extend(b.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
                 Self::Obj(a)
             }
@@ -57,7 +79,9 @@ impl Sub for Val {
     fn sub(self, right: Self) -> ValR<Self> {
         Ok(match (self, right) {
             (Self::Int(a), Self::Int(b)) if a.checked_sub(b).is_some() => Self::Int(a.saturating_sub(b)),
-            (Self::Arr(a), Self::Arr(b)) => a.iter().filter(|item| !b.contains(item)).cloned().collect(),
+            (Self::Arr(a), Self::Arr(b)) => {
+                a.iter().filter(|item| go_on(b.len()) && !b.contains(item)).cloned().collect()
+            }
             (a, b) => return numbers(&a, &b, f64::sub).map_or_else(|| wrong(&a, "subtract", &b), Ok),
         })
     }
@@ -92,13 +116,17 @@ fn repeated(text: &str, count: &Val) -> ValR<Val> {
     if times * text.len() as f64 > LONGEST_STRING as f64 {
         return fail("cannot multiply: the string would become too long");
     }
+    let _ = go_on_bytes((times * text.len() as f64) as usize);
     Ok(Val::str(&text.repeat(times as usize)))
 }
 
 /// Returns both objects merged at every level.
 fn merged(mut left: Arc<Object>, right: &Object) -> Arc<Object> {
+    if !go_deeper() {
+        return left;
+    }
     let object = Arc::make_mut(&mut left);
-    for (key, value) in right {
+    for (key, value) in right.iter() {
         let value = match (object.remove(key), value) {
             (Some(Val::Obj(a)), Val::Obj(b)) => Val::Obj(merged(a, b)),
             (_, value) => value.clone(),

@@ -1,57 +1,4 @@
-//! A limit for recursion: a filter that calls itself for ever ends with an error, not with the process.
-
-use std::cell::Cell;
-use std::hint::black_box;
-
-use jaq_core::Native;
-use jaq_core::box_iter::box_once;
-use jaq_core::native::{Fun, v};
-
-use super::inputs::Kind;
-use super::value::Error;
-
-/// How much stack a filter may use on a thread that says nothing else: half of what most threads have.
-const USUAL: usize = 1024 * 1024;
-
-thread_local! {
-    static LIMIT: Cell<usize> = const { Cell::new(USUAL) };
-    static BASE: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Says that filters on this thread may use this many bytes of its stack.
-pub fn use_stack(bytes: usize) {
-    LIMIT.set(bytes);
-}
-
-/// Begins a run: the stack is measured from here.
-pub(super) fn begin() {
-    BASE.set(here());
-}
-
-/// Returns about where the stack ends now.
-#[inline(never)]
-fn here() -> usize {
-    let marker = black_box(0_u8);
-    std::ptr::from_ref(&marker).addr()
-}
-
-fn check() -> Result<(), Error> {
-    if BASE.get().abs_diff(here()) > LIMIT.get() {
-        return Err(Error::str("the filter calls itself too often"));
-    }
-    Ok(())
-}
-
-/// Returns the function that stands at the beginning of each definition. It changes nothing.
-pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
-    let native = Native::new(|cv| box_once(check().map(|()| cv.1).map_err(Into::into)))
-        .with_paths(|cv| box_once(check().map(|()| cv.1).map_err(Into::into)))
-        .with_update(|cv, update| match check() {
-            Ok(()) => update(cv.1),
-            Err(error) => box_once(Err(error.into())),
-        });
-    std::iter::once(("native_guard", v(0), native))
-}
+//! Definitions of a filter, marked so that each call of them is within the limits of the run.
 
 /// Where a text of the language is at a place.
 enum Place {
@@ -60,15 +7,38 @@ enum Place {
     Text,
 }
 
+/// Returns where a filter has alternatives of a destructuring, `?//`, which this language does not have.
+pub(super) fn alternative(text: &str) -> Option<usize> {
+    let mut found = None;
+    scan(text, |start| {
+        if found.is_none() && text.get(start..).is_some_and(|rest| rest.starts_with("?//")) {
+            found = Some(start);
+        }
+    });
+    found
+}
+
 /// Returns a filter in which each definition begins with the check; `None` when it defines nothing.
 pub(super) fn guarded(text: &str) -> Option<String> {
     let mut insertions = Vec::new();
+    scan(text, |start| insertions.extend(body_of(text, start)));
+    if insertions.is_empty() {
+        return None;
+    }
+    let mut out = text.to_owned();
+    insertions.into_iter().rev().for_each(|place| out.insert_str(place, " native_guard |"));
+    Some(out)
+}
+
+/// Calls `each` with the place of each letter of code that may begin a word or an operator.
+fn scan(text: &str, mut each: impl FnMut(usize)) {
     let mut places = vec![Place::Code(0)];
     let mut chars = text.char_indices().peekable();
     let mut before = ' ';
     while let Some((start, char)) = chars.next() {
         let inside = places.len() > 1;
-        match (places.last_mut()?, char) {
+        let Some(place) = places.last_mut() else { return };
+        match (place, char) {
             (Place::Text, '"') => {
                 places.pop();
             }
@@ -84,21 +54,16 @@ pub(super) fn guarded(text: &str) -> Option<String> {
                 places.pop();
             }
             (Place::Code(open), ')') => *open = open.saturating_sub(1),
-            (Place::Code(_), 'd')
-                if !before.is_ascii_alphanumeric() && !matches!(before, '_' | '.' | '$' | '@') =>
+            (Place::Code(_), 'd' | '?')
+                if !before.is_ascii_alphanumeric() && !matches!(before, '_' | '.' | '$' | '@')
+                    || char == '?' =>
             {
-                insertions.extend(body_of(text, start));
+                each(start);
             }
             (Place::Text | Place::Code(_), _) => {}
         }
         before = char;
     }
-    if insertions.is_empty() {
-        return None;
-    }
-    let mut out = text.to_owned();
-    insertions.into_iter().rev().for_each(|place| out.insert_str(place, " native_guard |"));
-    Some(out)
 }
 
 /// Returns where the body of the definition at `start` begins; `None` when there is none.

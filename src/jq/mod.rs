@@ -5,9 +5,12 @@
 //! keys are in order, and an update makes the parents that are missing.
 
 mod access;
+mod apart;
 mod arithmetic;
+mod container;
 mod guard;
 mod inputs;
+mod limits;
 mod natives;
 mod print;
 pub mod program;
@@ -19,8 +22,9 @@ use jaq_core::{Compiler, Ctx, Vars};
 use serde_json::Value;
 use thiserror::Error;
 
-pub use guard::use_stack;
+pub use apart::{Progress, Threads};
 use inputs::{Data, Inputs, Kind, NoInputs};
+use limits::Limits;
 use value::Val;
 
 /// What our filters define beside the language's own library.
@@ -32,12 +36,39 @@ const PROGRAM_PRELUDE: &str = include_str!("program.jq");
 /// How many results of one run are taken.
 const MOST_RESULTS: usize = 1_000_000;
 
+/// How many letters of an error are told.
+const LONGEST_ERROR: usize = 1_000;
+
 /// How deep brackets may nest in the text of a filter.
 const DEEPEST_FILTER: usize = 256;
 
 /// A compiled filter. It can be used from several threads at once.
 pub struct Filter {
     compiled: jaq_core::compile::Filter<jaq_core::Native<Kind>>,
+}
+
+/// What filters run on. A clone shares what it holds.
+#[derive(Clone)]
+pub struct Input(Val);
+
+impl Input {
+    /// Reads JSON.
+    pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text).map(Self)
+    }
+
+    /// Puts a text into an object that has nothing under this key.
+    pub fn complete(&mut self, key: &str, text: &str) {
+        if let Val::Obj(object) = &mut self.0 {
+            std::sync::Arc::make_mut(object).entry(key.into()).or_insert_with(|| Val::str(text));
+        }
+    }
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").finish_non_exhaustive()
+    }
 }
 
 /// Why a filter can't be compiled or what it ran into.
@@ -49,6 +80,9 @@ pub enum JqError {
     /// It ended with an error.
     #[error("{0}")]
     Run(String),
+    /// It took too long, or needed too much memory.
+    #[error("{0}")]
+    Limit(String),
     /// Its result is not JSON.
     #[error("{0}")]
     Result(String),
@@ -60,10 +94,12 @@ enum End {
     Done,
     /// The filter said `halt`, with this exit code.
     Halted(i32),
-    /// The filter ended with an error.
-    Failed(Val),
+    /// The filter ended with an error: its text, and whether it is an array or an object.
+    Failed(String, bool),
     /// Who takes the results wanted no more.
     Stopped,
+    /// The run has passed a limit.
+    Limit(limits::Passed),
 }
 
 impl Filter {
@@ -87,7 +123,13 @@ impl Filter {
         }
         let text = with_letters(text);
         // The places of mistakes are those in the filter as it was written.
-        let plain = compile(&text)?;
+        let plain = compile(&text).map_err(|error| {
+            let Some(place) = guard::alternative(&text) else { return error };
+            let place = place_of(&text, place);
+            JqError::Syntax(format!(
+                "alternatives of a destructuring, `?//`{place}, are not supported: test the value with `type` and `if`"
+            ))
+        })?;
         match guard::guarded(&text) {
             Some(guarded) => compile(&guarded),
             None => Ok(plain),
@@ -110,8 +152,11 @@ impl Filter {
             let error = errors.into_iter().next().map(|(_, error)| describe_load(text, error));
             JqError::Syntax(error.unwrap_or_default())
         })?;
-        let functions =
-            functions.chain(jaq_std::funs()).chain(natives::funs()).chain(guard::funs()).chain(regex::funs());
+        let functions = functions
+            .chain(jaq_std::funs())
+            .chain(natives::funs())
+            .chain(limits::funs())
+            .chain(regex::funs());
         let globals = ["$ENV", "$__loc__"].into_iter().chain(names.iter().copied());
         let compiled = Compiler::default().with_funs(functions).with_global_vars(globals).compile(modules);
         let compiled = compiled.map_err(|errors| {
@@ -132,9 +177,23 @@ impl Filter {
         globals: [Val; 2],
         variables: &[Val],
         inputs: &dyn Inputs,
+        limits: Limits,
+        take: impl FnMut(Val) -> bool,
+    ) -> End {
+        limits::begin(limits);
+        let end = self.all(input, globals, variables, inputs, take);
+        // However the filter has ended: what it gave after a limit is nothing that it meant.
+        limits::end().map_or(end, End::Limit)
+    }
+
+    fn all(
+        &self,
+        input: Val,
+        globals: [Val; 2],
+        variables: &[Val],
+        inputs: &dyn Inputs,
         mut take: impl FnMut(Val) -> bool,
     ) -> End {
-        guard::begin();
         let variables = Vars::new(globals.into_iter().chain(variables.iter().cloned()));
         let context = Ctx::<Kind>::new(Data { lut: &self.compiled.lut, inputs }, variables);
         for result in self.compiled.id.run((context, input)) {
@@ -146,7 +205,11 @@ impl Filter {
                 }
                 Err(exception) => {
                     return match exception.get_err() {
-                        Ok(error) => End::Failed(error.into_val()),
+                        Ok(error) => {
+                            let error = error.into_val();
+                            let is_compound = matches!(error, Val::Arr(_) | Val::Obj(_));
+                            End::Failed(text_of(error), is_compound)
+                        }
                         Err(exception) => End::Halted(exception.get_halt().unwrap_or(0)),
                     };
                 }
@@ -156,12 +219,18 @@ impl Filter {
     }
 
     /// Returns all results for `input`.
+    ///
+    /// Where the stack of the thread is small, a filter that calls itself ends earlier with an error; see [`Threads`].
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, JqError> {
+        self.run_within(Val::from(input), Limits::OPERATOR)
+    }
+
+    fn run_within(&self, input: Val, limits: Limits) -> Result<Vec<Value>, JqError> {
         let mut results = Vec::new();
         let mut unusable = None;
         // A filter sees nothing of the operator's environment.
         let globals = [natives::empty_object(), natives::location(1)];
-        let end = self.each(Val::from(input), globals, &[], &NoInputs, |value| {
+        let end = self.each(input, globals, &[], &NoInputs, limits, |value| {
             match value.to_json() {
                 Ok(_) if results.len() >= MOST_RESULTS => {
                     unusable = Some(format!("the filter has more than {MOST_RESULTS} results"));
@@ -172,16 +241,17 @@ impl Filter {
             unusable.is_none()
         });
         match (end, unusable) {
+            (End::Limit(limit), _) => Err(JqError::Limit(limit.to_string())),
             (_, Some(error)) => Err(JqError::Result(error)),
-            (End::Failed(error), None) => Err(JqError::Run(text_of(error))),
+            (End::Failed(error, _), None) => Err(JqError::Run(error.chars().take(LONGEST_ERROR).collect())),
             // `halt` ends the results quietly.
             (End::Done | End::Halted(_) | End::Stopped, None) => Ok(results),
         }
     }
 
     /// Returns the one result that a binding keeps: none is null, several are an array.
-    pub fn result(&self, input: &Value) -> Result<Value, JqError> {
-        let mut results = self.run(input)?;
+    pub fn result(&self, input: &Input) -> Result<Value, JqError> {
+        let mut results = self.run_within(input.0.clone(), Limits::OPERATOR)?;
         Ok(match results.len() {
             0 => Value::Null,
             1 => results.pop().unwrap_or_default(),
@@ -266,7 +336,11 @@ fn describe_load(text: &str, error: jaq_core::load::Error<&str>) -> String {
 
 /// Returns where `part`, a slice of `text`, stands in it.
 fn place(text: &str, part: &str) -> String {
-    let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    place_of(text, (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize))
+}
+
+/// Returns where the byte `start` of a text is.
+fn place_of(text: &str, start: usize) -> String {
     let Some(before) = text.get(..start) else { return " at its end".to_owned() };
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;

@@ -11,6 +11,7 @@ use jaq_core::val::{ValR, ValT};
 
 use super::arithmetic::short;
 use super::inputs::Kind;
+use super::limits::{go_deeper, go_on, go_on_bytes};
 use super::value::{Object, Val, fail};
 
 /// Returns the functions for filters over [`Val`].
@@ -71,6 +72,7 @@ fn from_json(value: &Val) -> ValR<Val> {
     let Val::Str(text) = value else {
         return fail(format!("fromjson cannot be applied to: {} ({})", value.type_name(), short(value)));
     };
+    let _ = go_on_bytes(text.len());
     let parsed: Result<Val, _> = serde_json::from_str(text);
     parsed.or_else(|error| fail(format!("fromjson cannot be applied to: {}: {error}", short(value))))
 }
@@ -111,6 +113,9 @@ fn to_number(value: Val) -> ValR<Val> {
 }
 
 fn contains(value: &Val, part: &Val) -> ValR<bool, Val> {
+    if !go_deeper() {
+        return Ok(false);
+    }
     match (value, part) {
         (Val::Str(text), Val::Str(part)) => Ok(text.contains(&**part)),
         (Val::Arr(items), Val::Arr(parts)) => {
@@ -167,7 +172,7 @@ pub(super) fn indices(items: &[Val], part: &[Val]) -> Val {
     if part.is_empty() {
         return Val::arr(Vec::new());
     }
-    let starts = items.windows(part.len()).enumerate().filter(|(_, window)| *window == part);
+    let starts = items.windows(part.len()).enumerate().filter(|(_, window)| go_on(0) && *window == part);
     starts.map(|(place, _)| Val::from(place)).collect()
 }
 
@@ -203,6 +208,9 @@ fn delete_paths(value: Val, paths: &Val) -> ValR<Val> {
 }
 
 fn delete(value: Val, path: &[Val]) -> ValR<Val> {
+    if !go_deeper() {
+        return Ok(value);
+    }
     let Some((first, rest)) = path.split_first() else { return Ok(Val::Null) };
     // Where nothing is, nothing is deleted, and no parent is made.
     let child = value.clone().index(first)?;

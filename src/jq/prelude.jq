@@ -1,3 +1,15 @@
+def range($from; $to; $by): native_range($from; $to; $by);
+def range($from; $to): native_range($from; $to; 1);
+def range($to): native_range(0; $to; 1);
+def repeat(f): def rec: native_guard | (f, rec); rec;
+def recurse(f): def rec: native_guard | (., (f | rec)); rec;
+def recurse: recurse(.[]?);
+def recurse(f; cond): recurse(f | select(cond));
+def while(cond; update): def rec: native_guard | if cond then ., (update | rec) else empty end; rec;
+def until(cond; update): def rec: native_guard | if cond then . else update | rec end; rec;
+def getpath($path): reduce $path[] as $p (.; native_guard | .[$p]);
+def setpath($path; $x): getpath($path) = $x;
+def combinations($n): [limit($n; repeat(.))] | combinations;
 def nan: native_nan;
 def infinite: native_infinite;
 def isnan: native_isnan;
@@ -32,10 +44,10 @@ def join($s):
   elif length > 1 and ($s | type) != "string" then error("join expects a string but got: \($s | type)")
   else reduce .[1:][] as $x (.[0] | cell; . + $s + ($x | cell)) end;
 def flatten($depth):
-  def go($d): reduce .[] as $x ([]; if ($x | type) == "array" and $d > 0 then . + ($x | go($d - 1)) else . + [$x] end);
+  def go($d): native_guard | reduce .[] as $x ([]; if ($x | type) == "array" and $d > 0 then . + ($x | go($d - 1)) else . + [$x] end);
   if $depth < 0 then error("flatten depth must not be negative") else go($depth) end;
 def flatten: flatten(1000000000);
-def walk(f): def w: if type == "object" then map_values(w) elif type == "array" then map(w) else . end | f; w;
+def walk(f): def w: native_guard | if type == "object" then map_values(w) elif type == "array" then map(w) else . end | f; w;
 def transpose:
   if length == 0 then [] else
   (map(length) | max) as $n | [range(0; $n) as $i | [.[][$i]]] end;
@@ -46,7 +58,7 @@ def datesub(u; n): . - n;
 def date: todate;
 def finites: select(type == "number" and (isinfinite or isnan | not));
 def tostream:
-  path(def r: (.[]? | r), .; r) as $p
+  path(def r: native_guard | ((.[]? | r), .); r) as $p
   | getpath($p)
   | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 def fromstream(f):

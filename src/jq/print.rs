@@ -22,6 +22,9 @@ impl Style {
     }
 
     fn write(&self, out: &mut String, value: &Val, level: usize) {
+        if !super::limits::go_deeper() {
+            return;
+        }
         match value {
             Val::Arr(items) if !items.is_empty() => {
                 out.push('[');

@@ -10,9 +10,10 @@ use std::io::{self, BufReader, Read, Write};
 use serde_json::de::{IoRead, StreamDeserializer};
 
 use super::inputs::{Inputs, NoInputs};
+use super::limits::Limits;
 use super::print::Style;
 use super::value::{Object, Val};
-use super::{End, Filter, natives, text_of};
+use super::{End, Filter, natives};
 use options::{Options, Source};
 
 /// The stack that a program gets: its data and its recursion may be deep.
@@ -66,7 +67,7 @@ pub fn run(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (Stri
         environment.into_iter().map(|(name, value)| (name.as_str().into(), Val::from(value))).collect();
     let start = std::thread::Builder::new().name("jq".to_owned()).stack_size(STACK);
     let worker = start.spawn(move || {
-        super::use_stack(STACK - STACK / 4);
+        super::limits::use_stack(STACK - STACK / 4);
         work(arguments, environment)
     });
     match worker.map(std::thread::JoinHandle::join) {
@@ -181,16 +182,16 @@ impl Program {
 
     /// Runs the filter on one input. Returns its code, or as an error the code to end with at once.
     fn once(&self, input: Val, inputs: &dyn Inputs, printer: &mut Printer<'_>) -> Result<u8, u8> {
-        let end = self
-            .filter
-            .each(input, self.globals.clone(), &self.variables, inputs, |value| printer.print(&value));
+        let end =
+            self.filter.each(input, self.globals.clone(), &self.variables, inputs, Limits::NONE, |value| {
+                printer.print(&value)
+            });
         match end {
+            End::Limit(limit) => Ok(complain(&limit.to_string(), FILTER_FAILED)),
             End::Done | End::Stopped => Ok(0),
             End::Halted(code) => Err(u8::try_from(code & 0xff).unwrap_or(FILTER_FAILED)),
-            End::Failed(error @ (Val::Obj(_) | Val::Arr(_))) => {
-                Ok(complain(&format!("{} (not a string)", text_of(error)), FILTER_FAILED))
-            }
-            End::Failed(error) => Ok(complain(&text_of(error), FILTER_FAILED)),
+            End::Failed(error, true) => Ok(complain(&format!("{error} (not a string)"), FILTER_FAILED)),
+            End::Failed(error, false) => Ok(complain(&error, FILTER_FAILED)),
         }
     }
 }

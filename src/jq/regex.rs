@@ -10,6 +10,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use super::arithmetic::short;
 use super::inputs::Kind;
+use super::limits::{go_on, go_on_bytes};
 use super::value::{Object, Val, fail};
 
 /// How many expressions each thread keeps compiled.
@@ -65,7 +66,10 @@ fn search<'a>(value: &'a Val, regex: &Val, flags: &Val) -> ValR<(&'a str, Expres
         }
     };
     match (value, regex) {
-        (Val::Str(text), Val::Str(regex)) => Ok((text, compiled(regex, flags)?)),
+        (Val::Str(text), Val::Str(regex)) => {
+            let _ = go_on_bytes(text.len());
+            Ok((text, compiled(regex, flags)?))
+        }
         (value, regex) => fail(format!(
             "match({}; {:?}) cannot be applied to: {} ({})",
             short(regex),
@@ -124,7 +128,7 @@ fn found<'a>(text: &'a str, expression: &'a Expression) -> impl Iterator<Item = 
     let most = if expression.all { usize::MAX } else { 1 };
     let wanted =
         |captures: &Captures<'_>| !expression.not_empty || captures.get(0).is_some_and(|all| !all.is_empty());
-    expression.regex.captures_iter(text).filter(wanted).take(most)
+    expression.regex.captures_iter(text).take_while(|_| go_on(0)).filter(wanted).take(most)
 }
 
 fn matches(text: &str, expression: &Expression) -> Val {

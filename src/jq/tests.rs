@@ -4,9 +4,14 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// Other tests let the memory of this process grow.
+fn unlimited(filter: &Filter, input: &Value) -> Result<Vec<Value>, JqError> {
+    filter.run_within(Val::from(input), Limits::NONE)
+}
+
 fn check(filter: &str, input: &Value, expected: &str) {
     let compiled = Filter::compile(filter).unwrap_or_else(|error| panic!("{filter}: {error}"));
-    let results = compiled.run(input).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    let results = unlimited(&compiled, input).unwrap_or_else(|error| panic!("{filter}: {error}"));
     let seen: Vec<String> = results.iter().map(ToString::to_string).collect();
     assert_eq!(seen.join(" "), expected, "{filter} on {input}");
 }
@@ -128,7 +133,7 @@ fn filters_give_what_the_reference_gives() {
                 .map(|result| serde_json::from_str(result.as_str().unwrap()).unwrap())
                 .collect()
         });
-        let seen = Filter::compile(text).and_then(|filter| filter.run(input));
+        let seen = Filter::compile(text).and_then(|filter| unlimited(&filter, input));
         compared += 1;
         match (seen, expected) {
             (Ok(seen), Some(expected)) if seen == expected => {}
@@ -142,7 +147,9 @@ fn filters_give_what_the_reference_gives() {
 
 #[test]
 fn one_result_is_kept_for_a_binding() {
-    let result = |filter: &str| Filter::compile(filter).unwrap().result(&json!({"a": 1})).unwrap();
+    let result = |filter: &str| {
+        Filter::compile(filter).unwrap().result(&Input::parse(b"{\"a\": 1}").unwrap()).unwrap()
+    };
     assert_eq!(result("empty"), Value::Null);
     assert_eq!(result(".a"), json!(1));
     assert_eq!(result(".a, .b"), json!([1, null]));
@@ -171,11 +178,11 @@ fn errors_of_a_run_are_errors() {
 #[test]
 fn a_filter_that_calls_itself_for_ever_ends_with_an_error() {
     for text in ["def f: 1 + f; f", "def f(g): [g, f(g)]; f(1)", "def f: .a |= f; f"] {
-        let error = Filter::compile(text).unwrap().run(&json!(null)).unwrap_err().to_string();
+        let error = unlimited(&Filter::compile(text).unwrap(), &json!(null)).unwrap_err().to_string();
         assert_eq!(error, "the filter calls itself too often", "{text}");
     }
     let deep = "def count: if . == 0 then 0 else . - 1 | count end; count";
-    assert_eq!(Filter::compile(deep).unwrap().run(&json!(100_000)).unwrap(), [json!(0)]);
+    assert_eq!(unlimited(&Filter::compile(deep).unwrap(), &json!(100_000)).unwrap(), [json!(0)]);
     let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(Filter::compile(&nested).is_err());
 }
@@ -184,4 +191,148 @@ fn a_filter_that_calls_itself_for_ever_ends_with_an_error() {
 fn a_filter_is_shared_between_threads() {
     fn shared<T: Send + Sync>(_: &T) {}
     shared(&Filter::compile(".").unwrap());
+}
+
+/// Runs filters on a thread as filters have one.
+fn apart<T: Send + 'static>(work: impl FnOnce(&Progress) -> T + Send + 'static) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(Threads::default().run(|progress| (work(progress), false))).unwrap()
+}
+
+fn run_briefly(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
+    let limits = Limits { time: Some(std::time::Duration::from_millis(200)), ..Limits::OPERATOR };
+    Filter::compile(filter).unwrap().run_within(Val::from(input), limits)
+}
+
+#[test]
+fn a_filter_that_loops_for_ever_ends_at_its_deadline() {
+    const TEXTS: &[&str] = &[
+        "def f: f; f",
+        "def f: try f catch f; f",
+        "def f(g): f(g | g); f(.)",
+        "def f($x): f($x + 1); f(0)",
+        "[range(1e12)] | length",
+        "last(range(1e15))",
+        "first(range(0; 1; 0) | select(. > 0))",
+        "[repeat(1)] | length",
+        "last(repeat(.))",
+        "first(repeat(empty))",
+        "until(false; .)",
+        "last(while(true; .))",
+        "last(recurse(. ; true))",
+        "label $f | repeat(1) | if . > 1 then break $f else empty end",
+        "[limit(1e12; repeat(1))] | length",
+        "last(skip(1e15; repeat(1)))",
+        "reduce range(1e12) as $i (\"\"; . + \"x\") | length",
+        "until(false; . + \"x\")",
+        "until(false; [., .])",
+        "reduce range(64) as $i (0; [., .]) | tojson",
+        "reduce range(64) as $i (0; [., .]) | [..] | length",
+        "(reduce range(64) as $i (0; [., .])) == (reduce range(64) as $i (0; [., .]))",
+        "reduce range(64) as $i (0; [., .]) | error",
+        "[range(100)] | [.[] as $a | .[] as $b | .[] as $c | .[] as $d | .[] as $e | 1] | length",
+        "[range(100)] | reduce (.[] as $a | .[] as $b | .[] as $c | .[] as $d | 1) as $x (0; . + 1)",
+        "last(path(repeat(.a)))",
+        "[range(30000) | tostring] | . - (. | reverse | map(. + \"x\"))",
+    ];
+    apart(|progress| {
+        for text in TEXTS {
+            progress.step();
+            let begun = std::time::Instant::now();
+            let outcome = run_briefly(text, &json!(null));
+            assert!(matches!(outcome, Err(JqError::Limit(_))), "{text}: {outcome:?}");
+            assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{text}: {:?}", begun.elapsed());
+        }
+    });
+}
+
+#[test]
+fn a_filter_that_grows_for_ever_ends_at_a_limit() {
+    const TEXTS: &[&str] = &[
+        "until(false; . + .)",
+        "until(false; . + . + [1])",
+        "path(def f: .a | f; f)",
+        "reduce repeat(1) as $x ([]; . + [\"abcdefgh\" * 1000])",
+        "[repeat(\"abcdefgh\" * 1000)] | length",
+    ];
+    apart(|progress| {
+        for text in TEXTS {
+            progress.step();
+            let input = if text.contains("path") { json!(null) } else { json!(["x"]) };
+            let filter = Filter::compile(text).unwrap();
+            let limits = Limits { time: Some(std::time::Duration::from_secs(2)), ..Limits::OPERATOR };
+            let outcome = filter.run_within(Val::from(&input), limits);
+            assert!(matches!(outcome, Err(JqError::Limit(_))), "{text}: {outcome:?}");
+        }
+        let long = run_briefly("\"x\" * 1e10", &json!(null)).unwrap_err().to_string();
+        assert!(long.contains("too long"), "{long}");
+    });
+}
+
+#[test]
+fn values_may_nest_deeply() {
+    apart(|progress| {
+        let deep = "reduce range(50000) as $i (0; [.])";
+        let limits = Limits { time: Some(std::time::Duration::from_secs(7)), memory: None };
+        let progress = progress.clone();
+        let run = move |text: &str| {
+            progress.step();
+            Filter::compile(text).unwrap().run_within(Val::Null, limits)
+        };
+        assert_eq!(run(&format!("{deep} | length")).unwrap(), [json!(1)]);
+        let objects = "reduce range(50000) as $i (0; {a: .}) | length";
+        assert_eq!(run(objects).unwrap(), [json!(1)]);
+        let error = run(deep).unwrap_err().to_string();
+        assert_eq!(error, "the result nests deeper than 1000");
+        let several = [
+            "tojson | length",
+            "tostring | length",
+            "[..] | length",
+            "[paths] | length",
+            "[tostream] | length",
+            "walk(.) | length",
+            "flatten | length",
+            ". == . | not",
+            "([.] | unique) | length",
+            "(.. |= .) | length",
+            "error",
+            ".a",
+            "contains([[[]]])",
+            "del(.[0][0])|length",
+            "[leaf_paths] | length",
+            "@base64 | length",
+        ];
+        for what in several {
+            // Either is good; what counts is that it comes to an end.
+            drop(run(&format!("{deep} | {what}")));
+        }
+        drop(run("[range(50000) | \"a\"] as $p | null | setpath($p; 1) | length"));
+        drop(run("[range(50000) | \"a\"] as $p | null | [path(getpath($p))] | length"));
+        drop(run("[path(reduce range(50000) as $i (.; .a))] | length"));
+    });
+}
+
+#[test]
+fn numbers_that_are_none_are_sorted_and_compared_as_jq_does() {
+    check("[range(100) | nan] | sort | length", &json!(null), "100");
+    check("[nan, 1, nan, 0, nan] | sort | .[3:]", &json!(null), "[0,1]");
+    check("nan < nan, nan == nan, [nan] == [nan], nan > nan", &json!(null), "true false false false");
+}
+
+#[test]
+fn alternatives_of_a_destructuring_are_refused_by_name() {
+    let error = Filter::compile(". as [$a] ?// $a | $a").unwrap_err().to_string();
+    assert!(error.contains("`?//` at line 1, column 11, are not supported"), "{error}");
+    check(".a?//\"x\"", &json!([1]), "\"x\"");
+    check("\"?//\"", &json!(null), "\"?//\"");
+}
+
+#[tokio::test]
+async fn a_thread_is_free_again_after_a_filter_that_passed_a_limit() {
+    let threads = Threads::default();
+    for text in ["def f: f; f", "."] {
+        let outcome = threads.run(move |_| (run_briefly(text, &json!(1)), text != "."));
+        let outcome = outcome.await.unwrap();
+        assert_eq!(outcome.is_ok(), text == ".", "{text}: {outcome:?}");
+    }
 }

@@ -2,13 +2,19 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use jaq_core::val::{Range, ValR};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+
+use super::container::List;
+pub(super) use super::container::Object;
+use super::limits::{go_deeper, go_on, go_on_bytes};
+
+/// How deep a result may nest.
+const DEEPEST_RESULT: usize = 1_000;
 
 /// A value that a filter works on. A clone shares what it holds.
 #[derive(Clone, Debug)]
@@ -18,12 +24,9 @@ pub(super) enum Val {
     Int(i128),
     Float(f64),
     Str(Arc<str>),
-    Arr(Arc<Vec<Val>>),
+    Arr(Arc<List>),
     Obj(Arc<Object>),
 }
-
-/// An object. Its keys are in order, as the reference operator's filters show them.
-pub(super) type Object = BTreeMap<Arc<str>, Val>;
 
 pub(super) type Error = jaq_core::Error<Val>;
 
@@ -45,7 +48,7 @@ impl Val {
     }
 
     pub(super) fn arr(items: Vec<Val>) -> Self {
-        Self::Arr(Arc::new(items))
+        Self::Arr(Arc::new(items.into()))
     }
 
     pub(super) fn obj(object: Object) -> Self {
@@ -84,8 +87,16 @@ impl Val {
         }
     }
 
-    /// Returns the JSON value, or why there is none: a number that is not finite.
+    /// Returns the JSON value, or why there is none: a number that is not finite, or values in values too deep.
     pub(super) fn to_json(&self) -> Result<Value, String> {
+        self.to_json_at(0)
+    }
+
+    fn to_json_at(&self, depth: usize) -> Result<Value, String> {
+        if depth > DEEPEST_RESULT || !go_deeper() {
+            return Err(format!("the result nests deeper than {DEEPEST_RESULT}"));
+        }
+        let inner = |value: &Self| value.to_json_at(depth + 1);
         Ok(match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
@@ -95,10 +106,13 @@ impl Val {
                 (Err(_), Err(_)) => json_float(self.as_float().unwrap_or(f64::NAN))?,
             },
             Self::Float(value) => json_float(*value)?,
-            Self::Str(text) => Value::String(text.as_ref().to_owned()),
-            Self::Arr(items) => Value::Array(items.iter().map(Self::to_json).collect::<Result<_, _>>()?),
+            Self::Str(text) => {
+                let _ = go_on_bytes(text.len());
+                Value::String(text.as_ref().to_owned())
+            }
+            Self::Arr(items) => Value::Array(items.iter().map(inner).collect::<Result<_, _>>()?),
             Self::Obj(object) => {
-                let pairs = object.iter().map(|(key, value)| Ok((key.as_ref().to_owned(), value.to_json()?)));
+                let pairs = object.iter().map(|(key, value)| Ok((key.as_ref().to_owned(), inner(value)?)));
                 Value::Object(pairs.collect::<Result<_, String>>()?)
             }
         })
@@ -194,7 +208,12 @@ pub(super) fn quoted(text: &str) -> String {
 
 impl fmt::Display for Val {
     /// Writes compact JSON; numbers that JSON does not have as jq writes them.
+    ///
+    /// Nothing is written any more once the run has passed a limit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !go_deeper() {
+            return Ok(());
+        }
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => write!(f, "{value}"),
@@ -205,6 +224,7 @@ impl fmt::Display for Val {
                 Self::Float(largest).fmt(f)
             }
             Self::Float(value) => f.write_str(&values::number::format_json(*value).unwrap_or_default()),
+            Self::Str(text) if !go_on_bytes(text.len()) => Ok(()),
             Self::Str(text) => f.write_str(&quoted(text)),
             Self::Arr(items) => {
                 f.write_str("[")?;
@@ -230,9 +250,11 @@ impl fmt::Display for Val {
     }
 }
 
-impl Ord for Val {
+impl Val {
     /// Orders as jq does: null, false, true, numbers, strings, arrays, objects.
-    fn cmp(&self, other: &Self) -> Ordering {
+    ///
+    /// NaN is smaller than any number; how it compares with itself is `nan`.
+    fn compare(&self, other: &Self, nan: Ordering) -> Ordering {
         fn rank(value: &Val) -> u8 {
             match value {
                 Val::Null => 0,
@@ -248,26 +270,56 @@ impl Ord for Val {
             (Self::Int(a), Self::Int(b)) => a.cmp(b),
             (Self::Int(_) | Self::Float(_), Self::Int(_) | Self::Float(_)) => {
                 let (a, b) = (self.as_float().unwrap_or(f64::NAN), other.as_float().unwrap_or(f64::NAN));
-                // NaN is smaller than any number, itself included.
-                a.partial_cmp(&b).unwrap_or(if a.is_nan() { Ordering::Less } else { Ordering::Greater })
+                a.partial_cmp(&b).unwrap_or(match (a.is_nan(), b.is_nan()) {
+                    (true, true) => nan,
+                    (true, false) => Ordering::Less,
+                    (false, _) => Ordering::Greater,
+                })
             }
             (Self::Str(a), Self::Str(b)) => a.cmp(b),
-            (Self::Arr(a), Self::Arr(b)) => a.cmp(b),
-            (Self::Obj(a), Self::Obj(b)) => a.keys().cmp(b.keys()).then_with(|| a.values().cmp(b.values())),
+            // Nobody reads the answer once the run has passed a limit.
+            (Self::Arr(_), Self::Arr(_)) | (Self::Obj(_), Self::Obj(_)) if !go_deeper() => Ordering::Equal,
+            (Self::Arr(a), Self::Arr(b)) => compare_all(a.iter(), b.iter(), nan),
+            (Self::Obj(a), Self::Obj(b)) => {
+                a.keys().cmp(b.keys()).then_with(|| compare_all(a.values(), b.values(), nan))
+            }
             (a, b) => rank(a).cmp(&rank(b)),
         }
     }
 }
 
+fn compare_all<'a>(
+    a: impl Iterator<Item = &'a Val>,
+    mut b: impl Iterator<Item = &'a Val>,
+    nan: Ordering,
+) -> Ordering {
+    for a in a {
+        match b.next().map_or(Ordering::Greater, |b| a.compare(b, nan)) {
+            Ordering::Equal => {}
+            other => return other,
+        }
+    }
+    if b.next().is_some() { Ordering::Less } else { Ordering::Equal }
+}
+
+impl Ord for Val {
+    /// Orders as jq sorts: there NaN is as great as itself.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.compare(other, Ordering::Equal)
+    }
+}
+
+#[expect(clippy::non_canonical_partial_ord_impl, reason = "a filter sees that NaN is smaller than itself")]
 impl PartialOrd for Val {
+    /// Orders as filters compare: there NaN is smaller than itself.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+        Some(self.compare(other, Ordering::Less))
     }
 }
 
 impl PartialEq for Val {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.compare(other, Ordering::Less) == Ordering::Equal
     }
 }
 
@@ -312,7 +364,8 @@ impl From<Range<Val>> for Val {
 
 impl FromIterator<Val> for Val {
     fn from_iter<I: IntoIterator<Item = Val>>(items: I) -> Self {
-        Self::arr(items.into_iter().collect())
+        // A generator without end does not end here either, but for the limits of the run.
+        Self::arr(items.into_iter().take_while(|_| go_on(0)).collect())
     }
 }
 

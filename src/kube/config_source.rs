@@ -1,18 +1,18 @@
 //! The ConfigMap that users edit.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::Arc;
 
+use engine::hook::WatchEvent;
 use engine::{ConfigData, Event, Failure, FailureKind};
-use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde_json::json;
 
+use super::feed::{Feed, News};
+use super::monitors::Healths;
+use super::stream::{Source, encode};
 use crate::cluster::{failure, is_conflict, is_not_found};
 use crate::driver::Inbox;
 
@@ -23,6 +23,7 @@ const ATTEMPTS: usize = 5;
 #[derive(Clone)]
 pub struct ConfigSource {
     api: Api<ConfigMap>,
+    namespace: String,
     name: String,
     title: String,
 }
@@ -31,7 +32,12 @@ impl ConfigSource {
     /// Returns the source for a ConfigMap that need not exist.
     pub fn new(client: Client, namespace: &str, name: &str) -> Self {
         let title = format!("ConfigMap {namespace}/{name}");
-        Self { api: Api::namespaced(client, namespace), name: name.to_owned(), title }
+        Self {
+            api: Api::namespaced(client, namespace),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            title,
+        }
     }
 
     /// Reads the ConfigMap once.
@@ -45,25 +51,28 @@ impl ConfigSource {
     }
 
     /// Tells each change, for as long as anybody listens.
-    pub async fn watch(self, inbox: Inbox) {
-        let selected = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
-        let mut changes = pin!(watcher(self.api.clone(), selected).default_backoff());
-        let mut listed = None;
-        while let Some(change) = changes.next().await {
-            let event = match change {
-                Ok(watcher::Event::Init) => {
-                    listed = None;
+    pub async fn watch(self, inbox: Inbox, health: Healths) {
+        let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
+        let selected = encode(&format!("metadata.name={}", self.name));
+        let source = Source::new(&path, &format!("&fieldSelector={selected}"));
+        let mut feed = Feed::new(self.api.clone().into_client(), source);
+        loop {
+            let object = match feed.next().await {
+                News::Listed(maps) => maps.into_iter().next(),
+                News::Changed(WatchEvent::Added | WatchEvent::Modified, map) => Some(map),
+                News::Changed(WatchEvent::Deleted, _) => None,
+                News::Broken(error) => {
+                    tracing::warn!(error, "the watch of {} broke; it is opened again", self.title);
+                    health.broke(&self.title, error, feed.alive());
                     continue;
                 }
-                Ok(watcher::Event::InitApply(map)) => {
-                    listed = Some(map);
-                    continue;
-                }
-                Ok(watcher::Event::InitDone) => listed.take().map_or_else(absent, changed),
-                Ok(watcher::Event::Apply(map)) => changed(map),
-                Ok(watcher::Event::Delete(_)) => absent(),
-                Err(error) => {
-                    tracing::warn!(error = %error, "the watch of {} broke; it is opened again", self.title);
+            };
+            health.works(&self.title);
+            let event = match object.map(serde_json::from_value::<ConfigMap>) {
+                Some(Ok(map)) => changed(map),
+                None => absent(),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "{} can't be read; it stays as it was", self.title);
                     continue;
                 }
             };

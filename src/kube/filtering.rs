@@ -1,84 +1,67 @@
 //! Objects become items: filtered on threads of their own, so that no filter can stop a watch.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::hook::json;
-use engine::snapshot::Item;
+use bytes::Bytes;
+use engine::MonitorId;
+use engine::hook::{WatchEvent, json};
+use engine::snapshot::{Item, Key};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
-use crate::jq::{Filter, use_stack};
-
-/// How long one filter may work on one object.
-const DEADLINE: Duration = Duration::from_secs(5);
-
-/// The stack of a filter thread: deep objects and deep recursion need it.
-const STACK: usize = 64 * 1024 * 1024;
+use super::monitors::Users;
+use crate::jq::{Filter, Input, JqError, Progress, Threads};
 
 /// A filter as a monitor uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Sieve {
     filter: Option<Arc<Filter>>,
     keep_object: bool,
-    stuck: Arc<Mutex<bool>>,
+    /// Whether the filter passed a limit.
+    stuck: Arc<AtomicBool>,
 }
 
-type Work = Box<dyn FnOnce() + Send>;
+/// An object as the API server sent it.
+#[derive(Clone, Debug)]
+pub(super) struct Raw {
+    /// Its JSON.
+    pub(super) text: Bytes,
+    /// Where it is.
+    pub(super) key: Key,
+    /// What happened to it.
+    pub(super) change: WatchEvent,
+}
 
-/// A thread that evaluates filters, one after the other.
+/// The kind that objects of lists leave out.
+#[derive(Clone, Debug)]
+pub(super) struct Completion {
+    pub(super) api_version: Arc<str>,
+    pub(super) kind: Arc<str>,
+}
+
+/// What a monitor gets.
 #[derive(Debug)]
-pub(super) struct FilterThread(std::sync::mpsc::Sender<Work>);
-
-impl FilterThread {
-    fn start() -> Option<Self> {
-        let (sender, receiver) = std::sync::mpsc::channel::<Work>();
-        let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(STACK);
-        thread
-            .spawn(move || {
-                use_stack(STACK - STACK / 4);
-                for work in &receiver {
-                    work();
-                }
-            })
-            .ok()?;
-        Some(Self(sender))
-    }
+pub(super) enum Sifted {
+    /// An object, for its snapshot.
+    Item {
+        /// What happened to it.
+        change: WatchEvent,
+        /// Where it is.
+        key: Key,
+        /// What is kept of it.
+        item: Arc<Item>,
+    },
+    /// The filter did not work on an object.
+    Failed(String),
 }
 
-/// The threads that are at rest.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FilterThreads(Arc<Mutex<Vec<FilterThread>>>);
-
-impl FilterThreads {
-    fn take(&self) -> Option<FilterThread> {
-        let resting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        resting.or_else(FilterThread::start)
-    }
-
-    fn put_back(&self, thread: FilterThread) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-    }
-
-    /// Returns the results of `work`, done for each object, or why there are none.
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, String> {
-        let thread = self.take().ok_or("no thread can be started for filters")?;
-        let (answer, result) = oneshot::channel();
-        let work: Work = Box::new(move || drop(answer.send(work())));
-        thread.0.send(work).map_err(|_| "a filter thread has died")?;
-        match tokio::time::timeout(DEADLINE, result).await {
-            Ok(Ok(result)) => {
-                self.put_back(thread);
-                Ok(result)
-            }
-            Ok(Err(_)) => Err("the filter ran into a defect".to_owned()),
-            // The thread is lost to its filter; another takes its place.
-            Err(_) => Err(format!("the filter took longer than {} s for one object", DEADLINE.as_secs())),
-        }
-    }
+/// An object in the forms that the sieves need.
+struct Object<'a> {
+    raw: &'a Raw,
+    value: Option<Value>,
+    input: Option<Input>,
+    json: Option<Arc<[u8]>>,
 }
 
 impl Sieve {
@@ -88,45 +71,130 @@ impl Sieve {
         Ok(Self { filter: filter.map(Arc::new), keep_object, stuck: Arc::default() })
     }
 
-    /// Returns the item of an object. Without a filter no thread is needed.
-    pub(super) async fn item(
-        &self,
-        threads: &FilterThreads,
-        object: &Arc<Value>,
-    ) -> Result<Arc<Item>, String> {
+    /// Returns the item of an object.
+    fn item(&self, object: &mut Object<'_>, completion: &Completion) -> Result<Arc<Item>, Problem> {
         let Some(filter) = &self.filter else {
-            return Ok(Arc::new(Item::unfiltered(json::bytes(object).into(), self.keep_object)));
+            return Ok(Arc::new(Item::unfiltered(object.json(completion)?, self.keep_object)));
         };
-        if *self.stuck.lock().unwrap_or_else(PoisonError::into_inner) {
-            return Err(
-                "the filter took too long before; it is not tried again until its hook changes".to_owned()
-            );
+        if self.stuck.load(Ordering::Relaxed) {
+            return Err(Problem {
+                text: "the filter passed a limit before; it is not tried again until its hook changes"
+                    .to_owned(),
+                is_limit: false,
+            });
         }
-        let (filter, object, keep) = (Arc::clone(filter), Arc::clone(object), self.keep_object);
-        let result = threads
-            .run(move || {
-                let result = filter.result(&object).map_err(|error| error.to_string())?;
-                let kept = keep.then(|| json::bytes(&object).into());
-                Ok::<_, String>(Arc::new(Item::filtered(kept, json::bytes(&result).into())))
-            })
-            .await;
-        match result {
-            Ok(result) => result,
-            Err(error) => {
-                if error.starts_with("the filter took") {
-                    *self.stuck.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                }
-                Err(error)
-            }
-        }
+        let result = filter.result(&object.input(completion)?).map_err(|error| {
+            let is_limit = matches!(error, JqError::Limit(_));
+            Problem { text: error.to_string(), is_limit }
+        })?;
+        let kept = if self.keep_object { Some(object.json(completion)?) } else { None };
+        Ok(Arc::new(Item::filtered(kept, json::bytes(&result).into())))
     }
 
     /// Returns the item of an object that is gone: its filter need not succeed.
-    pub(super) async fn last_item(&self, threads: &FilterThreads, object: &Arc<Value>) -> Arc<Item> {
-        if let Ok(item) = self.item(threads, object).await {
+    fn last_item(&self, object: &mut Object<'_>, completion: &Completion) -> Arc<Item> {
+        if let Ok(item) = self.item(object, completion) {
             return item;
         }
-        let kept = self.keep_object.then(|| json::bytes(object).into());
+        let kept = self.keep_object.then(|| object.json(completion).ok()).flatten();
         Arc::new(Item::filtered(kept, b"null".as_slice().into()))
     }
+}
+
+/// Why there is no item.
+struct Problem {
+    text: String,
+    is_limit: bool,
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Self {
+        Self { text: format!("it is no object: {error}"), is_limit: false }
+    }
+}
+
+impl Object<'_> {
+    fn value(&mut self, completion: &Completion) -> Result<&Value, serde_json::Error> {
+        let value = if let Some(value) = self.value.take() {
+            value
+        } else {
+            let mut value: Value = serde_json::from_slice(&self.raw.text)?;
+            if let Value::Object(fields) = &mut value {
+                fields.entry("apiVersion").or_insert_with(|| (*completion.api_version).into());
+                fields.entry("kind").or_insert_with(|| (*completion.kind).into());
+            }
+            value
+        };
+        Ok(self.value.insert(value))
+    }
+
+    fn json(&mut self, completion: &Completion) -> Result<Arc<[u8]>, serde_json::Error> {
+        if let Some(json) = &self.json {
+            return Ok(Arc::clone(json));
+        }
+        let json: Arc<[u8]> = json::bytes(self.value(completion)?).into();
+        self.json = Some(Arc::clone(&json));
+        Ok(json)
+    }
+
+    fn input(&mut self, completion: &Completion) -> Result<Input, serde_json::Error> {
+        if let Some(input) = &self.input {
+            return Ok(input.clone());
+        }
+        let mut input = Input::parse(&self.raw.text)?;
+        input.complete("apiVersion", &completion.api_version);
+        input.complete("kind", &completion.kind);
+        self.input = Some(input.clone());
+        Ok(input)
+    }
+}
+
+/// Returns what each monitor gets of these objects, in their order.
+pub(super) async fn sift(
+    threads: &Threads,
+    users: &Users,
+    completion: &Completion,
+    objects: Vec<Raw>,
+) -> Result<BTreeMap<MonitorId, Vec<Sifted>>, String> {
+    if users.values().all(|sieve| sieve.filter.is_none()) {
+        return Ok(sift_all(users, completion, &objects, &Progress::default()).0);
+    }
+    let (users, completion) = (users.clone(), completion.clone());
+    threads.run(move |progress| sift_all(&users, &completion, &objects, progress)).await
+}
+
+/// The same on this thread. Returns also whether a filter has passed a limit.
+fn sift_all(
+    users: &Users,
+    completion: &Completion,
+    objects: &[Raw],
+    progress: &Progress,
+) -> (BTreeMap<MonitorId, Vec<Sifted>>, bool) {
+    let mut all: BTreeMap<MonitorId, Vec<Sifted>> =
+        users.keys().map(|monitor| (*monitor, Vec::with_capacity(objects.len()))).collect();
+    let mut passed_limit = false;
+    for raw in objects {
+        let mut object = Object { raw, value: None, input: None, json: None };
+        for (monitor, sieve) in users {
+            let item = match raw.change {
+                WatchEvent::Deleted => Ok(sieve.last_item(&mut object, completion)),
+                WatchEvent::Added | WatchEvent::Modified => sieve.item(&mut object, completion),
+            };
+            let sifted = match item {
+                Ok(item) => Sifted::Item { change: raw.change, key: raw.key.clone(), item },
+                Err(problem) => {
+                    if problem.is_limit {
+                        passed_limit = true;
+                        sieve.stuck.store(true, Ordering::Relaxed);
+                    }
+                    Sifted::Failed(format!("filter of object {}: {}", raw.key, problem.text))
+                }
+            };
+            progress.step();
+            if let Some(list) = all.get_mut(monitor) {
+                list.push(sifted);
+            }
+        }
+    }
+    (all, passed_limit)
 }

@@ -1,9 +1,12 @@
 //! What is watched and changed in the cluster.
 
 mod config_source;
+mod feed;
 mod filtering;
+mod following;
 mod kinds;
 mod monitors;
+mod namespaces;
 mod patch;
 mod stream;
 mod watching;

@@ -3,25 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use engine::hook::selection::{MonitorSpec, Namespaces, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use super::filtering::{FilterThreads, Sieve};
+use super::filtering::Sieve;
 use super::kinds::Kinds;
 use super::watching::Watching;
 use crate::cluster::Discovery;
 use crate::driver::Inbox;
+use crate::jq::Threads;
 
 /// All watches of bindings. Monitors with equal selections share one.
 pub struct Monitors {
     client: Client,
     kinds: Arc<Kinds>,
-    threads: FilterThreads,
+    threads: Threads,
     watches: BTreeMap<Selection, Watch>,
     selections: BTreeMap<MonitorId, Selection>,
     health: Healths,
@@ -41,7 +42,7 @@ pub(super) type Users = BTreeMap<MonitorId, Sieve>;
 pub struct WatchHealth {
     /// What it watches.
     pub name: String,
-    /// Since when it is so.
+    /// Since when it is so. A watch that does not work does not since its last sign of life.
     pub since: Instant,
     /// Why it does not work; `None` when it does.
     pub error: Option<String>,
@@ -57,10 +58,20 @@ impl Healths {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    pub(super) fn set(&self, name: &str, error: Option<String>) {
+    /// Takes in that a watch works.
+    pub(super) fn works(&self, name: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = all.get(name).filter(|old| old.error.is_some() == error.is_some()).map(|old| old.since);
-        let health = WatchHealth { name: name.to_owned(), since: since.unwrap_or_else(Instant::now), error };
+        if all.get(name).is_none_or(|health| health.error.is_some()) {
+            let health = WatchHealth { name: name.to_owned(), since: Instant::now(), error: None };
+            all.insert(name.to_owned(), health);
+        }
+    }
+
+    /// Takes in that a watch does not work; it did until `alive`.
+    pub(super) fn broke(&self, name: &str, error: String, alive: Instant) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = all.get(name).filter(|old| old.error.is_some()).map_or(alive, |old| old.since);
+        let health = WatchHealth { name: name.to_owned(), since, error: Some(error) };
         all.insert(name.to_owned(), health);
     }
 
@@ -75,7 +86,7 @@ impl Monitors {
         Self {
             kinds: Arc::new(Kinds::new(client.clone(), discovery)),
             client,
-            threads: FilterThreads::default(),
+            threads: Threads::default(),
             watches: BTreeMap::new(),
             selections: BTreeMap::new(),
             health: Healths::default(),
@@ -115,6 +126,7 @@ impl Monitors {
             users: receiver,
             inbox: inbox.clone(),
             health: self.health.clone(),
+            alive: Instant::now(),
         };
         let task = tokio::spawn(watching.run());
         self.watches.insert(selection, Watch { users, task });
@@ -129,7 +141,9 @@ impl Monitors {
         });
         if watch.users.borrow().is_empty() {
             watch.task.abort();
-            self.health.forget(&name(&selection));
+            let name = name(&selection);
+            self.health.forget(&format!("{name} (its namespaces)"));
+            self.health.forget(&name);
             self.watches.remove(&selection);
         }
     }

@@ -14,10 +14,9 @@ use kube::api::{
 };
 use serde_json::Value;
 
-use super::filtering::FilterThreads;
 use super::stream::encode;
 use crate::cluster::{Discovery, Resource, failure, is_conflict, is_not_found};
-use crate::jq::Filter;
+use crate::jq::{Filter, JqError, Threads};
 
 /// Who we are when objects are applied.
 const FIELD_MANAGER: &str = "addon-operator";
@@ -33,13 +32,13 @@ pub struct Patcher {
     discovery: Discovery,
     client: Client,
     timeout: Duration,
-    threads: FilterThreads,
+    threads: Threads,
 }
 
 impl Patcher {
     /// Returns a patcher whose single requests take at most `timeout`.
     pub fn new(client: Client, discovery: Discovery, timeout: Duration) -> Self {
-        Self { discovery, client, timeout, threads: FilterThreads::default() }
+        Self { discovery, client, timeout, threads: Threads::default() }
     }
 
     /// Carries out all patches in order.
@@ -276,9 +275,13 @@ impl Object<'_> {
             let living = self.within(self.api.get(&self.target.name)).await?;
             let old = serde_json::to_value(&living)
                 .map_err(|error| problem(FailureKind::Bug, error.to_string()))?;
-            let (filter, input) = (Arc::clone(&filter), old.clone());
-            let results = self.patcher.threads.run(move || filter.run(&input)).await;
-            let results = results.and_then(|results| results.map_err(|error| error.to_string()));
+            let (running, input) = (Arc::clone(&filter), old.clone());
+            let results = self.patcher.threads.run(move |_| {
+                let results = running.run(&input);
+                let is_spent = matches!(results, Err(JqError::Limit(_)));
+                (results, is_spent)
+            });
+            let results = results.await.and_then(|results| results.map_err(|error| error.to_string()));
             let mut results = results.map_err(|text| problem(FailureKind::HookOutput, text))?;
             let (Some(new @ Value::Object(_)), true) = (results.pop(), results.is_empty()) else {
                 return Err(problem(FailureKind::HookOutput, "the filter should give exactly one object"));

@@ -1,10 +1,10 @@
 //! The requests of a watch: pages of a list, and lines of changes.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
+use engine::snapshot::Key;
 use http::Request;
 use http_body_util::BodyExt;
 use kube::Client;
@@ -13,8 +13,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// How many objects a page has.
-const PAGE: usize = 500;
+/// How many objects the first page of a list has.
+const FIRST_PAGE: usize = 100;
+
+/// How large further pages shall be, in bytes, and how many objects they may have.
+const PAGE_BYTES: usize = 2 * 1024 * 1024;
+const SMALLEST_PAGE: usize = 10;
+const LARGEST_PAGE: usize = 1_000;
 
 /// How long the API server keeps a watch open. A connection that died in silence is found soon after.
 const WATCH_SECONDS: u64 = 50;
@@ -22,19 +27,16 @@ const WATCH_SECONDS: u64 = 50;
 /// How long after that an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(WATCH_SECONDS + 8);
 
-/// How long a page may take.
-const PAGE_PATIENCE: Duration = Duration::from_mins(1);
+/// How long the API server may take to answer, and a page to come to its end.
+const PAGE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The objects of one request path.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     /// `/api/v1/namespaces/web/pods`.
-    pub(super) path: String,
-    /// The selectors, encoded.
-    pub(super) query: String,
-    /// What objects of lists leave out.
-    pub(super) api_version: String,
-    pub(super) kind: String,
+    path: String,
+    /// The selectors, encoded, each behind `&`.
+    query: String,
 }
 
 /// Why a request did not work.
@@ -44,16 +46,21 @@ pub(super) enum StreamError {
     Expired,
     /// There is no such kind.
     Gone,
+    /// Nothing comes, not even the end of the watch: its connection is dead.
+    Silent,
     /// Anything else.
     Failed(String),
 }
 
-/// One page of a list.
-#[derive(Debug)]
-pub(super) struct Page {
-    pub(super) items: Vec<Value>,
-    pub(super) version: String,
-    pub(super) next: Option<String>,
+impl std::fmt::Display for StreamError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Expired => f.write_str("the API server has forgotten the version"),
+            Self::Gone => f.write_str("the kind does not exist"),
+            Self::Silent => f.write_str("the watch is silent; its connection is dead"),
+            Self::Failed(error) => f.write_str(error),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -73,31 +80,78 @@ struct PageMeta {
 }
 
 /// One line of a watch.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Line {
-    #[serde(rename = "type")]
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     pub(super) event: String,
-    pub(super) object: Value,
+    /// The object, or a status after `ERROR`.
+    pub(super) object: Bytes,
+    /// What is known of the object without reading all of it.
+    pub(super) head: Head,
+}
+
+#[derive(Deserialize)]
+struct RawLine<'a> {
+    #[serde(rename = "type")]
+    event: String,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What tells objects and their states apart.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Head {
+    #[serde(default)]
+    metadata: HeadMeta,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct HeadMeta {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default, rename = "resourceVersion")]
+    version: Option<String>,
+}
+
+impl Head {
+    /// Reads the beginning of an object.
+    pub(super) fn of(object: &[u8]) -> Result<Self, StreamError> {
+        serde_json::from_slice(object).map_err(|error| StreamError::Failed(error.to_string()))
+    }
+
+    /// Returns where the object is.
+    pub(super) fn key(&self) -> Key {
+        Key::new(self.metadata.namespace.as_deref().unwrap_or_default(), self.name())
+    }
+
+    /// Returns its name.
+    pub(super) fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Returns its version.
+    pub(super) fn version(&self) -> &str {
+        self.metadata.version.as_deref().unwrap_or_default()
+    }
 }
 
 impl Source {
-    /// Reads the page that `next` leads to, the first without it.
-    pub(super) async fn page(&self, client: &Client, next: Option<&str>) -> Result<Page, StreamError> {
-        let next = next.map(|next| format!("&continue={}", encode(next))).unwrap_or_default();
-        let uri = format!("{}?limit={PAGE}{}{next}", self.path, self.query);
-        let response = self.get(client, &uri, PAGE_PATIENCE).await?;
-        let bytes = tokio::time::timeout(PAGE_PATIENCE, response.into_body().collect()).await;
-        let bytes = bytes.map_err(|_| StreamError::Failed("the list did not come to its end".to_owned()))?;
-        let bytes = bytes.map_err(|error| StreamError::Failed(error.to_string()))?.to_bytes();
-        let raw: RawPage<'_> =
-            serde_json::from_slice(&bytes).map_err(|error| StreamError::Failed(error.to_string()))?;
-        let items = raw.items.unwrap_or_default().into_iter().map(|item| self.complete(item.get()));
-        let items = items.collect::<Result<_, _>>()?;
-        Ok(Page {
-            items,
-            version: raw.metadata.version,
-            next: raw.metadata.next.filter(|next| !next.is_empty()),
-        })
+    /// Returns the objects behind `path` that the selectors in `query` leave over.
+    pub(super) fn new(path: &str, query: &str) -> Self {
+        Self { path: path.to_owned(), query: query.to_owned() }
+    }
+
+    /// Begins to read all objects, page by page.
+    pub(super) fn pages(&self, client: &Client) -> Pages {
+        Pages {
+            source: self.clone(),
+            client: client.clone(),
+            next: Some(String::new()),
+            limit: FIRST_PAGE,
+            version: String::new(),
+        }
     }
 
     /// Opens a watch behind `version`.
@@ -108,7 +162,7 @@ impl Source {
             self.path, self.query
         );
         let response = self.get(client, &uri, PAGE_PATIENCE).await?;
-        Ok(Changes { body: response.into_body(), rest: BytesMut::new(), lines: VecDeque::new() })
+        Ok(Changes { body: response.into_body(), rest: BytesMut::new(), looked_at: 0 })
     }
 
     async fn get(
@@ -140,16 +194,43 @@ impl Source {
             }
         }
     }
+}
 
-    /// Returns an object of a list with the kind that lists leave out.
-    fn complete(&self, text: &str) -> Result<Value, StreamError> {
-        let mut object: Value =
-            serde_json::from_str(text).map_err(|error| StreamError::Failed(error.to_string()))?;
-        if let Value::Object(fields) = &mut object {
-            fields.entry("apiVersion").or_insert_with(|| self.api_version.clone().into());
-            fields.entry("kind").or_insert_with(|| self.kind.clone().into());
-        }
-        Ok(object)
+/// A list that is read page by page.
+pub(super) struct Pages {
+    source: Source,
+    client: Client,
+    /// The token of the next page, empty for the first; `None` behind the last.
+    next: Option<String>,
+    limit: usize,
+    version: String,
+}
+
+impl Pages {
+    /// Returns the objects of the next page; `None` behind the last.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Bytes>>, StreamError> {
+        let Some(token) = self.next.take() else { return Ok(None) };
+        let token = if token.is_empty() { token } else { format!("&continue={}", encode(&token)) };
+        let uri = format!("{}?limit={}{}{token}", self.source.path, self.limit, self.source.query);
+        let response = self.source.get(&self.client, &uri, PAGE_PATIENCE).await?;
+        let bytes = tokio::time::timeout(PAGE_PATIENCE, response.into_body().collect()).await;
+        let bytes = bytes.map_err(|_| StreamError::Failed("the list did not come to its end".to_owned()))?;
+        let bytes = bytes.map_err(|error| StreamError::Failed(error.to_string()))?.to_bytes();
+        let page: RawPage<'_> =
+            serde_json::from_slice(&bytes).map_err(|error| StreamError::Failed(error.to_string()))?;
+        let items = page.items.unwrap_or_default();
+        let items: Vec<Bytes> =
+            items.into_iter().map(|item| bytes.slice_ref(item.get().as_bytes())).collect();
+        let size = bytes.len().checked_div(items.len()).unwrap_or(0).max(1);
+        self.limit = (PAGE_BYTES / size).clamp(SMALLEST_PAGE, LARGEST_PAGE);
+        self.version = page.metadata.version;
+        self.next = page.metadata.next.filter(|next| !next.is_empty());
+        Ok(Some(items))
+    }
+
+    /// Returns the version of the list, behind which to follow.
+    pub(super) fn into_version(self) -> String {
+        self.version
     }
 }
 
@@ -157,45 +238,71 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Changes {
     body: Body,
+    /// What came behind the last whole line.
     rest: BytesMut,
-    lines: VecDeque<Line>,
+    /// How much of the rest is known to hold no end of a line.
+    looked_at: usize,
 }
 
 impl Changes {
-    /// Returns the next change; `None` when the API server ended the watch as it does from time to time.
-    pub(super) async fn next(&mut self) -> Result<Option<Line>, StreamError> {
+    /// Returns the next changes, at least one; `None` when the API server ended the watch as it does from time to
+    /// time. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Line>>, StreamError> {
         loop {
-            if let Some(line) = self.lines.pop_front() {
-                return Ok(Some(line));
+            let lines = self.split()?;
+            if !lines.is_empty() {
+                return Ok(Some(lines));
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
-            let frame = frame
-                .map_err(|_| StreamError::Failed("the watch is silent; its connection is dead".to_owned()))?;
-            match frame {
+            match frame.map_err(|_| StreamError::Silent)? {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(StreamError::Failed(error.to_string())),
                 Some(Ok(frame)) => {
                     if let Ok(mut data) = frame.into_data() {
                         self.rest.extend_from_slice(&data.copy_to_bytes(data.remaining()));
-                        self.split()?;
                     }
                 }
             }
         }
     }
 
-    fn split(&mut self) -> Result<(), StreamError> {
-        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-            let line = self.rest.split_to(end + 1);
-            if line.trim_ascii().is_empty() {
-                continue;
+    /// Takes the whole lines out of what came.
+    fn split(&mut self) -> Result<Vec<Line>, StreamError> {
+        let mut lines = Vec::new();
+        while let Some(end) =
+            self.rest.get(self.looked_at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+        {
+            let line = self.rest.split_to(self.looked_at + end + 1).freeze();
+            self.looked_at = 0;
+            if !line.trim_ascii().is_empty() {
+                lines.push(read_line(&line)?);
             }
-            let line =
-                serde_json::from_slice(&line).map_err(|error| StreamError::Failed(error.to_string()))?;
-            self.lines.push_back(line);
         }
-        Ok(())
+        self.looked_at = self.rest.len();
+        if self.rest.is_empty() && self.rest.capacity() > 0 {
+            // The lines hold on to the buffer; another one begins with the next.
+            self.rest = BytesMut::new();
+        }
+        Ok(lines)
     }
+}
+
+fn read_line(line: &Bytes) -> Result<Line, StreamError> {
+    let failed = |error: serde_json::Error| StreamError::Failed(error.to_string());
+    let raw: RawLine<'_> = serde_json::from_slice(line).map_err(failed)?;
+    let object = line.slice_ref(raw.object.get().as_bytes());
+    let head = if raw.event == "ERROR" { Head::default() } else { Head::of(&object)? };
+    Ok(Line { event: raw.event, object, head })
+}
+
+/// Returns what a line with an error says.
+pub(super) fn watch_error(status: &[u8]) -> StreamError {
+    let status: Value = serde_json::from_slice(status).unwrap_or_default();
+    if status.get("code").and_then(Value::as_u64) == Some(410) {
+        return StreamError::Expired;
+    }
+    let message = status.get("message").and_then(Value::as_str).unwrap_or("the watch ended with an error");
+    StreamError::Failed(message.to_owned())
 }
 
 /// Returns `text` as it stands in a query.

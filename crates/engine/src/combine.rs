@@ -125,8 +125,8 @@ fn condense(contexts: &mut Vec<BindingContext>) {
 mod tests {
     use super::*;
     use crate::hook::HookKind;
-    use crate::hook::spec::HookSpec;
     use crate::hook::context::{Included, Trigger};
+    use crate::hook::spec::HookSpec;
 
     fn merged(contexts: Vec<BindingContext>) -> Vec<BindingContext> {
         let mut kept = Vec::new();

@@ -1,0 +1,115 @@
+//! Threads for filters, so that no filter can stop anything but itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::limits::{DEADLINE, use_stack};
+
+/// The stack of a filter thread. Little of it is ever touched; what filters build in a long run needs much to be dropped.
+const STACK: usize = 512 * 1024 * 1024;
+
+/// The stack where the system does not give that much.
+const SMALL_STACK: usize = 64 * 1024 * 1024;
+
+/// How much of its stack a filter may use for recursion.
+const RECURSION: usize = 48 * 1024 * 1024;
+
+/// How long a thread may do without a step of progress. Filters end themselves at their deadline.
+const PATIENCE: Duration = Duration::from_secs(DEADLINE.as_secs() + 5);
+
+/// How many threads are kept while nothing is to be done.
+const RESTING: usize = 4;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Threads that run filters. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Threads(Arc<Mutex<Vec<Sender<Work>>>>);
+
+/// Counts the steps of work that is done on a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// Says that a step is done: the next one has all the time again.
+    pub fn step(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn steps(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Starts a thread that works until nobody can send it anything any more.
+fn start() -> Option<Sender<Work>> {
+    let (sender, receiver): (_, Receiver<Work>) = channel();
+    let receiver = Arc::new(Mutex::new(receiver));
+    [STACK, SMALL_STACK].into_iter().find_map(|size| {
+        let receiver = Arc::clone(&receiver);
+        let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(size);
+        let started = thread.spawn(move || {
+            use_stack(RECURSION);
+            let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+            for work in receiver.iter() {
+                work();
+            }
+        });
+        started.ok()
+    })?;
+    Some(sender)
+}
+
+impl Threads {
+    fn take(&self) -> Option<Sender<Work>> {
+        let resting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        resting.or_else(start)
+    }
+
+    fn put_back(&self, thread: Sender<Work>) {
+        let mut resting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if resting.len() < RESTING {
+            resting.push(thread);
+        }
+    }
+
+    /// Returns what `work` returns, or why it does not.
+    ///
+    /// The second part of its result says whether a filter has passed a limit: its thread ends then, so that what
+    /// the filter took of its stack is given back.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Progress) -> (T, bool) + Send + 'static,
+    ) -> Result<T, String> {
+        let thread = self.take().ok_or("no thread can be started for filters")?;
+        let (answer, mut result) = oneshot::channel();
+        let progress = Progress::default();
+        let inner = progress.clone();
+        let work: Work = Box::new(move || drop(answer.send(work(&inner))));
+        thread.send(work).map_err(|_| "a filter thread has died")?;
+        let mut steps = 0;
+        loop {
+            match tokio::time::timeout(PATIENCE, &mut result).await {
+                Ok(Ok((result, is_spent))) => {
+                    if !is_spent {
+                        self.put_back(thread);
+                    }
+                    return Ok(result);
+                }
+                Ok(Err(_)) => return Err("the filter ran into a defect".to_owned()),
+                Err(_) if progress.steps() != steps => steps = progress.steps(),
+                // The thread is lost to a single function that takes so long; another takes its place.
+                Err(_) => {
+                    return Err(format!(
+                        "the filter took longer than {} s for one object",
+                        PATIENCE.as_secs()
+                    ));
+                }
+            }
+        }
+    }
+}

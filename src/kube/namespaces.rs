@@ -1,0 +1,185 @@
+//! The namespaces whose labels match, as they come and go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use engine::hook::WatchEvent;
+use engine::hook::selection::Namespaces;
+use kube::Client;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::feed::{Feed, News};
+use super::stream::{Source, encode};
+
+/// How long the deletions in a namespace that was deleted itself may be on their way.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long to wait after the objects of a namespace could not be read.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The namespaces that a watch is about.
+pub(super) struct LabelledNamespaces {
+    feed: Feed,
+    /// Those that match.
+    wanted: BTreeSet<String>,
+    /// Those whose objects are known, with the version up to which they were known when their namespace joined.
+    joined: BTreeMap<String, u64>,
+    /// Those that were deleted, and until when changes of their objects still count.
+    leaving: BTreeMap<String, Instant>,
+    /// When a failed join is tried again.
+    retry: Option<Instant>,
+}
+
+/// What has to be done.
+#[derive(Debug)]
+pub(super) enum Move {
+    /// The objects of this namespace have to be read; then [`LabelledNamespaces::join`] or `put_off` is called.
+    Join(String),
+    /// The objects of this namespace have to be forgotten; then [`LabelledNamespaces::leave`] is called.
+    Leave(String),
+    /// The namespaces can't be read; it is tried again.
+    Broken(String),
+    /// They can be read.
+    Works,
+}
+
+impl LabelledNamespaces {
+    /// Returns the namespaces of a selection; `None` when it has no selector for them.
+    pub(super) fn new(client: &Client, namespaces: &Namespaces) -> Option<Self> {
+        match namespaces {
+            Namespaces::Labelled(selector) => {
+                let query = match selector.to_string() {
+                    all if all.is_empty() => all,
+                    selector => format!("&labelSelector={}", encode(&selector)),
+                };
+                Some(Self {
+                    feed: Feed::new(client.clone(), Source::new("/api/v1/namespaces", &query)),
+                    wanted: BTreeSet::new(),
+                    joined: BTreeMap::new(),
+                    leaving: BTreeMap::new(),
+                    retry: None,
+                })
+            }
+            Namespaces::All | Namespaces::Named(_) => None,
+        }
+    }
+
+    /// Reads the namespaces for the first time, if that was not done; all of them are joined then.
+    pub(super) async fn begin(&mut self) -> Result<(), String> {
+        if !self.wanted.is_empty() || !self.joined.is_empty() {
+            return Ok(());
+        }
+        loop {
+            match self.feed.next().await {
+                News::Broken(error) => return Err(format!("can't list namespaces: {error}")),
+                news @ News::Changed(..) => self.take(news),
+                news @ News::Listed(_) => {
+                    self.take(news);
+                    self.joined = self.wanted.iter().map(|name| (name.clone(), 0)).collect();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Returns when the API server gave its last sign of life.
+    pub(super) fn alive(&self) -> Instant {
+        self.feed.alive()
+    }
+
+    /// Returns the namespaces whose objects are known, or are to be known by a list of all.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.joined.keys().cloned().collect()
+    }
+
+    /// Returns whether a state of an object in a namespace counts.
+    pub(super) fn counts(&self, namespace: &str, version: u64) -> bool {
+        self.joined.get(namespace).is_some_and(|known| version == 0 || version > *known)
+    }
+
+    /// Takes in that the objects of a namespace are known as of this version.
+    pub(super) fn join(&mut self, namespace: String, version: u64) {
+        self.retry = None;
+        self.joined.insert(namespace, version);
+    }
+
+    /// Takes in that the objects of a namespace could not be read.
+    pub(super) fn put_off(&mut self) {
+        self.retry = Some(Instant::now() + RETRY);
+    }
+
+    /// Takes in that the objects of a namespace are forgotten.
+    pub(super) fn leave(&mut self, namespace: &str) {
+        self.joined.remove(namespace);
+        self.leaving.remove(namespace);
+    }
+
+    /// Returns what has to be done next. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Move {
+        loop {
+            let now = Instant::now();
+            let goes = |name: &&String| match self.leaving.get(*name) {
+                Some(until) => *until <= now,
+                None => !self.wanted.contains(*name),
+            };
+            if let Some(name) = self.joined.keys().find(goes) {
+                return Move::Leave(name.clone());
+            }
+            if self.retry.is_none_or(|retry| retry <= now)
+                && let Some(name) = self.wanted.iter().find(|name| !self.joined.contains_key(*name))
+            {
+                return Move::Join(name.clone());
+            }
+            let wakeup = self.leaving.values().copied().chain(self.retry).filter(|at| *at > now).min();
+            tokio::select! {
+                news = self.feed.next() => match news {
+                    News::Broken(error) => return Move::Broken(format!("can't watch namespaces: {error}")),
+                    news @ (News::Listed(_) | News::Changed(..)) => {
+                        self.take(news);
+                        return Move::Works;
+                    }
+                },
+                () = sleep_until(wakeup) => {}
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        match news {
+            News::Listed(namespaces) => {
+                self.wanted = namespaces.iter().map(name).collect();
+            }
+            News::Changed(WatchEvent::Added | WatchEvent::Modified, namespace) => {
+                let name = name(&namespace);
+                // One that was deleted is there again: its old objects go before the new ones come.
+                if let Some(until) = self.leaving.get_mut(&name) {
+                    *until = Instant::now();
+                }
+                self.wanted.insert(name);
+            }
+            News::Changed(WatchEvent::Deleted, namespace) => {
+                let name = name(&namespace);
+                self.wanted.remove(&name);
+                // Its objects went before it, but the watch of objects may tell so later than the one of namespaces.
+                if namespace.pointer("/metadata/deletionTimestamp").is_some()
+                    && self.joined.contains_key(&name)
+                {
+                    self.leaving.insert(name, Instant::now() + FAREWELL);
+                }
+            }
+            News::Broken(_) => {}
+        }
+    }
+}
+
+fn name(namespace: &Value) -> String {
+    namespace.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

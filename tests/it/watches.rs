@@ -1,0 +1,575 @@
+//! Watches against the embedded API server: what hooks would hear, through every fault.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "watches tell few of all events")]
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use addon_operator::driver::{self, Channels, Inbox};
+use addon_operator::kube::{Healths, Monitors};
+use apiserver::{ApiServer, FaultPlan};
+use axum::body::Body;
+use bytes::Bytes;
+use engine::hook::WatchEvent;
+use engine::hook::selection::{LabelSelector, MonitorSpec, Namespaces, Selection};
+use engine::snapshot::{Change, Key, Snapshot};
+use engine::{Event, MonitorId};
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body as RequestBody;
+use serde_json::{Value, json};
+use tower::{Service as _, ServiceExt as _};
+
+/// What one monitor told.
+#[derive(Default)]
+struct Seen {
+    snapshot: Snapshot,
+    listed: bool,
+    changes: Vec<String>,
+    failures: Vec<String>,
+    kinds: Vec<String>,
+}
+
+impl Seen {
+    fn note(&mut self, change: Option<Change>) {
+        self.changes.extend(change.map(|change| format!("{} {}", change.event, change.key)));
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Listed { page, .. } => {
+                let changes = self.snapshot.replace(page.into_iter().collect());
+                if std::mem::replace(&mut self.listed, true) {
+                    for change in changes {
+                        self.note(Some(change));
+                    }
+                }
+            }
+            Event::ObjectChanged { change: WatchEvent::Deleted, key, item, .. } => {
+                let change = self.snapshot.remove(&key, Some(item));
+                self.note(change);
+            }
+            Event::ObjectChanged { key, item, .. } => {
+                let change = self.snapshot.put(key, item);
+                self.note(change);
+            }
+            Event::NamespaceListed { namespace, objects, .. } => {
+                self.snapshot.replace_namespace(&namespace, objects);
+            }
+            Event::WatchFailed { failure, .. } => self.failures.push(failure.to_string()),
+            Event::KindVanished { kind, .. } => self.kinds.push(format!("no {kind}")),
+            Event::KindAppeared { .. } => self.kinds.push("there".to_owned()),
+            other => panic!("watches do not tell {other:?}"),
+        }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.snapshot.iter().map(|(key, _)| key.to_string()).collect()
+    }
+}
+
+fn monitor_of(event: &Event) -> MonitorId {
+    match event {
+        Event::Listed { monitor, .. }
+        | Event::ObjectChanged { monitor, .. }
+        | Event::NamespaceListed { monitor, .. }
+        | Event::WatchFailed { monitor, .. }
+        | Event::KindVanished { monitor, .. }
+        | Event::KindAppeared { monitor } => *monitor,
+        other => panic!("watches do not tell {other:?}"),
+    }
+}
+
+struct World {
+    server: ApiServer,
+    monitors: Monitors,
+    health: Healths,
+    inbox: Inbox,
+    channels: Channels,
+    seen: BTreeMap<MonitorId, Seen>,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+        let client = Client::new(server.service(), "default");
+        Self::with(server, client)
+    }
+
+    fn with(server: ApiServer, client: Client) -> Self {
+        let monitors = Monitors::new(client.clone(), Discovery::new(client));
+        let (inbox, _, channels) = driver::channels();
+        let health = monitors.health();
+        Self { server, monitors, health, inbox, channels, seen: BTreeMap::new() }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder().method(method).uri(path).header("content-type", kind);
+        let response = self.server.service().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    async fn ok(&self, method: Method, path: &str, body: &Value) -> Value {
+        let (status, answer) = self.send(method.clone(), path, body).await;
+        assert!(status < 300, "{method} {path}: {status} {answer}");
+        answer
+    }
+
+    async fn namespace(&self, name: &str, labels: &Value) {
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        self.ok(Method::POST, "/api/v1/namespaces", &object).await;
+    }
+
+    async fn label(&self, namespace: &str, labels: &Value) {
+        let patch = json!({"metadata": {"labels": labels}});
+        self.ok(Method::PATCH, &format!("/api/v1/namespaces/{namespace}"), &patch).await;
+    }
+
+    async fn put(&self, namespace: &str, name: &str, data: &str) {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"of": "test"}}, "data": {"is": data}});
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        if self.send(Method::POST, &path, &object).await.0 == 409 {
+            self.ok(Method::PUT, &format!("{path}/{name}"), &object).await;
+        }
+    }
+
+    async fn delete(&self, namespace: &str, name: &str) {
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
+        self.ok(Method::DELETE, &path, &Value::Null).await;
+    }
+
+    fn start(&mut self, monitor: u64, selection: Selection, filter: Option<&str>) -> MonitorId {
+        let spec = MonitorSpec { selection, jq_filter: filter.map(ToOwned::to_owned), keep_objects: false };
+        let monitor = MonitorId::new(monitor);
+        self.monitors.start(monitor, &spec, &self.inbox);
+        self.seen.insert(monitor, Seen::default());
+        monitor
+    }
+
+    /// Takes in what comes until `wanted` holds.
+    async fn until(&mut self, what: &str, wanted: impl Fn(&BTreeMap<MonitorId, Seen>) -> bool) {
+        let waiting = async {
+            while !wanted(&self.seen) {
+                let event = self.channels.next_event().await.unwrap();
+                self.seen.entry(monitor_of(&event)).or_default().take(event);
+            }
+        };
+        let outcome = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+        if outcome.is_err() {
+            let all: Vec<_> =
+                self.seen.values().map(|s| (s.keys(), &s.changes, &s.failures, &s.kinds)).collect();
+            panic!("{what} did not come; seen {all:?}");
+        }
+    }
+
+    /// Takes in all that comes before a new object `default/sync-<n>` is seen by `monitor`, and forgets that object.
+    async fn sync(&mut self, monitor: MonitorId, namespace: &str, name: &str) {
+        self.put(namespace, name, "1").await;
+        let key = format!("{namespace}/{name}");
+        self.until(&key, |seen| seen[&monitor].keys().contains(&key)).await;
+        self.delete(namespace, name).await;
+        self.until("its end", |seen| !seen[&monitor].keys().contains(&key)).await;
+        if let Some(seen) = self.seen.get_mut(&monitor) {
+            seen.changes.retain(|change| !change.ends_with(&key));
+        }
+    }
+
+    fn changes(&mut self, monitor: MonitorId) -> Vec<String> {
+        std::mem::take(&mut self.seen.get_mut(&monitor).unwrap().changes)
+    }
+}
+
+fn config_maps() -> Selection {
+    // The server makes ConfigMaps of its own.
+    let labels = LabelSelector {
+        match_labels: BTreeMap::from([("of".to_owned(), "test".to_owned())]),
+        match_expressions: Vec::new(),
+    };
+    Selection { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned(), labels, ..Selection::default() }
+}
+
+fn labelled(key: &str, value: &str) -> Selection {
+    let labels = LabelSelector {
+        match_labels: BTreeMap::from([(key.to_owned(), value.to_owned())]),
+        match_expressions: Vec::new(),
+    };
+    Selection { namespaces: Namespaces::Labelled(labels), ..config_maps() }
+}
+
+#[tokio::test]
+async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
+    let mut world = World::new();
+    world.namespace("in", &json!({"team": "a"})).await;
+    world.namespace("out", &json!({"team": "b"})).await;
+    world.put("in", "one", "1").await;
+    world.put("out", "two", "1").await;
+    let monitor = world.start(1, labelled("team", "a"), None);
+    world.until("the first list", |seen| seen[&monitor].listed).await;
+    assert_eq!(world.seen[&monitor].keys(), ["in/one"]);
+    world.label("out", &json!({"team": "a"})).await;
+    world.until("the namespace", |seen| seen[&monitor].keys().len() == 2).await;
+    world.put("out", "three", "1").await;
+    world.until("an event", |seen| !seen[&monitor].changes.is_empty()).await;
+    assert_eq!(world.changes(monitor), ["Added out/three"]);
+    world.put("out", "two", "2").await;
+    world.until("an event", |seen| !seen[&monitor].changes.is_empty()).await;
+    assert_eq!(world.changes(monitor), ["Modified out/two"]);
+    world.label("in", &json!({"team": null})).await;
+    world.until("the end", |seen| !seen[&monitor].keys().contains(&"in/one".to_owned())).await;
+    world.put("in", "four", "1").await;
+    world.sync(monitor, "out", "sync").await;
+    assert!(world.changes(monitor).is_empty());
+    assert_eq!(world.seen[&monitor].keys(), ["out/three", "out/two"]);
+}
+
+#[tokio::test]
+async fn f_c9_objects_of_a_namespace_that_is_deleted_are_told_before_they_are_forgotten() {
+    let mut world = World::new();
+    world.namespace("stays", &json!({"team": "a"})).await;
+    world.namespace("goes", &json!({"team": "a"})).await;
+    world.put("goes", "one", "1").await;
+    let held = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "labels": {"of": "test"}, "finalizers": ["x/y"]}});
+    world.ok(Method::POST, "/api/v1/namespaces/goes/configmaps", &held).await;
+    let monitor = world.start(1, labelled("team", "a"), None);
+    world.until("the first list", |seen| seen[&monitor].listed).await;
+    world.ok(Method::DELETE, "/api/v1/namespaces/goes", &Value::Null).await;
+    world.until("a deletion", |seen| seen[&monitor].changes.iter().any(|c| c == "Deleted goes/one")).await;
+    assert!(world.seen[&monitor].keys().contains(&"goes/held".to_owned()));
+    let free = json!({"metadata": {"finalizers": null}});
+    world.ok(Method::PATCH, "/api/v1/namespaces/goes/configmaps/held", &free).await;
+    world.until("the last one", |seen| seen[&monitor].changes.iter().any(|c| c == "Deleted goes/held")).await;
+    assert!(!world.seen[&monitor].keys().iter().any(|key| key.starts_with("goes/")));
+}
+
+#[tokio::test]
+async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
+    let mut world = World::new();
+    for name in ["a", "b", "c"] {
+        world.put("default", name, "1").await;
+    }
+    let monitor = world.start(1, config_maps(), Some(".data"));
+    world.until("the first list", |seen| seen[&monitor].listed).await;
+    world.sync(monitor, "default", "sync").await;
+    // While no watch can be opened, things happen, and their versions are forgotten.
+    let watches = "/api/v1/configmaps?*watch=true*";
+    world.server.faults().add(FaultPlan::on(Method::GET, watches).times(2).fail(500));
+    world.server.faults().drop_watches();
+    world.delete("default", "a").await;
+    world.put("default", "b", "2").await;
+    world.put("default", "d", "1").await;
+    world.server.faults().expire_revisions();
+    world.until("the difference", |seen| seen[&monitor].changes.len() >= 3).await;
+    world.sync(monitor, "default", "sync-again").await;
+    assert_eq!(world.changes(monitor), ["Deleted default/a", "Modified default/b", "Added default/d"]);
+}
+
+#[tokio::test]
+async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() {
+    let mut world = World::new();
+    world.put("default", "a", "1").await;
+    let first = world.start(1, config_maps(), None);
+    world.until("the first list", |seen| seen[&first].listed).await;
+    // One that joins later gets its list, and the others hear nothing of it.
+    let second = world.start(2, config_maps(), Some(".data.is"));
+    world.until("the second list", |seen| seen[&second].listed).await;
+    assert!(world.changes(first).is_empty());
+    assert_eq!(world.health.all().len(), 1);
+    world.put("default", "b", "1").await;
+    world.until("both", |seen| seen.values().all(|seen| seen.changes == ["Added default/b"])).await;
+    world.monitors.stop(first);
+    world.changes(second);
+    world.delete("default", "a").await;
+    world.until("the end", |seen| seen[&second].changes == ["Deleted default/a"]).await;
+    world.monitors.stop(second);
+    assert!(world.health.all().is_empty());
+}
+
+#[tokio::test]
+async fn a_filter_that_fails_on_one_object_does_not_hurt_others_of_the_same_watch() {
+    let mut world = World::new();
+    world.put("default", "a", "x").await;
+    let bad = world.start(1, config_maps(), Some(".data.is | tonumber"));
+    let good = world.start(2, config_maps(), Some(".data.is"));
+    world.until("the good list", |seen| seen[&good].listed && !seen[&bad].failures.is_empty()).await;
+    assert!(!world.seen[&bad].listed);
+    let failure = &world.seen[&bad].failures[0];
+    assert!(failure.contains("filter of object default/a: tonumber cannot be applied"), "{failure}");
+    world.put("default", "b", "1").await;
+    world.until("an event", |seen| seen[&good].changes == ["Added default/b"]).await;
+    assert!(world.health.all().iter().all(|health| health.error.is_none()));
+    // An object that is mended is listed at the next attempt.
+    world.put("default", "a", "1").await;
+    world.until("the other list", |seen| seen[&bad].listed).await;
+    assert_eq!(world.seen[&bad].keys(), ["default/a", "default/b"]);
+}
+
+#[tokio::test]
+async fn a_filter_without_end_is_stopped_and_its_watch_goes_on() {
+    let mut world = World::new();
+    world.put("default", "a", "x").await;
+    let bad = world.start(1, config_maps(), Some("def f: f; f"));
+    let good = world.start(2, config_maps(), Some(".data.is"));
+    world.until("its failure", |seen| !seen[&bad].failures.is_empty() && seen[&good].listed).await;
+    let failure = &world.seen[&bad].failures[0];
+    // Other tests of this process may let its memory grow meanwhile.
+    let is_limit = failure.contains("longer than 5 s") || failure.contains("MiB");
+    assert!(is_limit && failure.contains("filter of object default/a: the filter"), "{failure}");
+    world.put("default", "b", "1").await;
+    world.until("an event", |seen| seen[&good].changes == ["Added default/b"]).await;
+}
+
+#[tokio::test]
+async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behind() {
+    let mut world = World::new();
+    world.put("default", "a", "1").await;
+    for round in 0..1_000 {
+        let monitor = world.start(round, config_maps(), None);
+        if round % 7 == 0 {
+            world.until("a list", |seen| seen[&monitor].listed).await;
+        }
+        world.monitors.stop(monitor);
+        world.seen.clear();
+    }
+    assert!(world.health.all().is_empty());
+    let monitor = world.start(1_000, config_maps(), None);
+    world.until("a list", |seen| seen.get(&monitor).is_some_and(|seen| seen.listed)).await;
+    assert_eq!(world.seen[&monitor].keys(), ["default/a"]);
+}
+
+fn crd() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
+}
+
+/// A client that notes the paths of its requests.
+fn noting(server: &ApiServer, paths: &Arc<std::sync::Mutex<Vec<String>>>) -> Client {
+    let paths = Arc::clone(paths);
+    let service = server.service().map_request(move |request: Request<RequestBody>| {
+        paths.lock().unwrap().push(request.uri().to_string());
+        request
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test]
+async fn crds_are_watched_only_for_kinds_that_can_come_and_go() {
+    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+    let paths = Arc::default();
+    let client = noting(&server, &paths);
+    let mut world = World::with(server, client);
+    let asked = || paths.lock().unwrap().iter().any(|path| path.contains("customresourcedefinitions"));
+    let maps = world.start(1, config_maps(), None);
+    world.until("the first list", |seen| seen[&maps].listed).await;
+    assert!(!asked());
+    let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
+    let monitor = world.start(2, things, None);
+    world.until("the missing kind", |seen| seen[&monitor].kinds == ["no Thing"]).await;
+    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.until("the kind", |seen| seen[&monitor].listed).await;
+    assert!(asked());
+    let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}});
+    world.ok(Method::POST, "/apis/example.com/v1/namespaces/default/things", &thing).await;
+    world.until("an event", |seen| seen[&monitor].changes == ["Added default/x"]).await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
+    world.ok(Method::DELETE, path, &Value::Null).await;
+    world.until("the end", |seen| seen[&monitor].kinds == ["no Thing", "there", "no Thing"]).await;
+    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.until("the kind again", |seen| seen[&monitor].kinds.len() == 4).await;
+}
+
+/// A body of a watch that says nothing, and never ends.
+struct Silence;
+
+impl hyper::body::Body for Silence {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, std::io::Error>>> {
+        Poll::Pending
+    }
+}
+
+type AnyBody = http_body_util::combinators::UnsyncBoxBody<Bytes, tower::BoxError>;
+
+/// A client whose connections die when `dead` becomes true: watches become silent, new requests get no answer.
+fn dying(server: &ApiServer, dead: &Arc<AtomicBool>) -> Client {
+    use http_body_util::BodyExt as _;
+    let (server, dead) = (server.service(), Arc::clone(dead));
+    let service = tower::service_fn(move |request: Request<RequestBody>| {
+        let (mut server, dead) = (server.clone(), Arc::clone(&dead));
+        async move {
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            if dead.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            if is_watch {
+                let body: AnyBody = Silence.map_err(tower::BoxError::from).boxed_unsync();
+                return Ok::<_, tower::BoxError>(Response::new(body));
+            }
+            let response = server.call(request).await?;
+            Ok(response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()))
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
+    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+    let dead = Arc::new(AtomicBool::new(false));
+    let client = dying(&server, &dead);
+    let mut world = World::with(server, client);
+    let monitor = world.start(1, config_maps(), None);
+    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let begun = tokio::time::Instant::now();
+    dead.store(true, Ordering::SeqCst);
+    let broken = loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let broken = world.health.all().into_iter().find(|health| health.error.is_some());
+        if let Some(broken) = broken {
+            break broken;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(61), "nobody has noticed");
+    };
+    assert_eq!(broken.name, "v1/ConfigMap, labels of=test");
+    assert!(broken.error.unwrap().contains("silent"));
+    // What counts for health is the last sign of life.
+    assert!(broken.since.duration_since(begun) < Duration::from_secs(1));
+    dead.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert!(world.health.all().iter().all(|health| health.error.is_none()), "it did not recover");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
+    const ROUNDS: usize = 1_000;
+    let (mut alone, mut beside) = (World::new(), World::new());
+    let secrets = Selection { kind: "Secret".to_owned(), ..config_maps() };
+    let monitor = alone.start(1, config_maps(), None);
+    alone.until("the first list", |seen| seen[&monitor].listed).await;
+    assert_eq!(beside.start(1, config_maps(), None), monitor);
+    beside.until("the first list", |seen| seen[&monitor].listed).await;
+    beside.server.faults().add(FaultPlan::on(Method::GET, "/api/v1/secrets*").times(u64::MAX).fail(403));
+    let bad = beside.start(2, secrets, None);
+    let (mut times_alone, mut times_beside) = (Vec::new(), Vec::new());
+    // One after the other, so that both meet the same moods of the machine.
+    for round in 0..ROUNDS {
+        times_alone.push(latency(&mut alone, monitor, round).await);
+        times_beside.push(latency(&mut beside, monitor, round).await);
+    }
+    let failures = beside.seen[&bad].failures.len();
+    assert!(failures >= ROUNDS, "{failures}");
+    let mut at = |percent: usize| {
+        let place = (ROUNDS - 1) * percent / 100;
+        let of = |times: &mut Vec<Duration>| *times.select_nth_unstable(place).1;
+        (of(&mut times_alone), of(&mut times_beside))
+    };
+    eprintln!("p50 {:?}, p99 {:?}, alone and beside one that fails", at(50), at(99));
+    let (alone, beside) = at(50);
+    assert!(beside <= alone.mul_f64(1.2) + Duration::from_millis(1), "{alone:?} alone, {beside:?} beside");
+}
+
+/// Returns how long a change took. Before it so much pretended time passes that whatever fails is tried again.
+async fn latency(world: &mut World, monitor: MonitorId, round: usize) -> Duration {
+    tokio::time::sleep(Duration::from_secs(37)).await;
+    let key = Key::new("default", "x");
+    let state = |seen: &BTreeMap<MonitorId, Seen>| {
+        seen.get(&monitor).and_then(|seen| seen.snapshot.get(&key)).map(|item| item.checksum())
+    };
+    let before = state(&world.seen);
+    let begun = std::time::Instant::now();
+    world.put("default", "x", &round.to_string()).await;
+    world.until("a change", |seen| state(seen) != before).await;
+    begun.elapsed()
+}
+
+/// A client whose watch of config maps tells `events` changes of ten objects, as fast as anybody reads them.
+fn flood(server: &ApiServer, events: usize, told: &Arc<AtomicUsize>) -> Client {
+    use futures::StreamExt as _;
+    use http_body_util::{BodyExt as _, StreamBody};
+
+    let (server, told) = (server.service(), Arc::clone(told));
+    let service = tower::service_fn(move |request: Request<RequestBody>| {
+        let (mut server, told) = (server.clone(), Arc::clone(&told));
+        async move {
+            let uri = request.uri().to_string();
+            if !uri.contains("configmaps") || !uri.contains("watch=true") {
+                let response = server.call(request).await?;
+                return Ok::<_, tower::BoxError>(
+                    response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()),
+                );
+            }
+            let chunks = (0..events / 100).map(move |chunk| {
+                let lines: String = (chunk * 100..chunk * 100 + 100).map(flood_line).collect();
+                told.fetch_add(100, Ordering::SeqCst);
+                Ok::<_, tower::BoxError>(hyper::body::Frame::data(Bytes::from(lines)))
+            });
+            let body: AnyBody =
+                StreamBody::new(futures::stream::iter(chunks).chain(futures::stream::pending()))
+                    .boxed_unsync();
+            Ok(Response::new(body))
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// Every hundredth round an object goes, and comes back.
+fn flood_line(n: usize) -> String {
+    let (name, round) = (n % 10, n / 10);
+    let event = match round % 100 {
+        98 => "DELETED",
+        99 => "ADDED",
+        _ => "MODIFIED",
+    };
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"round": round.to_string()},
+        "metadata": {"name": format!("o{name}"), "namespace": "default", "resourceVersion": (1_000_000 + n).to_string()}});
+    format!("{}\n", json!({"type": event, "object": object}))
+}
+
+#[tokio::test]
+async fn a_flood_of_events_ends_in_the_right_snapshot_and_loses_no_deletion() {
+    const EVENTS: usize = 50_000;
+    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+    let told = Arc::default();
+    let client = flood(&server, EVENTS, &told);
+    let mut world = World::with(server, client);
+    let monitor = world.start(1, config_maps(), Some(".data.round | tonumber"));
+    world.until("the first list", |seen| seen[&monitor].listed).await;
+    // Nobody reads for a while: the flood has to wait outside.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(told.load(Ordering::SeqCst) < EVENTS / 2, "{} were taken", told.load(Ordering::SeqCst));
+    let last = (EVENTS / 10 - 1).to_string();
+    let done = |seen: &BTreeMap<MonitorId, Seen>| {
+        let all: Vec<_> = seen[&monitor].snapshot.iter().collect();
+        all.len() == 10 && all.iter().all(|(_, item)| item.filter_result() == Some(last.as_bytes()))
+    };
+    world.until("the last state", done).await;
+    let changes = world.changes(monitor);
+    let deletions = changes.iter().filter(|change| change.starts_with("Deleted")).count();
+    assert_eq!(deletions, EVENTS / 1_000 * 10);
+    let of_one: Vec<&str> = changes.iter().filter_map(|change| change.strip_suffix(" default/o3")).collect();
+    for pair in of_one.windows(2) {
+        assert_eq!(pair[0] == "Deleted", pair[1] == "Added", "{pair:?}");
+    }
+}
