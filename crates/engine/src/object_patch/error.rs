@@ -33,6 +33,18 @@ pub enum ObjectPatchError {
         /// Its length.
         length: usize,
     },
+    /// A document is longer than [`super::MAX_DOCUMENT_BYTES`].
+    #[error(
+        "document {} has {length} bytes, more than {}; the API server takes no such object",
+        index + 1,
+        super::MAX_DOCUMENT_BYTES
+    )]
+    TooLarge {
+        /// Which document, counted from zero.
+        index: usize,
+        /// Its length.
+        length: usize,
+    },
     /// There are more than [`super::MAX_OPERATIONS`].
     #[error(
         "the file has {count} operations, more than {}; change fewer objects in one run",

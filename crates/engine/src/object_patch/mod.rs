@@ -6,11 +6,18 @@ mod error;
 use std::fmt;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 pub use self::error::{ObjectPatchError, Problem};
 
 /// How long the file may be.
 pub const MAX_BYTES: usize = 64 << 20;
+
+/// How long one document may be. The API server takes objects of up to three megabytes.
+pub const MAX_DOCUMENT_BYTES: usize = 8 << 20;
+
+/// How long a file of YAML may be, which needs much more memory than JSON.
+pub const MAX_YAML_BYTES: usize = 16 << 20;
 
 /// How many operations the file may hold.
 pub const MAX_OPERATIONS: usize = 100_000;
@@ -146,7 +153,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
     }
     let text = std::str::from_utf8(text)
         .map_err(|error| ObjectPatchError::NotText { offset: error.valid_up_to() })?;
-    let documents = match json_documents(text) {
+    let documents = match json_documents(text)? {
         Ok(documents) => documents,
         Err(json) => yaml_documents(text, &json)?,
     };
@@ -160,15 +167,34 @@ pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
 }
 
 /// Returns the documents with the names of their properties as the readers know them.
-fn json_documents(text: &str) -> Result<Vec<Value>, serde_json::Error> {
-    let documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    documents.map(|document| document.map(document::with_known_keys)).collect()
+///
+/// Inside is why the text is not JSON.
+fn json_documents(text: &str) -> Result<Result<Vec<Value>, serde_json::Error>, ObjectPatchError> {
+    let mut read = Vec::new();
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for (index, document) in documents.enumerate() {
+        let document = match document {
+            Ok(document) => document.get(),
+            Err(error) => return Ok(Err(error)),
+        };
+        if document.len() > MAX_DOCUMENT_BYTES {
+            return Err(ObjectPatchError::TooLarge { index, length: document.len() });
+        }
+        match serde_json::from_str(document) {
+            Ok(document) => read.push(document::with_known_keys(document)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(read))
 }
 
 /// Returns the documents that have content.
 fn yaml_documents(text: &str, json: &serde_json::Error) -> Result<Vec<Value>, ObjectPatchError> {
-    let documents = values::yaml::parse_all(text)
-        .map_err(|yaml| ObjectPatchError::Syntax { json: json.to_string(), yaml: yaml.to_string() })?;
+    let syntax = |yaml: String| ObjectPatchError::Syntax { json: json.to_string(), yaml };
+    if text.len() > MAX_YAML_BYTES {
+        return Err(syntax(format!("of which {MAX_YAML_BYTES} bytes are read, and it has {}", text.len())));
+    }
+    let documents = values::yaml::parse_all(text).map_err(|yaml| syntax(yaml.to_string()))?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
 

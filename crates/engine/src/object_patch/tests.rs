@@ -230,6 +230,17 @@ fn text_that_is_nothing_at_all_is_refused_with_both_reasons() {
 }
 
 #[test]
+fn what_would_need_too_much_memory_is_refused_before_it_is_read() {
+    let good = "{\"operation\":\"Delete\",\"kind\":\"Pod\",\"name\":\"p\"}\n";
+    let list = format!("{good}[{}0]", "0,".repeat(MAX_DOCUMENT_BYTES / 2));
+    let message = refused(&list);
+    assert!(message.starts_with("document 2 has 838861"), "{message}");
+    let yaml = "- a\n".repeat(MAX_YAML_BYTES / 4 + 1);
+    let message = refused(&yaml);
+    assert!(message.contains("nor YAML (of which 16777216 bytes are read"), "{message}");
+}
+
+#[test]
 fn nothing_that_is_printed_shows_content() {
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"p": "hunter22"}});
