@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::walk::walk;
 use super::{LoadError, Loader};
 use crate::driver::Inbox;
 
@@ -46,14 +47,16 @@ pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<Watched, LoadError> {
             let _ = news.try_send(());
         }
     });
-    let mut watcher = watcher.map_err(|error| unwatchable(&first, error))?;
+    let mut watcher = watcher.map_err(|error| unwatchable(&first, &error))?;
     roots.watch(&mut watcher)?;
     let files = Files { loader, roots, watcher, inbox: inbox.clone(), broken: BTreeSet::new() };
     Ok(Watched(tokio::spawn(files.follow(changes))))
 }
 
-fn unwatchable(path: &Path, error: notify::Error) -> LoadError {
-    LoadError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
+fn unwatchable(path: &Path, error: &notify::Error) -> LoadError {
+    let is_full = matches!(error.kind, notify::ErrorKind::MaxFilesWatch);
+    let hint = if is_full { " (fs.inotify.max_user_watches is less than there are directories)" } else { "" };
+    LoadError::Unreadable { path: path.to_owned(), source: std::io::Error::other(format!("{error}{hint}")) }
 }
 
 /// Reading files is no change; the end of writing one is.
@@ -90,16 +93,23 @@ impl Roots {
         event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(is_ours)
     }
 
-    /// Watches all of it. What is watched already stays so, and new directories behind new links are found.
+    /// Watches all of it. What is watched already stays so; new directories, and what is behind new links, are found.
     fn watch(&self, watcher: &mut RecommendedWatcher) -> Result<(), LoadError> {
         for parent in self.ways.iter().filter_map(|way| way.parent()) {
             // A parent that may not be read can't be watched; the directory itself still is.
             let _ = watcher.watch(parent, RecursiveMode::NonRecursive);
         }
         for directory in &self.directories {
-            watcher
-                .watch(directory, RecursiveMode::Recursive)
-                .map_err(|error| unwatchable(directory, error))?;
+            // Not left to the watcher: it would follow links in circles.
+            for entry in walk(directory).filter(|entry| entry.file_type().is_dir()) {
+                match watcher.watch(entry.path(), RecursiveMode::NonRecursive) {
+                    // It has gone meanwhile.
+                    Err(_) if entry.depth() > 0 && !entry.path().exists() => {}
+                    outcome => outcome.map_err(|error| unwatchable(entry.path(), &error))?,
+                }
+            }
+            std::fs::read_dir(directory)
+                .map_err(|source| LoadError::Unreadable { path: directory.clone(), source })?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::draft::is_draft;
+use super::walk::walk;
 
 /// Files larger than this are told apart by size and time, not by content.
 const LARGEST_READ: u64 = 1024 * 1024;
@@ -20,10 +20,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 /// Returns a hash of the names, modes and contents of all files below `root`; drafts do not count.
 pub(super) fn hash_directory(root: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let walk = walkdir::WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
-    let walk =
-        walk.filter_entry(|entry| entry.depth() == 0 || !is_draft(&entry.file_name().to_string_lossy()));
-    for entry in walk.flatten() {
+    for entry in walk(root) {
         let Ok(metadata) = entry.metadata() else { continue };
         entry.path().strip_prefix(root).unwrap_or(entry.path()).hash(&mut hasher);
         metadata.mode().hash(&mut hasher);

@@ -6,6 +6,7 @@ pub mod files;
 mod hash;
 mod hooks;
 mod module;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
