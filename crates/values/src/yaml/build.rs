@@ -198,14 +198,6 @@ impl<'t> Documents<'t> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(YamlError::TooDeep { position: start, limit: MAX_DEPTH });
         }
-        if let Some(Frame { content: Content::Mapping { pending: Pending::Key, .. }, .. }) = self.stack.last()
-        {
-            let found = match content {
-                Content::List(_) => "a list",
-                Content::Mapping { .. } => "a mapping",
-            };
-            return Err(YamlError::Key { position: start, found: found.to_owned() });
-        }
         let named = self.name(anchor);
         self.nodes += 1;
         self.stack.push(Frame { named, start, content });
@@ -365,7 +357,12 @@ pub(super) fn interpret(
     let Some(tag) = Tag::from_uri(uri) else {
         return Ok((Scalar::Text, text));
     };
-    let unfit = |text: &str| YamlError::Tag { position, text: text.to_owned(), tag: tag.short().to_owned() };
+    let unfit = |text: &str| YamlError::Tag {
+        position,
+        text: text.to_owned(),
+        tag: tag.short().to_owned(),
+        own: resolve(text).tag().to_owned(),
+    };
     if tag == Tag::Binary {
         let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
         return Ok((Scalar::Text, text));
@@ -391,8 +388,8 @@ pub(super) fn scalar_key(scalar: &Scalar, text: String, position: Position) -> R
         Scalar::Bool(flag) => Ok(flag.to_string()),
         Scalar::Int(number) => Ok(number.to_string()),
         Scalar::Float(number) => Ok(float_key(*number)),
-        Scalar::Null => Err(YamlError::Key { position, found: "null".to_owned() }),
-        Scalar::Uint(number) => Err(YamlError::Key { position, found: number.to_string() }),
+        Scalar::Null => Err(YamlError::Key { position, found: "null".to_owned(), go: None }),
+        Scalar::Uint(number) => Err(YamlError::Key { position, found: number.to_string(), go: None }),
     }
 }
 
@@ -429,7 +426,28 @@ fn key_error(value: &Value, position: Position) -> YamlError {
         Value::Null => "null",
         Value::Bool(_) | Value::Number(_) | Value::String(_) => "this scalar",
     };
-    YamlError::Key { position, found: found.to_owned() }
+    let go = matches!(value, Value::Array(_) | Value::Object(_)).then(|| go_syntax(value));
+    YamlError::Key { position, found: found.to_owned(), go }
+}
+
+/// Returns a value as Go's syntax writes it.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(text) => format!("{text:?}"),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key:?}:{}", go_syntax(value))).collect();
+            entries.sort();
+            format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
+        }
+    }
 }
 
 /// Merges `value`, a mapping or a list of them, into `map`.

@@ -77,6 +77,8 @@ pub enum YamlError {
         position: Position,
         /// What the key is.
         found: String,
+        /// The key as Go's reader shows it, if that reads keys of its kind at all.
+        go: Option<String>,
     },
     /// A key occurs twice in one mapping; only the strict reader minds.
     #[error("{position}: key \"{key}\" is already set at line {}, remove one of them", first.line)]
@@ -103,6 +105,8 @@ pub enum YamlError {
         text: String,
         /// The tag's short form, such as `!!int`.
         tag: String,
+        /// The tag that the value has by itself.
+        own: String,
     },
     /// A number that JSON cannot hold.
     #[error("{position}: {text} is not a number that JSON can hold, quote it or write another")]
@@ -143,7 +147,10 @@ impl YamlError {
             Self::RecursiveAnchor { anchor, .. } => format!("yaml: anchor '{anchor}' value contains itself"),
             Self::ExcessiveAliasing { .. } => "yaml: document contains excessive aliasing".to_owned(),
             Self::Merge { .. } => "yaml: map merge requires map or sequence of maps as the value".to_owned(),
-            Self::Tag { text, tag, .. } => format!("yaml: cannot decode {tag} `{text}`"),
+            Self::Tag { tag, .. } if tag == "!!binary" => {
+                "yaml: !!binary value contains invalid base64 data".to_owned()
+            }
+            Self::Tag { text, tag, own, .. } => format!("yaml: cannot decode {own} `{text}` as a {tag}"),
             Self::NotJson { text, .. } => {
                 let number = if text.to_lowercase().contains("nan") {
                     "NaN"
@@ -154,6 +161,7 @@ impl YamlError {
                 };
                 format!("json: unsupported value: {number}")
             }
+            Self::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
             Self::Key { .. } | Self::DuplicateKey { .. } => format!("yaml: {self}"),
         }
     }
@@ -161,10 +169,13 @@ impl YamlError {
 
 /// Returns a problem with the line that Go's reader names: that of the scanner's
 /// problems is counted from one, that of others from zero, and zero is left out.
-pub(super) fn go_problem(error: &libyaml_safer::Error) -> String {
+/// With `is_behind` the problem is on the line before the one that the library names.
+pub(super) fn go_problem(error: &libyaml_safer::Error, is_behind: bool) -> String {
     let scanner = u64::from(error.kind() == libyaml_safer::ErrorKind::Scanner);
     let line = |mark: Option<libyaml_safer::Mark>| mark.map(|mark| mark.line).filter(|line| *line != 0);
-    let line = line(error.problem_mark()).map(|line| line + scanner).or_else(|| line(error.context_mark()));
+    let problem = error.problem_mark().map(|mark| mark.line.saturating_sub(u64::from(is_behind)));
+    let line =
+        problem.filter(|line| *line != 0).map(|line| line + scanner).or_else(|| line(error.context_mark()));
     match line {
         Some(line) => format!("line {line}: {}", error.problem()),
         None => error.problem().to_owned(),
@@ -193,6 +204,20 @@ mod tests {
             ("k: A\na: [1, 2\nb: 3", "yaml: line 2: did not find expected ',' or ']'"),
             ("a: *x", "yaml: unknown anchor 'x' referenced"),
             ("a: .inf", "json: unsupported value: +Inf"),
+            ("a: 'x", "yaml: found unexpected end of stream"),
+            ("a: 1\nb: \"x", "yaml: line 2: found unexpected end of stream"),
+            ("a: 1\nb: \"x\n", "yaml: line 3: found unexpected end of stream"),
+            ("a: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
+            ("a: !!bool 1", "yaml: cannot decode !!int `1` as a !!bool"),
+            ("a: !!binary '*'", "yaml: !!binary value contains invalid base64 data"),
+            (
+                "a: {{ .Values.x }}",
+                "yaml: invalid map key: map[interface {}]interface {}{\".Values.x\":interface {}(nil)}",
+            ),
+            (
+                "[a, 1, 1.5, true, null]: b",
+                "yaml: invalid map key: []interface {}{\"a\", 1, 1.5, true, interface {}(nil)}",
+            ),
         ] {
             assert_eq!(parse(text).unwrap_err().go_text(), expected, "{text:?}");
         }

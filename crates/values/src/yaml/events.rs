@@ -7,6 +7,9 @@ use libyaml_safer::{Encoding, Event, EventData, Parser, ScalarStyle};
 
 use super::error::{Position, YamlError};
 
+/// What the scanner says of a quoted text without an end.
+const UNEXPECTED_END: &str = "found unexpected end of stream";
+
 /// The events of a text.
 pub(super) struct Events<'t> {
     parser: Parser<Chain<&'t [u8], &'static [u8]>>,
@@ -40,12 +43,21 @@ impl<'t> Events<'t> {
             return Err(YamlError::Syntax { position: self.reached, problem: problem.to_owned(), go });
         };
         let mut event = parsed.map_err(|error| {
-            let position = error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
+            let mut position =
+                error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
+            // A quoted text without an end ends where the text does, not behind the line break
+            // that was put there.
+            let is_behind = self.completed
+                && error.problem() == UNEXPECTED_END
+                && error.problem_mark().is_some_and(|mark| mark.index > self.text.len() as u64);
+            if is_behind {
+                position.line = position.line.saturating_sub(1).max(1);
+            }
             let problem = match error.context() {
                 Some(context) => format!("{} {context}", error.problem()),
                 None => error.problem().to_owned(),
             };
-            YamlError::Syntax { position, problem, go: super::error::go_problem(&error) }
+            YamlError::Syntax { position, problem, go: super::error::go_problem(&error, is_behind) }
         })?;
         self.reached = event.end_mark.into();
         if self.completed

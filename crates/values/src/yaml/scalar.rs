@@ -28,6 +28,20 @@ pub(super) enum Tag {
     Timestamp,
 }
 
+impl Scalar {
+    /// Returns the short form of the tag of what was read.
+    pub(super) fn tag(&self) -> &'static str {
+        match self {
+            Self::Null => "!!null",
+            Self::Bool(_) => "!!bool",
+            Self::Int(_) | Self::Uint(_) => "!!int",
+            Self::Float(_) => "!!float",
+            Self::Timestamp => "!!timestamp",
+            Self::Text => "!!str",
+        }
+    }
+}
+
 impl Tag {
     /// Returns the tag for its long name; unknown tags mean nothing.
     pub(super) fn from_uri(uri: &str) -> Option<Self> {
