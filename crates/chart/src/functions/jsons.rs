@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes, string};
+use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes};
 use super::shown;
 use crate::call::{CallError, Function};
 use crate::gojson::{decode, encode, indented};
@@ -109,9 +109,9 @@ fn from_json_array(args: &[Value]) -> Value {
 
 /// Reads YAML; the error is what Helm puts in place of the value.
 fn parsed(args: &[Value]) -> Result<Value, String> {
-    match values::yaml::parse(&string(args, 0)) {
+    match crate::yaml::parse(bytes(args, 0)) {
         Ok(value) => Ok(Value::from_json(&value)),
-        Err(error) => Err(format!("error converting YAML to JSON: {}", error.go_text())),
+        Err(error) => Err(format!("error converting YAML to JSON: {error}")),
     }
 }
 

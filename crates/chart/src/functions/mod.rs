@@ -23,6 +23,8 @@ mod shown;
 mod strings;
 mod text;
 mod times;
+mod toml_number;
+mod toml_problem;
 mod toml_writer;
 mod tomls;
 mod urls;

@@ -31,29 +31,13 @@ fn read(text: &str) -> Value {
     }
 }
 
-/// Says where the error is: its line, and the last key before it.
+/// Says what is wrong as Helm does; where that is not known, in the words of the parser.
 fn explained(text: &str, error: &toml::de::Error) -> String {
-    let at = error.span().map_or(text.len(), |span| span.start);
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let key = before.lines().rev().find_map(|line| {
-        let (key, _) = line.split_once('=')?;
-        Some(key.trim())
-    });
-    let key = key.map(|key| format!(" (last key {})", quoted(key))).unwrap_or_default();
-    let rest = text.get(at..).unwrap_or_default();
-    let why = if rest.trim().is_empty() && key.is_empty() {
-        "unexpected EOF".to_owned()
-    } else if rest.trim().is_empty() {
-        "unexpected EOF; expected value".to_owned()
-    } else {
-        error.message().to_owned()
-    };
-    format!("toml: line {line}{key}: {why}")
-}
-
-fn quoted(text: &str) -> String {
-    String::from_utf8_lossy(&super::shown::quoted(text.as_bytes())).into_owned()
+    super::toml_problem::find(text).unwrap_or_else(|| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+        format!("toml: line {line}: {}", error.message())
+    })
 }
 
 fn entries(table: toml::Table) -> Entries {

@@ -11,7 +11,7 @@ use crate::value::{Kind, List, ListClass, Object, Type, Value};
 const HELM_VERSION: &str = "v3.19.0";
 
 /// The version of Go that it was built with.
-const GO_VERSION: &str = "go1.26";
+const GO_VERSION: &str = "go1.26.8";
 
 /// Group versions that templates find where no cluster is asked.
 const KNOWN_VERSIONS: &[&str] = &[

@@ -99,6 +99,12 @@ fn equal_whole(a: &Value, b: &Value) -> Result<bool, CallError> {
     if matches!(b, Value::List(_) | Value::Map(_) | Value::Bytes(_)) {
         return Err(CallError::new(format!("non-comparable type {}: {}", shown("%s", b), b.type_name())));
     }
+    // Pointers are equal if they point to the same.
+    if let (Value::Object(a), Value::Object(b)) = (a, b)
+        && a.type_name().starts_with('*')
+    {
+        return Ok(std::rc::Rc::ptr_eq(a, b));
+    }
     Ok(a.deep_equal(b))
 }
 
