@@ -207,11 +207,25 @@ pub(super) fn check_duplicates(objects: &[Object], namespace: &str) -> Result<()
     Ok(())
 }
 
+/// The annotation with the release that owns an object.
+const OWNER: &str = "meta.helm.sh/release-name";
+
+/// The annotation with the namespace of that release.
+const OWNER_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+
 /// Adds the marks by which Helm knows its objects.
 pub(super) fn mark(value: &mut Value, release: &str, namespace: &str) {
     set(value, "labels", "app.kubernetes.io/managed-by", "Helm");
-    set(value, "annotations", "meta.helm.sh/release-name", release);
-    set(value, "annotations", "meta.helm.sh/release-namespace", namespace);
+    set(value, "annotations", OWNER, release);
+    set(value, "annotations", OWNER_NAMESPACE, namespace);
+}
+
+/// Reports whether the marks of `object` name another release. One without marks is of none.
+pub(super) fn is_of_another(object: &Value, release: &str, namespace: &str) -> bool {
+    let annotations = object.pointer("/metadata/annotations");
+    let mark = |name: &str| annotations.and_then(|marks| marks.get(name)).and_then(Value::as_str);
+    mark(OWNER).is_some_and(|owner| owner != release)
+        || mark(OWNER_NAMESPACE).is_some_and(|owner| owner != namespace)
 }
 
 /// Adds labels to an object.
@@ -282,7 +296,7 @@ mod tests {
         Manifest {
             path: path.to_owned(),
             content: content.to_owned(),
-            head: manifest::Head::read(content).unwrap(),
+            head: manifest::Head::read(content.as_bytes()).unwrap(),
         }
     }
 

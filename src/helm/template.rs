@@ -76,7 +76,7 @@ pub fn run(args: &TemplateArgs) -> ExitCode {
     let mut warnings = Warnings::default();
     let outcome = print(args, &mut warnings);
     let mut stderr = io::stderr().lock();
-    for warning in warnings.texts() {
+    for warning in warnings.lines() {
         let _ = writeln!(stderr, "{warning}");
     }
     let outcome = outcome.and_then(|text| {

@@ -20,16 +20,32 @@ fn main() {
     divan::main();
 }
 
-fn chart_of(copies: usize) -> chart::chart::Chart {
-    let mut files = Tree::new();
-    let mut put = |path: &str, text: &str| files.insert(path.into(), Arc::from(text.as_bytes()));
-    put("Chart.yaml", CHART);
+/// Puts the files of a chart with so many copies of its template below `directory`.
+fn put(files: &mut Tree, directory: &str, name: &str, copies: usize) {
+    let mut put = |path: &str, text: &str| {
+        files.insert(format!("{directory}{path}"), Arc::from(text.as_bytes()));
+    };
+    put("Chart.yaml", &CHART.replace("name: ", &format!("name: {name}-")));
     put("values.yaml", VALUES);
     put("templates/_helpers.tpl", HELPERS);
     for copy in 0..copies {
         let name = format!("name: {{{{ .Chart.Name }}}}-{copy}");
         put(&format!("templates/all{copy:03}.yaml"), &ALL.replace("name: {{ .Chart.Name }}", &name));
     }
+}
+
+fn chart_of(copies: usize) -> chart::chart::Chart {
+    let mut files = Tree::new();
+    put(&mut files, "", "top", copies);
+    from_directory(&files, &mut Warnings::default()).unwrap()
+}
+
+/// A hundred templates, forty of them in two subcharts: 300 objects.
+fn with_subcharts() -> chart::chart::Chart {
+    let mut files = Tree::new();
+    put(&mut files, "", "top", 60);
+    put(&mut files, "charts/one/", "one", 20);
+    put(&mut files, "charts/two/", "two", 20);
     from_directory(&files, &mut Warnings::default()).unwrap()
 }
 
@@ -60,5 +76,21 @@ fn warm(bencher: divan::Bencher<'_, '_>, copies: usize) {
 #[divan::bench(args = [1, 100])]
 fn cold(bencher: divan::Bencher<'_, '_>, copies: usize) {
     let chart = chart_of(copies);
+    bencher.bench_local(|| rendered(&chart, &mut Cache::default()));
+}
+
+/// A hundred templates with subcharts, parsed before.
+#[divan::bench]
+fn warm_with_subcharts(bencher: divan::Bencher<'_, '_>) {
+    let chart = with_subcharts();
+    let mut cache = Cache::default();
+    rendered(&chart, &mut cache);
+    bencher.bench_local(|| rendered(&chart, &mut cache));
+}
+
+/// The same with nothing parsed before.
+#[divan::bench]
+fn cold_with_subcharts(bencher: divan::Bencher<'_, '_>) {
+    let chart = with_subcharts();
     bencher.bench_local(|| rendered(&chart, &mut Cache::default()));
 }

@@ -112,8 +112,10 @@ impl Merge<'_> {
                     }
                     Value::Null => {}
                     Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                        self.warnings
-                            .add(format!("warning: skipped value for {}: Not a table.", join(path, key)));
+                        self.warnings.add_from(
+                            "coalesce.go:237",
+                            format!("warning: skipped value for {}: Not a table.", join(path, key)),
+                        );
                     }
                 },
                 Some(_) => {}
@@ -140,18 +142,20 @@ impl Merge<'_> {
                     self.tables(inner, value, &join(path, key), nulls);
                 }
                 (Some(_), Value::Object(value)) => {
-                    self.warnings.add(format!(
-                        "warning: cannot overwrite table with non table for {} ({})",
-                        join(path, key),
-                        shown_map(value)
-                    ));
+                    let (path, value) = (join(path, key), shown_map(value));
+                    self.warnings.add_from(
+                        "coalesce.go:298",
+                        format!("warning: cannot overwrite table with non table for {path} ({value})"),
+                    );
                 }
                 (Some(Value::Object(_)), value) if !value.is_null() => {
-                    self.warnings.add(format!(
-                        "warning: destination for {} is a table. Ignoring non-table value ({})",
-                        join(path, key),
-                        shown(value)
-                    ));
+                    let (path, value) = (join(path, key), shown(value));
+                    self.warnings.add_from(
+                        "coalesce.go:301",
+                        format!(
+                            "warning: destination for {path} is a table. Ignoring non-table value ({value})"
+                        ),
+                    );
                 }
                 (Some(_), _) => {}
             }
@@ -161,8 +165,10 @@ impl Merge<'_> {
     /// Puts the globals of `from` over those of a dependency's section.
     fn globals(&mut self, section: &mut Map<String, Value>, from: &Map<String, Value>, path: &str) {
         if section.get(GLOBAL).is_some_and(|own| !own.is_object()) {
-            self.warnings
-                .add("warning: skipping globals because destination global is not a table.".to_owned());
+            self.warnings.add_from(
+                "coalesce.go:138",
+                "warning: skipping globals because destination global is not a table.".to_owned(),
+            );
             return;
         }
         let none = Map::new();
@@ -170,8 +176,10 @@ impl Merge<'_> {
             None => &none,
             Some(Value::Object(outer)) => outer,
             Some(_) => {
-                self.warnings
-                    .add("warning: skipping globals because source global is not a table.".to_owned());
+                self.warnings.add_from(
+                    "coalesce.go:145",
+                    "warning: skipping globals because source global is not a table.".to_owned(),
+                );
                 return;
             }
         };
@@ -185,11 +193,13 @@ impl Merge<'_> {
                     *inner = table;
                 }
                 (Value::Object(_), Some(_)) => {
-                    self.warnings
-                        .add(format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping."));
+                    self.warnings.add_from(
+                        "coalesce.go:161",
+                        format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping."),
+                    );
                 }
                 (_, Some(Value::Object(_))) => {
-                    self.warnings.add(format!("key {key} is table. Skipping"));
+                    self.warnings.add_from("coalesce.go:175", format!("key {key} is table. Skipping"));
                 }
                 (value, _) => {
                     own.insert(key.clone(), value.clone());

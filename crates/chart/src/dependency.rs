@@ -100,8 +100,8 @@ fn apply_tags(wanted: &mut Dependency, values: &Map<String, Value>, warnings: &m
             Some(Value::Bool(true)) => on = true,
             Some(Value::Bool(false)) => off = true,
             Some(_) => {
-                warnings
-                    .add(format!("Warning: Tag '{tag}' for chart {} returned non-bool value", wanted.name));
+                let text = format!("Warning: Tag '{tag}' for chart {} returned non-bool value", wanted.name);
+                warnings.add_from("dependencies.go:95", text);
             }
             None => {}
         }
@@ -121,10 +121,13 @@ fn apply_conditions(
                 wanted.enabled = *enabled;
                 break;
             }
-            Some(_) => warnings.add(format!(
-                "Warning: Condition path '{condition}' for chart {} returned non-bool value",
-                wanted.name
-            )),
+            Some(_) => {
+                let name = &wanted.name;
+                warnings.add_from(
+                    "dependencies.go:64",
+                    format!("Warning: Condition path '{condition}' for chart {name} returned non-bool value"),
+                );
+            }
             None => {}
         }
     }
@@ -186,7 +189,10 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
             match table(&values, &format!("{name}.{child}")) {
                 Ok(found) => merge_tables(&mut imported, &nested(&parent, found.clone()), warnings),
                 Err(key) => {
-                    warnings.add(format!("Warning: ImportValues missing {warning}: {key:?} is not a table"));
+                    let text = format!("Warning: ImportValues missing {warning}: {key:?} is not a table");
+                    let place =
+                        if warning == "table" { "dependencies.go:287" } else { "dependencies.go:270" };
+                    warnings.add_from(place, text);
                 }
             }
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::{Chart, CrdFile};
 use crate::coalesce::{CoalesceError, Nulls, coalesce};
 use crate::dependency::{self, MissingDependencies};
-use crate::manifest::{self, Hook, Manifest, ManifestError};
+use crate::manifest::{self, Heads, Hook, Manifest, ManifestError, Text};
 use crate::object::{Capabilities, ChartObject, VALUES, files};
 use crate::schema::{self, SchemaError};
 use crate::template::{Context, Limits, ParseError, Template, TemplateSet, parse};
@@ -121,10 +121,13 @@ impl RenderError {
     }
 }
 
-/// Parsed templates of one chart, by path. A file whose content is unchanged is not
-/// parsed again.
+/// What was parsed for earlier renders of a chart: its templates and what they rendered
+/// to. What is the same is not parsed again.
 #[derive(Debug, Default)]
-pub struct Cache(BTreeMap<String, Parsed>);
+pub struct Cache {
+    templates: BTreeMap<String, Parsed>,
+    heads: Heads,
+}
 
 /// What the templates of a file were parsed from, and what they are.
 type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
@@ -132,13 +135,13 @@ type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
 impl Cache {
     /// Returns the templates of a file; `changed` says that the file was not seen before.
     fn parsed(&mut self, path: &str, data: &Arc<[u8]>) -> Result<Vec<Arc<Template>>, ParseError> {
-        if let Some((known, templates)) = self.0.get(path)
+        if let Some((known, templates)) = self.templates.get(path)
             && (Arc::ptr_eq(known, data) || known == data)
         {
             return Ok(templates.clone());
         }
         let templates = parse(path, data)?;
-        self.0.insert(path.to_owned(), (Arc::clone(data), templates.clone()));
+        self.templates.insert(path.to_owned(), (Arc::clone(data), templates.clone()));
         Ok(templates)
     }
 }
@@ -173,9 +176,9 @@ pub fn render(
     }
     let mut rendered = execute(&chart, &values, request, cache, world)?;
     let own_notes = format!("{}/templates/{NOTES}", chart.name());
-    let notes = rendered.remove(&own_notes).unwrap_or_default();
+    let notes = rendered.remove(&own_notes).map(Text::into_string).unwrap_or_default();
     rendered.retain(|path, _| !path.ends_with(NOTES));
-    let sorted = manifest::sort(&rendered, warnings)?;
+    let sorted = manifest::sort(&rendered, &mut cache.heads, warnings)?;
     Ok(Rendered { manifests: sorted.manifests, hooks: sorted.hooks, notes, crds: chart.crds(), chart })
 }
 
@@ -193,7 +196,7 @@ fn execute(
     request: &Request<'_>,
     cache: &mut Cache,
     world: &mut dyn World,
-) -> Result<BTreeMap<String, String>, RenderError> {
+) -> Result<BTreeMap<String, Text>, RenderError> {
     let release = request.release;
     let release = Value::map([
         ("Name", release.name.as_str().into()),
@@ -256,7 +259,7 @@ fn execute_pages(
     limits: Limits,
     cache: &mut Cache,
     world: &mut dyn World,
-) -> Result<BTreeMap<String, String>, RenderError> {
+) -> Result<BTreeMap<String, Text>, RenderError> {
     let mut order: Vec<&String> = pages.keys().collect();
     order.sort_by_key(|path| std::cmp::Reverse((path.matches('/').count(), *path)));
     let mut set = TemplateSet::new();
@@ -266,7 +269,7 @@ fn execute_pages(
         }
     }
     let used: BTreeSet<&str> = pages.keys().map(String::as_str).collect();
-    cache.0.retain(|path, _| used.contains(path.as_str()));
+    cache.templates.retain(|path, _| used.contains(path.as_str()));
     let mut context = Context::new(world, set, limits);
     let mut rendered = BTreeMap::new();
     for path in order {
@@ -281,8 +284,10 @@ fn execute_pages(
         let text = context.render(path, &Value::Map(page.dot.clone())).map_err(|error| {
             RenderError::Execute { template: path.clone(), text: error.for_people(), limit: error.is_limit() }
         })?;
-        let text = String::from_utf8_lossy(&text);
-        let text = if text.contains(NO_VALUE) { text.replace(NO_VALUE, "") } else { text.into_owned() };
+        let text = match Text::from(text) {
+            Text::Readable(text) if text.contains(NO_VALUE) => Text::Readable(text.replace(NO_VALUE, "")),
+            text @ (Text::Readable(_) | Text::Broken(_)) => text,
+        };
         rendered.insert(path.clone(), text);
     }
     Ok(rendered)

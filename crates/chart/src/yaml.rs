@@ -18,8 +18,37 @@ pub enum FileError {
 
 /// Reads the first document of a file.
 pub fn read(data: &[u8]) -> Result<Value, FileError> {
-    let text = String::from_utf8_lossy(data);
-    values::yaml::parse(&text).map_err(|error| FileError::Yaml(error.go_text()))
+    parse(data).map_err(FileError::Yaml)
+}
+
+/// Reads the first document of a text; the error is what Go's reader says.
+pub fn parse(data: &[u8]) -> Result<Value, String> {
+    match std::str::from_utf8(data) {
+        Ok(text) => values::yaml::parse(text).map_err(|error| error.go_text()),
+        Err(error) => {
+            Err(format!("yaml: {}", unreadable(data.get(error.valid_up_to()..).unwrap_or_default())))
+        }
+    }
+}
+
+/// Returns what is wrong with bytes that begin with something that is no UTF-8.
+fn unreadable(bytes: &[u8]) -> &'static str {
+    let width = match bytes.first() {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf7) => 4,
+        Some(_) | None => return "invalid leading UTF-8 octet",
+    };
+    let trailing = bytes.get(1..width).unwrap_or_else(|| bytes.get(1..).unwrap_or_default());
+    if bytes.len() < width {
+        "incomplete UTF-8 octet sequence"
+    } else if trailing.iter().any(|byte| byte & 0xc0 != 0x80) {
+        "invalid trailing UTF-8 octet"
+    } else if matches!(bytes, [0xc0 | 0xc1, ..] | [0xe0, 0x80..=0x9f, ..] | [0xf0, 0x80..=0x8f, ..]) {
+        "invalid length of a UTF-8 sequence"
+    } else {
+        "invalid Unicode character"
+    }
 }
 
 /// Reads a file that holds a map, or nothing; all numbers become floats, as they

@@ -185,13 +185,23 @@ impl Parts {
             "values.schema.json" => self.chart.schema = Some(file.data),
             "requirements.yaml" => {
                 self.has_metadata = true;
-                self.warn_of_old_file("Dependencies are handled in Chart.yaml", warnings);
+                self.warn_of_old_file(
+                    "load.go:120",
+                    "Dependencies are handled in Chart.yaml",
+                    "migrating dependencies to Chart.yaml",
+                    warnings,
+                );
                 decode_metadata(&file, &mut self.chart.metadata)?;
                 self.keep_old_file(file);
             }
             "requirements.lock" => {
                 self.has_metadata = true;
-                self.warn_of_old_file("Dependencies are handled in Chart.lock", warnings);
+                self.warn_of_old_file(
+                    "load.go:138",
+                    "Dependency locking is handled in Chart.lock",
+                    "migrating to Chart.lock",
+                    warnings,
+                );
                 self.chart.lock = Some(read_lock(&file)?);
                 self.keep_old_file(file);
             }
@@ -209,11 +219,10 @@ impl Parts {
         Ok(())
     }
 
-    fn warn_of_old_file(&self, text: &str, warnings: &mut Warnings) {
+    fn warn_of_old_file(&self, place: &'static str, text: &str, advice: &str, warnings: &mut Warnings) {
         if self.chart.metadata.api_version != "v1" {
-            warnings.add(format!(
-                "Warning: {text} since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml."
-            ));
+            let text = format!("Warning: {text} since apiVersion \"v2\". We recommend {advice}.");
+            warnings.add_from(place, text);
         }
     }
 

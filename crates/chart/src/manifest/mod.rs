@@ -2,6 +2,7 @@
 
 mod hook;
 pub mod order;
+mod plain;
 mod split;
 
 use std::collections::BTreeMap;
@@ -61,33 +62,119 @@ pub struct ManifestError {
     pub content: String,
 }
 
-/// Splits rendered templates into documents and sorts them.
-pub fn sort(files: &BTreeMap<String, String>, warnings: &mut Warnings) -> Result<Manifests, ManifestError> {
+/// The documents of earlier renders with their heads, by template: a document that is
+/// rendered again is not read again.
+#[derive(Clone, Debug, Default)]
+pub struct Heads(BTreeMap<String, Vec<(String, Head)>>);
+
+impl Heads {
+    /// Returns the head of a document, which stood at `index` among those of its template.
+    fn known(&self, path: &str, index: usize, document: &str) -> Option<&Head> {
+        let documents = self.0.get(path)?;
+        let at = documents.get(index).filter(|(content, _)| content == document);
+        at.or_else(|| documents.iter().find(|(content, _)| content == document)).map(|(_, head)| head)
+    }
+}
+
+/// Splits rendered templates into documents and sorts them. `heads` are those of the last
+/// render, and become those of this one.
+pub fn sort(
+    files: &BTreeMap<String, Text>,
+    heads: &mut Heads,
+    warnings: &mut Warnings,
+) -> Result<Manifests, ManifestError> {
     let mut sorted = Manifests::default();
-    for (path, content) in files {
+    let mut now = Heads::default();
+    for (path, text) in files {
         let name = path.rsplit('/').next().unwrap_or(path);
-        if name.starts_with('_') || content.trim().is_empty() {
+        if name.starts_with('_') {
             continue;
         }
+        let content = match text {
+            Text::Readable(content) => content,
+            Text::Broken(bytes) => return Err(broken(path, bytes)),
+        };
+        let mut read = Vec::new();
         for document in split(content) {
-            let head = Head::read(document).map_err(|source| ManifestError {
-                path: path.clone(),
-                source,
-                content: document.to_owned(),
-            })?;
+            let head = match heads.known(path, read.len(), document) {
+                Some(head) => head.clone(),
+                None => match plain::head(document) {
+                    Some(head) => head,
+                    None => Head::read(document.as_bytes()).map_err(|source| ManifestError {
+                        path: path.clone(),
+                        source,
+                        content: document.to_owned(),
+                    })?,
+                },
+            };
+            read.push((document.to_owned(), head.clone()));
             let manifest = Manifest { path: path.clone(), content: document.to_owned(), head };
             match hook::of(manifest) {
                 hook::Sorted::Manifest(manifest) => sorted.manifests.push(manifest),
                 hook::Sorted::Hook(hook) => sorted.hooks.push(hook),
                 hook::Sorted::Unknown(event) => {
-                    warnings.add(format!("info: skipping unknown hook: {event:?}"));
+                    let text = format!("info: skipping unknown hook: {event:?}");
+                    warnings.add_from("manifest_sorter.go:199", text);
                 }
             }
         }
+        if !read.is_empty() {
+            now.0.insert(path.clone(), read);
+        }
     }
+    *heads = now;
     order::sort(&mut sorted.manifests, order::INSTALL, |manifest| &manifest.head.kind);
     order::sort(&mut sorted.hooks, order::INSTALL, |hook| &hook.kind);
     Ok(sorted)
+}
+
+/// What a template rendered to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Text.
+    Readable(String),
+    /// Bytes that are no UTF-8, and so no YAML.
+    Broken(Vec<u8>),
+}
+
+impl From<Vec<u8>> for Text {
+    fn from(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Readable(text),
+            Err(error) => Self::Broken(error.into_bytes()),
+        }
+    }
+}
+
+impl Text {
+    /// Returns the text with marks where bytes can't be read.
+    pub fn into_string(self) -> String {
+        match self {
+            Self::Readable(text) => text,
+            Self::Broken(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+}
+
+/// Returns the error of the first document that can't be read; there is one.
+fn broken(path: &str, bytes: &[u8]) -> ManifestError {
+    // Each byte stands for a character here, so that documents with any bytes can be told apart.
+    let text: String = bytes.iter().copied().map(char::from).collect();
+    let documents = split(&text);
+    let error = documents.iter().find_map(|document| {
+        let bytes: Vec<u8> = document.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
+        let source = Head::read(&bytes).err()?;
+        Some(ManifestError {
+            path: path.to_owned(),
+            source,
+            content: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    });
+    error.unwrap_or_else(|| ManifestError {
+        path: path.to_owned(),
+        source: FileError::Yaml("yaml: invalid leading UTF-8 octet".to_owned()),
+        content: String::from_utf8_lossy(bytes).into_owned(),
+    })
 }
 
 /// Returns the documents as one text, each with the line that says where it is from.
@@ -108,9 +195,9 @@ pub fn push(text: &mut String, path: &str, content: &str) {
 
 impl Head {
     /// Reads the head of one document.
-    pub fn read(document: &str) -> Result<Self, FileError> {
+    pub fn read(document: &[u8]) -> Result<Self, FileError> {
         let mut head = Self::default();
-        let value = yaml::read(document.as_bytes())?;
+        let value = yaml::read(document)?;
         let top = Place { owner: "SimpleHead", path: "" };
         fields(&value, top, "releaseutil.SimpleHead", &["apiVersion", "kind", "metadata"], |name, value| {
             let place = Place { owner: "SimpleHead", path: name };

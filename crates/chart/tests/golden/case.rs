@@ -76,19 +76,36 @@ impl Case {
 
     /// Renders the chart in `tree`; files of flags are looked for in `directory`.
     pub(crate) fn run(&self, directory: &Path, tree: &Tree, cache: &mut Cache) -> Outcome {
-        match self.output(directory, tree, cache) {
-            Ok(text) => Outcome::Text(text),
-            Err(text) => Outcome::Error(format!("Error: {text}")),
-        }
+        self.run_with_warnings(directory, tree, cache).0
     }
 
-    fn output(&self, directory: &Path, tree: &Tree, cache: &mut Cache) -> Result<String, String> {
+    /// Does the same and returns also the lines of warnings.
+    pub(crate) fn run_with_warnings(
+        &self,
+        directory: &Path,
+        tree: &Tree,
+        cache: &mut Cache,
+    ) -> (Outcome, Vec<String>) {
+        let mut warnings = Warnings::default();
+        let outcome = match self.output(directory, tree, cache, &mut warnings) {
+            Ok(text) => Outcome::Text(text),
+            Err(text) => Outcome::Error(format!("Error: {text}")),
+        };
+        (outcome, warnings.lines().collect())
+    }
+
+    fn output(
+        &self,
+        directory: &Path,
+        tree: &Tree,
+        cache: &mut Cache,
+        warnings: &mut Warnings,
+    ) -> Result<String, String> {
         let mut read = |path: &str| {
             std::fs::read(directory.join(path)).map_err(|_| format!("open {path}: no such file or directory"))
         };
         let values = self.flags.merged(&mut read).map_err(|error| error.to_string())?;
-        let mut warnings = Warnings::default();
-        let chart = load::from_directory(tree, &mut warnings).map_err(|error| error.to_string())?;
+        let chart = load::from_directory(tree, warnings).map_err(|error| error.to_string())?;
         chart::release_name(&self.release.name).map_err(|error| error.to_string())?;
         let kube_version = KubeVersion::parse(&self.kube_version).unwrap();
         let mut capabilities = Capabilities::without_cluster(kube_version);
@@ -100,7 +117,7 @@ impl Case {
             limits: Limits::default(),
             validate: self.validate,
         };
-        let rendered = render(&chart, &request, cache, &mut world(), &mut warnings).map_err(|error| {
+        let rendered = render(&chart, &request, cache, &mut world(), warnings).map_err(|error| {
             let hint = "\n\nUse --debug flag to render out invalid YAML";
             if error.is_late() { format!("{error}{hint}") } else { error.to_string() }
         })?;

@@ -1,5 +1,6 @@
 //! Comparing what was printed with what Helm printed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use chart::load::Tree;
@@ -16,7 +17,25 @@ const SNIPPET_OUTPUT: &str = "---\n# Source: snippets/templates/t.yaml\nv: |-\n 
 pub(crate) fn directory(directory: &Path) -> Option<String> {
     let case = Case::read(directory);
     let tree = case::tree(&directory.join("chart"));
-    match case.run(directory, &tree, &mut Cache::default()) {
+    let mut cache = Cache::default();
+    // What is known from an earlier render must change nothing.
+    once(directory, &case, &tree, &mut cache).or_else(|| {
+        once(directory, &case, &tree, &mut cache).map(|text| format!("in the second render: {text}"))
+    })
+}
+
+/// Returns how one render of a case differs, if it does.
+fn once(directory: &Path, case: &Case, tree: &Tree, cache: &mut Cache) -> Option<String> {
+    let (outcome, warnings) = case.run_with_warnings(directory, tree, cache);
+    if let Ok(expected) = std::fs::read_to_string(directory.join("expected_stderr.txt")) {
+        // The order of Helm's warnings and how often it repeats them vary.
+        let told: BTreeSet<&str> = warnings.iter().map(String::as_str).collect();
+        let expected: BTreeSet<&str> = expected.lines().filter(|line| !line.is_empty()).collect();
+        if told != expected {
+            return Some(format!("warnings:\n  expected {expected:?}\n  got      {told:?}"));
+        }
+    }
+    match outcome {
         Outcome::Text(text) => {
             let expected = std::fs::read(directory.join("expected.yaml")).unwrap_or_default();
             difference(&String::from_utf8_lossy(&expected), &text)

@@ -14,7 +14,7 @@ mod compare;
 
 use std::path::{Path, PathBuf};
 
-use case::{Case, Outcome};
+use case::Case;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -89,6 +89,11 @@ fn the_language_is_helms() {
 }
 
 #[test]
+fn strange_arguments_give_what_they_give_in_helm() {
+    check_snippets("arguments.json");
+}
+
+#[test]
 fn constructs_give_what_an_older_helm_gave() {
     let truth = std::fs::read(root().join("constructs.json")).unwrap();
     let truth: Vec<serde_json::Value> = serde_json::from_slice(&truth).unwrap();
@@ -98,17 +103,4 @@ fn constructs_give_what_an_older_helm_gave() {
         truth.iter().filter_map(check).collect::<Vec<String>>()
     });
     assert_all(&failures, truth.len());
-}
-
-#[test]
-fn a_warm_render_gives_what_a_cold_one_gave() {
-    let directory = root().join("render/076-dependency-alias");
-    let case = Case::read(&directory);
-    let tree = case::tree(&directory.join("chart"));
-    let outcomes = with_stack(|| {
-        let mut cache = chart::render::Cache::default();
-        [case.run(&directory, &tree, &mut cache), case.run(&directory, &tree, &mut cache)]
-    });
-    let [Outcome::Text(cold), Outcome::Text(warm)] = outcomes else { panic!("the chart renders") };
-    assert_eq!(cold, warm);
 }

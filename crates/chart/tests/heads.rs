@@ -1,0 +1,133 @@
+//! What is read of rendered documents without a YAML parser is what a parser reads of them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test reads its own files and fails by panicking"
+)]
+
+use std::path::Path;
+
+use chart::manifest::{self, Head, Heads, Text};
+use chart::warning::Warnings;
+
+/// Returns the documents that Helm printed for the golden charts.
+fn documents() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/render");
+    let mut documents = Vec::new();
+    for entry in std::fs::read_dir(root).unwrap() {
+        let text = std::fs::read(entry.unwrap().path().join("expected.yaml")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        documents.extend(manifest::split(&text).into_iter().map(str::to_owned));
+    }
+    documents
+}
+
+/// Compares both ways of reading one document.
+fn check(document: &str) {
+    let files = [("t".to_owned(), Text::Readable(document.to_owned()))].into();
+    let sorted = manifest::sort(&files, &mut Heads::default(), &mut Warnings::default());
+    if manifest::split(document) != [document] {
+        return;
+    }
+    match (Head::read(document.as_bytes()), sorted) {
+        (Ok(head), Ok(sorted)) => {
+            for manifest in &sorted.manifests {
+                assert_eq!(manifest.head, head, "{document}");
+            }
+            for hook in &sorted.hooks {
+                assert_eq!((&hook.name, &hook.kind), (&head.name, &head.kind), "{document}");
+            }
+        }
+        (Err(expected), Err(error)) => {
+            assert_eq!(error.source.to_string(), expected.to_string(), "{document}");
+        }
+        (parsed, _) => panic!("{parsed:?} by the parser only for:\n{document}"),
+    }
+}
+
+#[test]
+fn heads_are_those_that_a_parser_reads() {
+    let documents = documents();
+    assert!(documents.len() > 200);
+    for document in &documents {
+        check(document);
+    }
+}
+
+/// What is put into documents to break them.
+const PARTS: &[&str] = &[
+    "\n",
+    " ",
+    "  ",
+    "- ",
+    "-",
+    ":",
+    ": ",
+    "#",
+    " #",
+    "\"",
+    "'",
+    "|",
+    ">",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "!t ",
+    "a: b\n",
+    "kind: X\n",
+    "metadata:\n",
+    "  name: y\n",
+    "  annotations:\n",
+    "    helm.sh/hook: pre-install\n",
+    "null",
+    "true",
+    "5",
+    "1e400",
+    ".inf",
+    "~",
+    "\t",
+    "é",
+    "? ",
+    "%",
+    "@",
+    "`",
+    ",",
+    "<<: ",
+    "---",
+    "...",
+    "- - ",
+];
+
+#[test]
+fn broken_documents_are_refused_as_a_parser_refuses_them() {
+    let mut state = 7_u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit
+    };
+    for document in documents().iter().filter(|document| document.len() < 600) {
+        for _ in 0..40 {
+            let mut changed = document.clone();
+            for _ in 0..=below(3) {
+                let mut at = below(changed.len() + 1);
+                while !changed.is_char_boundary(at) {
+                    at -= 1;
+                }
+                if below(3) == 0 {
+                    let mut end = (at + 1 + below(6)).min(changed.len());
+                    while !changed.is_char_boundary(end) {
+                        end += 1;
+                    }
+                    changed.replace_range(at..end, "");
+                } else {
+                    changed.insert_str(at, PARTS.get(below(PARTS.len())).unwrap());
+                }
+            }
+            check(changed.trim());
+        }
+    }
+}
