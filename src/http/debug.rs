@@ -127,7 +127,17 @@ async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Respon
                 .map(|module| module.name.as_str())
                 .collect();
             enabled.sort_unstable();
-            formatted(format, &json!({"enabledModules": enabled}))
+            let mut list = json!({"enabledModules": enabled});
+            let parked: Map<String, Value> = view
+                .modules
+                .iter()
+                .filter_map(|module| Some((module.name.to_string(), module.parked.clone()?.into())))
+                .collect();
+            // The reference operator knows no such key; it is there only when there is one to tell of.
+            if let (Some(list), false) = (list.as_object_mut(), parked.is_empty()) {
+                list.insert("parkedModules".to_owned(), parked.into());
+            }
+            formatted(format, &list)
         }
         "resource-monitor" => {
             let monitors = view.modules.iter().filter(|module| module.enabled == Some(true));

@@ -80,7 +80,8 @@ fn answer(effect: &Effect) -> Option<Event> {
             Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
         }
         Effect::UpgradeRelease { run, .. } => {
-            let outcome = ReleaseOutcome { action: ReleaseAction::Installed, revision: 1, checksum: 1 };
+            let outcome =
+                ReleaseOutcome { action: ReleaseAction::Installed, revision: 1, checksum: 1, changed: None };
             Event::ReleaseFinished { run: *run, outcome: Ok(outcome) }
         }
         Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },

@@ -245,7 +245,7 @@ pub struct Verdict {
 }
 
 /// What was done to a release.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReleaseOutcome {
     /// What was done.
     pub action: ReleaseAction,
@@ -253,6 +253,8 @@ pub struct ReleaseOutcome {
     pub revision: u32,
     /// A hash of the rendered manifests; equal when a run changes nothing.
     pub checksum: u64,
+    /// What an upgrade changed first: an object, and the JSON path in it. Values are not told.
+    pub changed: Option<String>,
 }
 
 /// What a run did to a release.

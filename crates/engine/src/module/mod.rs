@@ -108,6 +108,25 @@ pub(crate) struct Upgrade {
     pub(crate) cause: String,
     /// A hash of its manifests.
     pub(crate) checksum: u64,
+    /// What it changed first.
+    pub(crate) changed: Option<String>,
+    /// The values that it was rendered with.
+    pub(crate) values: Arc<Value>,
+    /// The files that it was rendered from.
+    pub(crate) content: u64,
+}
+
+impl Upgrade {
+    /// Reports whether both were made for the same reason and brought about the same: the same
+    /// manifests, or out of the same values and files another value at the same place, as a
+    /// chart does that asks for the time or for a random text.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let same_place = self.changed.is_some()
+            && self.changed == other.changed
+            && self.content == other.content
+            && self.values == other.values;
+        self.cause == other.cause && (self.checksum == other.checksum || same_place)
+    }
 }
 
 /// Why a release is left alone, and what ends that.

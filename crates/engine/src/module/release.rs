@@ -17,6 +17,12 @@ use crate::work::{Running, Work};
 
 /// How many upgrades alike make a loop.
 const LOOP: usize = 3;
+/// Why a release was upgraded, and what that changed first.
+struct Reason {
+    cause: String,
+    changed: Option<String>,
+}
+
 /// How close together they are.
 const LOOP_TIME: Duration = Duration::from_mins(15);
 
@@ -40,7 +46,8 @@ impl Engine {
             match action {
                 Some(action) if !stale => {
                     let root = cause.links().first().copied().unwrap_or_default().to_owned();
-                    self.release_upgraded(module, action, release, &root);
+                    let changed = outcome.as_ref().ok().and_then(|outcome| outcome.changed.clone());
+                    self.release_upgraded(module, action, release, Reason { cause: root, changed });
                 }
                 Some(_) | None => {
                     if let Some(module) = self.modules.get_mut(module) {
@@ -76,7 +83,13 @@ impl Engine {
     }
 
     /// Takes in what happened to the release of a module that runs.
-    fn release_upgraded(&mut self, name: &ModuleName, action: ReleaseAction, release: Release, cause: &str) {
+    fn release_upgraded(
+        &mut self,
+        name: &ModuleName,
+        action: ReleaseAction,
+        release: Release,
+        reason: Reason,
+    ) {
         let now = self.now;
         let Some(module) = self.modules.get_mut(name) else { return };
         module.release = release;
@@ -94,7 +107,7 @@ impl Engine {
             });
         }
         if let (ReleaseAction::Upgraded, Release::Deployed { checksum, .. }) = (action, release) {
-            self.count_upgrade(name, now, cause, checksum);
+            self.count_upgrade(name, now, reason, checksum);
         }
     }
 
@@ -125,21 +138,25 @@ impl Engine {
     }
 
     /// Remembers an upgrade and parks the module if it goes round in circles.
-    pub(crate) fn count_upgrade(&mut self, name: &ModuleName, now: crate::Time, cause: &str, checksum: u64) {
+    fn count_upgrade(&mut self, name: &ModuleName, now: crate::Time, reason: Reason, checksum: u64) {
         let values = self.sections.get(name).map(|section| Arc::clone(section.result())).unwrap_or_default();
         let Some(module) = self.modules.get_mut(name) else { return };
+        let Reason { cause, changed } = reason;
+        let content = module.spec.content;
+        let upgrade = Upgrade { at: now, cause, checksum, changed, values: Arc::clone(&values), content };
         module.upgrades.retain(|upgrade| now.since(upgrade.at) < LOOP_TIME);
-        module.upgrades.push_back(Upgrade { at: now, cause: cause.to_owned(), checksum });
-        let alike =
-            module.upgrades.iter().filter(|upgrade| upgrade.cause == cause && upgrade.checksum == checksum);
-        if alike.count() < LOOP {
+        let alike = module.upgrades.iter().filter(|earlier| earlier.is_like(&upgrade)).count() + 1;
+        module.upgrades.push_back(upgrade.clone());
+        if alike < LOOP {
             return;
         }
+        let Upgrade { cause, changed, .. } = upgrade;
+        let what = changed.map(|changed| format!("; what keeps changing: {changed}")).unwrap_or_default();
         let why = format!(
-            "its release was upgraded {LOOP} times within 15 minutes with the same result, each time because of: {cause}; \
+            "its release was upgraded {LOOP} times within 15 minutes with the same result, each time because of: {cause}{what}; \
              its release is left alone until its values or its chart change, or `module resume {name}`"
         );
-        module.parked = Some(Parked { why: why.clone(), values, content: module.spec.content });
+        module.parked = Some(Parked { why: why.clone(), values, content });
         self.set_phase(name, Phase::Parked, Some(why));
     }
 

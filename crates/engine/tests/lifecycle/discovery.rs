@@ -208,6 +208,7 @@ fn enabled_modules_are_seen_by_hooks_but_not_by_charts() {
                         action: engine::ReleaseAction::Installed,
                         revision: 1,
                         checksum: 1,
+                        changed: None,
                     };
                     events.push(Event::ReleaseFinished { run, outcome: Ok(outcome) });
                 }

@@ -367,6 +367,36 @@ fn a_release_that_is_upgraded_in_circles_is_parked_until_something_changes() {
 }
 
 #[test]
+fn f_a9_a_chart_that_renders_something_new_each_time_is_parked_and_the_place_is_named() {
+    let place = "Secret ns/web differs at /data/password";
+    let mut world = World::new(&full()).settled();
+    for number in 0..5 {
+        world = world.release_that_changes("web", place);
+        let at = world.later(60_000);
+        let drift = Drift::Absent("ns/Secret/web".into());
+        world = world.at(at, Event::ReleaseDrifted { module: "web".into(), drift });
+        let log = world.run();
+        // The third upgrade is the last.
+        assert_eq!(log.contains("upgrade web"), number < 3, "{number}: {log}");
+    }
+    let module = &world.view().modules[0];
+    assert_eq!(module.phase, "parked");
+    assert!(module.parked.as_ref().unwrap().contains(&format!("what keeps changing: {place}")));
+}
+
+#[test]
+fn upgrades_that_follow_new_values_are_no_loop() {
+    let mut world = World::new(&full()).settled();
+    for number in 0..5 {
+        world = world.release_that_changes("web", "Deployment ns/web differs at /spec/replicas");
+        let at = world.later(60_000);
+        world = world.at(at, config(200 + number, &[("web", &format!("replicas: {number}"))]));
+        world.run();
+    }
+    assert_eq!(world.view().modules[0].phase, "running");
+}
+
+#[test]
 fn f_b6_a_module_that_cannot_be_read_is_read_again_every_five_seconds() {
     let good = full();
     let mut broken = good.clone().module(5, "first");

@@ -24,6 +24,12 @@ const OTHER: u64 = 5;
 /// What a hook run comes to.
 pub(crate) type HookOutcome = Result<HookOutput, Failure>;
 
+/// What a test wants an upgrade to do.
+struct Planned {
+    action: ReleaseAction,
+    changed: Option<String>,
+}
+
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) now: Time,
@@ -35,7 +41,7 @@ pub(crate) struct World {
     /// What each hook does, run by run. A hook without a plan succeeds.
     hooks: BTreeMap<String, VecDeque<HookOutcome>>,
     scripts: BTreeMap<String, VecDeque<Result<Verdict, Failure>>>,
-    releases: BTreeMap<String, VecDeque<Result<ReleaseAction, Failure>>>,
+    releases: BTreeMap<String, VecDeque<Result<Planned, Failure>>>,
     loads: BTreeMap<String, VecDeque<Arc<Module>>>,
     patching: VecDeque<Result<(), Failure>>,
     saving: VecDeque<Result<(), Failure>>,
@@ -134,7 +140,15 @@ impl World {
     /// Makes the next work on a release end like this.
     pub(crate) fn release(mut self, module: &str, outcome: Result<ReleaseAction, &str>) -> Self {
         let outcome = outcome.map_err(|message| Failure::new(FailureKind::Release, message));
-        self.releases.entry(module.to_owned()).or_default().push_back(outcome);
+        let planned = outcome.map(|action| Planned { action, changed: None });
+        self.releases.entry(module.to_owned()).or_default().push_back(planned);
+        self
+    }
+
+    /// Makes the next upgrade of a release render to something new at `place`.
+    pub(crate) fn release_that_changes(mut self, module: &str, place: &str) -> Self {
+        let planned = Planned { action: ReleaseAction::Upgraded, changed: Some(place.to_owned()) };
+        self.releases.entry(module.to_owned()).or_default().push_back(Ok(planned));
         self
     }
 
@@ -473,7 +487,7 @@ impl World {
         } else {
             let known = self.deployed.remove(name).is_some();
             let action = if known { ReleaseAction::Uninstalled } else { ReleaseAction::Absent };
-            Ok(ReleaseOutcome { action, revision: 0, checksum: 0 })
+            Ok(ReleaseOutcome { action, revision: 0, checksum: 0, changed: None })
         };
         self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
     }
@@ -492,11 +506,17 @@ impl World {
                     Some((_, its)) if its == checksum => ReleaseAction::Unchanged,
                     Some(_) => ReleaseAction::Upgraded,
                 };
-                let action = planned.and_then(Result::ok).unwrap_or(real);
+                let planned = planned.and_then(Result::ok);
+                let (action, changed) = match planned {
+                    Some(Planned { action, changed }) => (action, changed),
+                    None => (real, None),
+                };
                 let revision =
                     known.map_or(0, |(revision, _)| revision) + u32::from(action != ReleaseAction::Unchanged);
+                // What is said to have changed does so each time.
+                let checksum = checksum + if changed.is_some() { u64::from(revision) } else { 0 };
                 self.deployed.insert(name, (revision, checksum));
-                Ok(ReleaseOutcome { action, revision, checksum })
+                Ok(ReleaseOutcome { action, revision, checksum, changed })
             }
         };
         self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
