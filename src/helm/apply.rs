@@ -9,8 +9,9 @@ use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 
+use super::change;
 use super::error::ReleaseError;
-use super::object::{Key, Object, is_kept, mark};
+use super::object::{self, Key, Object, is_kept, mark};
 use super::request::{PatchKind, RequestError, Requests};
 use crate::cluster::{Discovery, ResolveError, Resource};
 
@@ -52,12 +53,10 @@ impl Applier<'_> {
     }
 
     async fn resource(&self, object: &Object) -> Result<Resource, ReleaseError> {
-        self.discovery.resolve(&object.api_version, &object.kind).await.map_err(|source| ReleaseError::Kind {
-            path: object.path.clone(),
-            kind: object.kind.clone(),
-            name: object.name.clone(),
-            source,
-        })
+        self.discovery
+            .resolve(&object.api_version, &object.kind)
+            .await
+            .map_err(|source| ReleaseError::of_kind(&object.path, &object.kind, &object.name, source))
     }
 
     /// Returns the collection and the path of an object.
@@ -68,24 +67,35 @@ impl Applier<'_> {
         (collection, path)
     }
 
-    /// Writes `objects`, which are sorted by kind. What one object is refused for keeps
-    /// the others from nothing; all refusals are told in the end.
-    pub(super) async fn apply(&self, objects: &[Object], before: &[Object]) -> Result<(), ReleaseError> {
+    /// Writes `objects`, which are sorted by kind, and returns what the first that was
+    /// written lacked. What one object is refused for keeps the others from nothing; all
+    /// refusals are told in the end.
+    pub(super) async fn apply(
+        &self,
+        objects: &[Object],
+        before: &[Object],
+    ) -> Result<Option<String>, ReleaseError> {
         let before: BTreeMap<Key, &Object> =
             before.iter().map(|object| (object.key(self.namespace), object)).collect();
         let mut problems = Vec::new();
+        let mut first = None;
         for group in objects.chunk_by(|a, b| a.kind == b.kind) {
             let earlier = |object: &Object| before.get(&object.key(self.namespace)).copied();
             // Boxed and collected, so that the whole can be sent to another thread.
             let writes: Vec<_> =
                 group.iter().map(|object| self.write(object, earlier(object)).boxed()).collect();
             let outcomes: Vec<_> = stream::iter(writes).buffered(AT_ONCE).collect().await;
-            problems.extend(outcomes.into_iter().filter_map(Result::err).map(|error| error.to_string()));
+            for outcome in outcomes {
+                match outcome {
+                    Ok(written) => first = first.or(written),
+                    Err(error) => problems.push(error.to_string()),
+                }
+            }
             if group.first().is_some_and(|object| object.kind == CRD) {
                 self.await_crds(group, &mut problems).await;
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(ReleaseError::Objects(problems)) }
+        if problems.is_empty() { Ok(first) } else { Err(ReleaseError::Objects(problems)) }
     }
 
     async fn await_crds(&self, crds: &[Object], problems: &mut Vec<String>) {
@@ -97,19 +107,21 @@ impl Applier<'_> {
         self.discovery.refresh();
     }
 
-    /// Makes or changes one object. One that is there already is taken over.
-    async fn write(&self, object: &Object, before: Option<&Object>) -> Result<(), ReleaseError> {
+    /// Makes or changes one object and returns what it lacked. One that is there already
+    /// is taken over.
+    async fn write(&self, object: &Object, before: Option<&Object>) -> Result<Option<String>, ReleaseError> {
         let resource = self.resource(object).await?;
         let (collection, path) = self.paths(object, &resource);
         let wanted = self.wanted(object, &resource);
         let refused = |error: RequestError| {
             ReleaseError::Objects(vec![format!("{}: {} {}: {error}", object.path, object.kind, object.name)])
         };
+        let shown = change::shown(&object.key(self.namespace));
         let mut is_new = before.is_none();
         for attempt in 1.. {
             if is_new {
                 match self.requests.create(&collection, &wanted).await {
-                    Ok(_) => return Ok(()),
+                    Ok(_) => return Ok(Some(format!("{shown} was missing"))),
                     Err(error) if error.code == 409 && attempt < ATTEMPTS => {}
                     Err(error) => return Err(refused(error)),
                 }
@@ -129,10 +141,10 @@ impl Applier<'_> {
                 )])
             })?;
             if change.as_object().is_none_or(Map::is_empty) {
-                return Ok(());
+                return Ok(None);
             }
             match self.requests.patch(&path, kind, &change).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(Some(format!("{shown} differed at {}", change::place(&change)))),
                 Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {
                     is_new = error.code == 404;
                 }
@@ -192,16 +204,19 @@ impl Applier<'_> {
             Ok(resource) => resource,
             Err(ResolveError::Unknown(_)) => return Ok(()),
             Err(source @ ResolveError::Cluster(_)) => {
-                return Err(ReleaseError::Kind {
-                    path: object.path.clone(),
-                    kind: object.kind.clone(),
-                    name: object.name.clone(),
-                    source,
-                });
+                return Err(ReleaseError::of_kind(&object.path, &object.kind, &object.name, source));
             }
         };
         let (_, path) = self.paths(object, &resource);
         match self.requests.get(&path).await? {
+            Some(live) if object::is_of_another(&live, self.release, self.namespace) => {
+                tracing::info!(
+                    release = self.release,
+                    "{} {} stays: another release has taken it over",
+                    object.kind,
+                    object.name
+                );
+            }
             // The annotation may have been set in the cluster.
             Some(live) if !is_kept(&live) => self.requests.delete(&path).await.map(|_| ())?,
             Some(_) | None => {}

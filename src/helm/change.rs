@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::object::Object;
+use super::object::{Key, Object};
 
 /// Returns the first difference: an object that is new or gone, or the path of a field
 /// that has another value. The values themselves can be secrets and are not told.
 pub(super) fn first(before: &[Object], after: &[Object], namespace: &str) -> Option<String> {
     for object in after {
         let key = object.key(namespace);
-        let shown = format!("{} {}/{}", key.kind, key.namespace, key.name);
+        let shown = shown(&key);
         match before.iter().rev().find(|old| old.key(namespace) == key) {
             None => return Some(format!("{shown} is new")),
             Some(old) => {
@@ -21,8 +21,47 @@ pub(super) fn first(before: &[Object], after: &[Object], namespace: &str) -> Opt
     }
     let gone =
         before.iter().find(|old| !after.iter().any(|object| object.key(namespace) == old.key(namespace)))?;
-    let key = gone.key(namespace);
-    Some(format!("{} {}/{} is gone", key.kind, key.namespace, key.name))
+    Some(format!("{} is gone", shown(&gone.key(namespace))))
+}
+
+/// Returns how an object is called in messages.
+pub(super) fn shown(key: &Key) -> String {
+    format!("{} {}/{}", key.kind, key.namespace, key.name)
+}
+
+/// Returns the path of the first value that a patch sets.
+pub(super) fn place(patch: &Value) -> String {
+    let Value::Object(entries) = patch else { return String::new() };
+    // Directives of strategic patches are no fields.
+    let found = entries.iter().find(|(key, _)| !key.starts_with('$'));
+    found.map_or_else(String::new, |(key, value)| format!("/{}{}", escaped(key), place(value)))
+}
+
+/// Returns the objects, each with what is put on it when it is written, in an order
+/// that does not depend on that of the chart.
+fn canonical(objects: &[Object], namespace: &str) -> Vec<(Key, Value)> {
+    let mut canonical: Vec<(Key, Value)> = objects
+        .iter()
+        .map(|object| {
+            let key = object.key(namespace);
+            let mut value = object.value.clone();
+            if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("namespace");
+            }
+            (key, value)
+        })
+        .collect();
+    canonical.sort_by(|a, b| a.0.cmp(&b.0));
+    canonical
+}
+
+/// Reports whether both are the same objects with the same fields, however they are written.
+pub(super) fn is_none(before: &[Object], after: &[Object], namespace: &str) -> bool {
+    canonical(before, namespace) == canonical(after, namespace)
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Returns the path of the first value that differs.
@@ -37,7 +76,7 @@ fn path(before: &Value, after: &Value) -> Option<String> {
                     (Some(before), Some(after)) => path(before, after)?,
                     _ => String::new(),
                 };
-                Some(format!("/{}{inner}", key.replace('~', "~0").replace('/', "~1")))
+                Some(format!("/{}{inner}", escaped(key)))
             })
         }
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {

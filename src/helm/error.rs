@@ -8,7 +8,7 @@ use engine::{Failure, FailureKind};
 
 use super::files::OpenError;
 use super::object::ObjectError;
-use super::request::RequestError;
+use super::request::{RequestError, chain};
 use super::stack::StackError;
 use crate::cluster::ResolveError;
 
@@ -52,6 +52,9 @@ pub enum ReleaseError {
         /// What the cluster knows instead.
         source: ResolveError,
     },
+    /// The API server does not tell its kinds.
+    #[error("GET /apis: the kinds of the cluster are not known: {0}")]
+    Kinds(String),
     /// The record can't be written.
     #[error(transparent)]
     Encode(#[from] EncodeRecordError),
@@ -100,6 +103,16 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
+    /// Returns the error of an object whose kind was not found.
+    pub(super) fn of_kind(path: &str, kind: &str, name: &str, source: ResolveError) -> Self {
+        match source {
+            ResolveError::Unknown(_) => {
+                Self::Kind { path: path.to_owned(), kind: kind.to_owned(), name: name.to_owned(), source }
+            }
+            ResolveError::Cluster(error) => Self::Kinds(chain(&error)),
+        }
+    }
+
     fn kind(&self) -> FailureKind {
         match self {
             Self::Open { .. } | Self::Crd { .. } => FailureKind::Files,
@@ -114,7 +127,7 @@ impl ReleaseError {
             },
             Self::Object(_) => FailureKind::Render,
             Self::Stack(_) => FailureKind::Bug,
-            Self::Request(_) => FailureKind::Cluster,
+            Self::Request(_) | Self::Kinds(_) => FailureKind::Cluster,
             Self::Name(_)
             | Self::Kind { .. }
             | Self::Encode(_)

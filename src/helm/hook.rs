@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::error::ReleaseError;
 use super::object::{Object, of_hook};
-use super::request::Requests;
+use super::request::{RequestError, Requests};
 use crate::cluster::{Discovery, Resource};
 
 /// Runs the hooks of one release.
@@ -76,7 +76,13 @@ impl Hooks<'_> {
             metadata.entry("namespace").or_insert_with(|| self.namespace.into());
         }
         let collection = resource.path(Some(self.namespace_of(&object)));
-        self.requests.create(&collection, &value).await.map_err(|error| failed(error.to_string()))?;
+        if let Err(error) = self.requests.create(&collection, &value).await {
+            if is_deletion(event) && resource.namespaced && is_namespace_going(&error) {
+                tracing::warn!(hook = %hook.name, "the hook of a deletion is passed over: {error}");
+                return Ok(());
+            }
+            return Err(failed(error.to_string()));
+        }
         match (resource.group.as_str(), resource.kind.as_str()) {
             ("batch", "Job") => self.wait(&object, &resource, Job).await.map_err(failed),
             ("", "Pod") => self.wait(&object, &resource, Pod).await.map_err(failed),
@@ -89,12 +95,10 @@ impl Hooks<'_> {
     }
 
     async fn resource(&self, object: &Object) -> Result<Resource, ReleaseError> {
-        self.discovery.resolve(&object.api_version, &object.kind).await.map_err(|source| ReleaseError::Kind {
-            path: object.path.clone(),
-            kind: object.kind.clone(),
-            name: object.name.clone(),
-            source,
-        })
+        self.discovery
+            .resolve(&object.api_version, &object.kind)
+            .await
+            .map_err(|source| ReleaseError::of_kind(&object.path, &object.kind, &object.name, source))
     }
 
     fn api(&self, object: &Object, resource: &Resource) -> Api<DynamicObject> {
@@ -149,6 +153,16 @@ impl Hooks<'_> {
         };
         Err(ReleaseError::Hook { event: "delete", hook: format!("{} {}", hook.kind, hook.name), problem })
     }
+}
+
+fn is_deletion(event: HookEvent) -> bool {
+    matches!(event, HookEvent::PreDelete | HookEvent::PostDelete)
+}
+
+/// Reports whether nothing can be made in a namespace any more, which would keep a release
+/// from being removed for ever.
+fn is_namespace_going(error: &RequestError) -> bool {
+    error.code == 404 || (error.code == 403 && error.message.contains("being terminated"))
 }
 
 fn started() -> HookRun {

@@ -170,7 +170,7 @@ fn name_of(method: &Method) -> &'static str {
 }
 
 /// Returns an error with all that led to it.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

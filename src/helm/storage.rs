@@ -14,11 +14,17 @@ use super::request::{PatchKind, RequestError, Requests};
 /// The label that says whose release it is.
 const OWNER: &str = "addon-operator.io/owner";
 
+/// The label with the number of the revision that the other labels were written for.
+const REVISION: &str = "addon-operator.io/revision";
+
 /// The label with the checksum of what was rendered.
 pub(super) const CHECKSUM: &str = "moduleChecksum";
 
 /// The label that says whether the release is left alone.
 pub(super) const MAINTENANCE: &str = "maintenance.deckhouse.io/no-resource-reconciliation";
+
+/// The label by which people have a release removed without the hooks of its deletion.
+const SKIP_HOOKS: &str = "addon-operator.io/skip-hooks";
 
 /// The Secrets of one namespace.
 #[derive(Clone)]
@@ -41,6 +47,11 @@ impl Stored {
         Revision { version: self.version, status: self.status }
     }
 
+    /// Reports whether somebody wants the release removed without its hooks.
+    pub(super) fn skips_hooks(&self) -> bool {
+        self.label(SKIP_HOOKS) == Some("true")
+    }
+
     /// Returns the value of a label.
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)
@@ -52,9 +63,11 @@ impl Storage {
         Self { requests, namespace: namespace.to_owned(), owner }
     }
 
-    /// Reports whether a revision is one of ours.
+    /// Reports whether we wrote a revision. `helm` carries labels on to the revisions that
+    /// it writes after ours, so the owner alone says little.
     pub(super) fn is_ours(&self, stored: &Stored) -> bool {
         stored.label(OWNER) == Some(&self.owner)
+            && stored.label(REVISION).is_none_or(|revision| revision == stored.version.to_string())
     }
 
     fn collection(&self) -> String {
@@ -143,6 +156,19 @@ impl Storage {
         Ok(())
     }
 
+    /// Writes labels of a record, our own among them, and nothing else.
+    pub(super) async fn mark(
+        &self,
+        release: &str,
+        version: u32,
+        mut labels: BTreeMap<String, String>,
+    ) -> Result<(), RequestError> {
+        labels.insert(OWNER.to_owned(), self.owner.clone());
+        labels.insert(REVISION.to_owned(), version.to_string());
+        let patch = json!({ "metadata": { "labels": labels } });
+        self.requests.patch(&self.path(release, version), PatchKind::Merge, &patch).await.map(|_| ())
+    }
+
     /// Deletes a revision; it is no error if there is none.
     pub(super) async fn delete(&self, release: &str, version: u32) -> Result<(), RequestError> {
         self.requests.delete(&self.path(release, version)).await.map(|_| ())
@@ -151,6 +177,7 @@ impl Storage {
     fn labels(&self, record: &Record, extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut labels = record::labels(record, extra);
         labels.insert(OWNER.to_owned(), self.owner.clone());
+        labels.insert(REVISION.to_owned(), record.version.to_string());
         labels
     }
 }
@@ -172,7 +199,7 @@ fn stored(item: &Value, release: &str) -> Option<Stored> {
 
 /// Returns labels of a revision that a new one carries on: those of users.
 pub(super) fn carried(stored: &Stored) -> BTreeMap<String, String> {
-    let own = [OWNER, CHECKSUM, MAINTENANCE];
+    let own = [OWNER, REVISION, CHECKSUM, MAINTENANCE, SKIP_HOOKS];
     stored
         .labels
         .iter()

@@ -20,7 +20,12 @@ impl Helm {
         self.remember(name, None);
         let history = self.storage.history(name).await?;
         if history.is_empty() {
-            return Ok(ReleaseOutcome { action: ReleaseAction::Absent, revision: 0, checksum: 0 });
+            return Ok(ReleaseOutcome {
+                action: ReleaseAction::Absent,
+                revision: 0,
+                checksum: 0,
+                changed: None,
+            });
         }
         let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
         let plan = Plan::of(&revisions);
@@ -39,6 +44,10 @@ impl Helm {
         // read there are no hooks.
         if let Some(record) = records.last_mut() {
             self.begin_deletion(record).await?;
+            if history.last().is_some_and(Stored::skips_hooks) {
+                tracing::info!(release = name, "the hooks of the deletion are passed over, as a label says");
+                record.hooks.clear();
+            }
             self.hooks().run(HookEvent::PreDelete, &mut record.hooks).await?;
         }
         self.applier(name).delete(objects.iter()).await?;
@@ -49,7 +58,7 @@ impl Helm {
         for stored in &history {
             self.storage.delete(name, stored.version).await?;
         }
-        Ok(ReleaseOutcome { action: ReleaseAction::Uninstalled, revision: 0, checksum: 0 })
+        Ok(ReleaseOutcome { action: ReleaseAction::Uninstalled, revision: 0, checksum: 0, changed: None })
     }
 
     async fn begin_deletion(&self, record: &mut Record) -> Result<(), ReleaseError> {

@@ -1,14 +1,11 @@
 //! Installing and upgrading.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use chart::manifest::{self, HookEvent, Manifest};
-use chart::object::{Capabilities, KubeVersion};
 use chart::record::{self, HookRecord, Info, Record, Status, Time};
-use chart::render::{Release, Rendered, Request};
-use chart::template::Limits;
-use chart::warning::Warnings;
+use chart::render::Rendered;
 use engine::{Module, ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -20,19 +17,7 @@ use super::hook::Hooks;
 use super::object::{self, Object};
 use super::plan::{Plan, over_limit};
 use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
-use super::world::ClusterWorld;
-use super::{Helm, Known, change, stack};
-
-/// What a module renders to.
-#[derive(Clone, Debug)]
-pub struct RenderedModule {
-    /// The manifests as one text.
-    pub manifest: String,
-    /// The hooks as one text.
-    pub hooks: String,
-    /// The rendered notes.
-    pub notes: String,
-}
+use super::{Helm, Known, change};
 
 /// One revision of a release, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +45,12 @@ impl From<&Stored> for Revision {
 }
 
 /// What one upgrade is about.
-struct Upgrade<'u> {
-    name: &'u str,
-    loaded: &'u Loaded,
-    values: &'u Map<String, Value>,
-    maintenance: bool,
-    checksum: String,
+pub(super) struct Upgrade<'u> {
+    pub(super) name: &'u str,
+    pub(super) loaded: &'u Loaded,
+    pub(super) values: &'u Map<String, Value>,
+    pub(super) maintenance: bool,
+    pub(super) checksum: String,
 }
 
 impl Helm {
@@ -94,7 +79,11 @@ impl Helm {
             return Ok(outcome(ReleaseAction::Unchanged, known.revision, &known.checksum));
         }
         let history = self.storage.history(name).await?;
-        if let Some(outcome) = self.settled(&upgrade, &history, watched) {
+        let mut settled = self.settled(&upgrade, &history, watched);
+        if settled.is_none() && watched && self.is_foreign(&history) {
+            settled = self.take_over(&upgrade, &history, &labels).await?;
+        }
+        if let Some(outcome) = settled {
             let objects = object::of_manifests(&labelled(checked.manifests, &labels)?)?;
             self.track(name, &objects).await;
             return Ok(outcome);
@@ -165,12 +154,15 @@ impl Helm {
         self.begin_revision(&mut plan, &mut record, &marks).await?;
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
-        if let Some(change) = change::first(&before, &objects, &self.settings.namespace)
-            && plan.is_upgrade
-        {
+        let change = change::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
+        if let Some(change) = &change {
             tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
         }
         let done = self.carry_out(&plan, &mut record, &objects, &before).await;
+        let (done, written) = match done {
+            Ok(written) => (Ok(()), written),
+            Err(error) => (Err(error), None),
+        };
         if let Err(error) = self.finish(upgrade, &plan, record, &marks, done).await {
             // Attempts that fail again and again must not fill the namespace.
             if let Err(kept) = self.purge(upgrade.name, history, &plan).await {
@@ -188,7 +180,8 @@ impl Helm {
         };
         self.remember(upgrade.name, Some(known));
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
-        Ok(outcome(action, plan.next, &upgrade.checksum))
+        let done = outcome(action, plan.next, &upgrade.checksum);
+        Ok(ReleaseOutcome { changed: change.or(written).filter(|_| plan.is_upgrade), ..done })
     }
 
     pub(super) fn applier<'a>(&'a self, release: &'a str) -> Applier<'a> {
@@ -262,7 +255,7 @@ impl Helm {
         record: &mut Record,
         objects: &[Object],
         before: &[Object],
-    ) -> Result<(), ReleaseError> {
+    ) -> Result<Option<String>, ReleaseError> {
         let (pre, post) = if plan.is_upgrade {
             (HookEvent::PreUpgrade, HookEvent::PostUpgrade)
         } else {
@@ -271,9 +264,10 @@ impl Helm {
         let name = record.name.clone();
         let applier = self.applier(&name);
         self.hooks().run(pre, &mut record.hooks).await?;
-        applier.apply(objects, before).await?;
+        let written = applier.apply(objects, before).await?;
         applier.delete_gone(before, objects).await?;
-        self.hooks().run(post, &mut record.hooks).await
+        self.hooks().run(post, &mut record.hooks).await?;
+        Ok(written)
     }
 
     /// Writes down how it went; the failure of the upgrade goes before that of the writing.
@@ -319,6 +313,9 @@ impl Helm {
             };
             match record {
                 Some(mut record) => {
+                    if record.info.status == Status::Uninstalled {
+                        "superseded by new release".clone_into(&mut record.info.description);
+                    }
                     record.info.status = Status::Superseded;
                     self.storage.update(&record, &BTreeMap::new(), Timestamp::now().as_second()).await?;
                 }
@@ -380,103 +377,16 @@ impl Helm {
         self.drift.track(name, found);
     }
 
-    fn object_labels(&self, maintenance: bool) -> BTreeMap<String, String> {
+    pub(super) fn object_labels(&self, maintenance: bool) -> BTreeMap<String, String> {
         let mut labels = self.settings.extra_labels.clone();
         if maintenance {
             labels.insert(MAINTENANCE.to_owned(), String::new());
         }
         labels
     }
-
-    /// Renders on a thread with a stack of its own.
-    async fn render_chart(
-        &self,
-        loaded: &Loaded,
-        name: &str,
-        values: &Map<String, Value>,
-        revision: u32,
-        is_upgrade: bool,
-    ) -> Result<Rendered, ReleaseError> {
-        let capabilities = self.capabilities().await?;
-        let release = Release {
-            name: name.to_owned(),
-            namespace: self.settings.namespace.clone(),
-            revision,
-            is_upgrade,
-        };
-        let (loaded, values) = (loaded.clone(), values.clone());
-        let mut world = ClusterWorld::new(self.requests.clone(), self.discovery.clone());
-        let work = move || {
-            stack::with(|| {
-                let request = Request {
-                    values: &values,
-                    release: &release,
-                    capabilities: &capabilities,
-                    limits: Limits::default(),
-                    validate: true,
-                };
-                let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut warnings = Warnings::default();
-                let rendered =
-                    chart::render::render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
-                (rendered, warnings)
-            })
-        };
-        let done = tokio::task::spawn_blocking(work).await;
-        let (rendered, warnings) = done.map_err(|error| stack::StackError::Panic(error.to_string()))??;
-        for warning in warnings.texts() {
-            tracing::warn!(module = name, "{warning}");
-        }
-        Ok(rendered?)
-    }
-
-    pub(super) async fn render_module(
-        &self,
-        module: &Arc<Module>,
-        values: Map<String, Value>,
-    ) -> Result<RenderedModule, ReleaseError> {
-        let loaded = self.charts.load(module).await?;
-        let rendered = self.render_chart(&loaded, module.name.as_str(), &values, 1, true).await?;
-        let manifests = labelled(rendered.manifests, &self.object_labels(false))?;
-        let mut hooks = String::new();
-        for hook in &rendered.hooks {
-            manifest::push(&mut hooks, &hook.path, &hook.manifest);
-        }
-        Ok(RenderedModule { manifest: manifest::join(&manifests), hooks, notes: rendered.notes })
-    }
-
-    /// Returns what templates are told about the cluster.
-    async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
-        let version = self.version().await?;
-        let known = self.discovery.all().await.map_err(|source| ReleaseError::Kind {
-            path: "chart".to_owned(),
-            kind: "kinds of the cluster".to_owned(),
-            name: String::new(),
-            source,
-        })?;
-        let mut versions: Vec<String> = Vec::new();
-        for resource in known.iter() {
-            versions.push(resource.api_version());
-            versions.push(format!("{}/{}", resource.api_version(), resource.kind));
-        }
-        versions.sort();
-        versions.dedup();
-        Ok(Capabilities { kube_version: version, api_versions: versions })
-    }
-
-    /// Returns the version of the cluster; it is asked once.
-    async fn version(&self) -> Result<KubeVersion, ReleaseError> {
-        if let Some(version) = self.version.get() {
-            return Ok(version.clone());
-        }
-        let answer = self.requests.get("/version").await?.unwrap_or_default();
-        let text = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let version = KubeVersion { version: text("gitVersion"), major: text("major"), minor: text("minor") };
-        Ok(self.version.get_or_init(|| version).clone())
-    }
 }
 
-fn labelled(
+pub(super) fn labelled(
     mut manifests: Vec<Manifest>,
     labels: &BTreeMap<String, String>,
 ) -> Result<Vec<Manifest>, ReleaseError> {
@@ -488,7 +398,7 @@ fn checksum(manifests: &[Manifest]) -> String {
     chart::checksum(&manifest::join(manifests))
 }
 
-fn outcome(action: ReleaseAction, revision: u32, checksum: &str) -> ReleaseOutcome {
+pub(super) fn outcome(action: ReleaseAction, revision: u32, checksum: &str) -> ReleaseOutcome {
     let number = checksum.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok());
-    ReleaseOutcome { action, revision, checksum: number.unwrap_or(0) }
+    ReleaseOutcome { action, revision, checksum: number.unwrap_or(0), changed: None }
 }

@@ -3,6 +3,7 @@
 //! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-map}\ndata: {k: {{ .Values.web.k | quote }}}\n";
+const HOOK: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-hook, annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: hook-succeeded}}\n";
+const NOTES: &str = "The value is {{ .Values.web.k }}.\n";
 const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: c, image: 'img:{{ .Values.web.k }}', ports: [{containerPort: 80}]}\n";
 
 struct Cluster {
@@ -47,6 +50,8 @@ impl Cluster {
             ("values.yaml", "web: {k: default}\n"),
             ("templates/map.yaml", MAP),
             ("templates/deployment.yaml", DEPLOYMENT),
+            ("templates/hook.yaml", HOOK),
+            ("templates/NOTES.txt", NOTES),
         ] {
             std::fs::write(cluster.chart.path().join(name), text).unwrap();
         }
@@ -59,10 +64,14 @@ impl Cluster {
     }
 
     fn adapter(&self) -> Helm {
+        self.adapter_with([("heritage".to_owned(), "addon-operator".to_owned())].into())
+    }
+
+    fn adapter_with(&self, extra_labels: BTreeMap<String, String>) -> Helm {
         let settings = Settings {
             namespace: self.namespace.clone(),
             config_map: "addon-operator".to_owned(),
-            extra_labels: [("heritage".to_owned(), "addon-operator".to_owned())].into(),
+            extra_labels,
             history_max: 10,
             timeout: Duration::from_secs(10),
         };
@@ -133,11 +142,23 @@ async fn helm_lists_shows_rolls_back_and_uninstalls_what_we_wrote() {
     let values: Value = serde_json::from_str(&cluster.helm(&["get", "values", "web", "-o", "json"])).unwrap();
     assert_eq!(values, json!({"global": {}, "web": {"k": "two"}}));
     assert!(cluster.helm(&["get", "manifest", "web"]).contains("# Source: web/templates/map.yaml"));
+    assert!(cluster.helm(&["get", "hooks", "web"]).contains("name: web-hook"));
+    assert!(cluster.helm(&["get", "notes", "web"]).contains("The value is two."));
+    assert!(cluster.helm(&["get", "all", "web"]).contains("REVISION: 2"));
+    let metadata: Value =
+        serde_json::from_str(&cluster.helm(&["get", "metadata", "web", "-o", "json"])).unwrap();
+    assert_eq!((&metadata["chart"], &metadata["status"]), (&json!("web"), &json!("deployed")));
+    assert!(cluster.helm(&["status", "web", "--revision", "1"]).contains("STATUS: superseded"));
     cluster.helm(&["rollback", "web", "1"]);
     assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "one");
     let history: Value = serde_json::from_str(&cluster.helm(&["history", "web", "-o", "json"])).unwrap();
     assert_eq!(history.as_array().unwrap().len(), 3);
     // What helm rolled back to is no longer what the module says.
+    assert_eq!(cluster.upgrade(&cluster.adapter(), "two").await, ReleaseAction::Upgraded);
+    assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "two");
+    // So is what somebody upgraded with helm, which carries our labels on.
+    cluster.helm(&["upgrade", "web", cluster.chart.path().to_str().unwrap(), "--set", "web.k=other"]);
+    assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "other");
     assert_eq!(cluster.upgrade(&cluster.adapter(), "two").await, ReleaseAction::Upgraded);
     assert_eq!(cluster.object("api/v1/configmaps", "web-map").await.unwrap()["data"]["k"], "two");
     cluster.helm(&["uninstall", "web"]);
@@ -162,4 +183,33 @@ async fn we_take_over_what_helm_wrote() {
     assert!(cluster.helm(&["history", "web"]).contains("superseded"));
     assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);
     adapter.uninstall(&ReleaseName::from("web")).await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs a cluster"]
+async fn what_helm_wrote_is_taken_over_without_a_revision_if_nothing_differs() {
+    let cluster = Cluster::connect("same").await;
+    let chart = cluster.chart.path().to_str().unwrap();
+    cluster.helm(&["install", "web", chart, "--set", "web.k=one"]);
+    let before = cluster.object("apis/apps/v1/deployments", "web").await.unwrap();
+    let adapter = cluster.adapter_with(BTreeMap::new());
+    assert_eq!(cluster.upgrade(&adapter, "one").await, ReleaseAction::Unchanged);
+    let after = cluster.object("apis/apps/v1/deployments", "web").await.unwrap();
+    assert_eq!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"]);
+    let history: Value = serde_json::from_str(&cluster.helm(&["history", "web", "-o", "json"])).unwrap();
+    assert_eq!(history.as_array().unwrap().len(), 1);
+    assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);
+    // helm goes on with it, and so do we.
+    cluster.helm(&["upgrade", "web", chart, "--set", "web.k=two"]);
+    assert_eq!(
+        cluster.upgrade(&cluster.adapter_with(BTreeMap::new()), "two").await,
+        ReleaseAction::Unchanged
+    );
+    assert_eq!(
+        cluster.upgrade(&cluster.adapter_with(BTreeMap::new()), "three").await,
+        ReleaseAction::Upgraded
+    );
+    assert!(cluster.helm(&["history", "web"]).contains("superseded"));
+    cluster.helm(&["uninstall", "web"]);
+    assert!(cluster.object("apis/apps/v1/deployments", "web").await.is_none());
 }

@@ -13,6 +13,8 @@ mod docs;
 mod driver;
 mod examples;
 mod helm;
+mod helm_faults;
+mod helm_records;
 mod hooks;
 mod jq;
 mod loading;

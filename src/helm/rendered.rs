@@ -1,0 +1,116 @@
+//! What modules render to, on threads of their own.
+
+use std::sync::{Arc, PoisonError};
+
+use chart::manifest;
+use chart::object::{Capabilities, KubeVersion};
+use chart::render::{Release, Rendered, Request};
+use chart::template::Limits;
+use chart::warning::Warnings;
+use engine::Module;
+use serde_json::{Map, Value};
+
+use super::charts::Loaded;
+use super::error::ReleaseError;
+use super::upgrade::labelled;
+use super::world::ClusterWorld;
+use super::{Helm, stack};
+
+/// What a module renders to.
+#[derive(Clone, Debug)]
+pub struct RenderedModule {
+    /// The manifests as one text.
+    pub manifest: String,
+    /// The hooks as one text.
+    pub hooks: String,
+    /// The rendered notes.
+    pub notes: String,
+}
+
+impl Helm {
+    /// Renders on a thread with a stack of its own.
+    pub(super) async fn render_chart(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        values: &Map<String, Value>,
+        revision: u32,
+        is_upgrade: bool,
+    ) -> Result<Rendered, ReleaseError> {
+        let capabilities = self.capabilities().await?;
+        let release = Release {
+            name: name.to_owned(),
+            namespace: self.settings.namespace.clone(),
+            revision,
+            is_upgrade,
+        };
+        let (loaded, values) = (loaded.clone(), values.clone());
+        let mut world = ClusterWorld::new(self.requests.clone(), self.discovery.clone());
+        let work = move || {
+            stack::with(|| {
+                let request = Request {
+                    values: &values,
+                    release: &release,
+                    capabilities: &capabilities,
+                    limits: Limits::default(),
+                    validate: true,
+                };
+                let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut warnings = Warnings::default();
+                let rendered =
+                    chart::render::render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
+                (rendered, warnings)
+            })
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let (rendered, warnings) = done.map_err(|error| stack::StackError::Panic(error.to_string()))??;
+        for warning in warnings.texts() {
+            tracing::warn!(module = name, "{warning}");
+        }
+        Ok(rendered?)
+    }
+
+    pub(super) async fn render_module(
+        &self,
+        module: &Arc<Module>,
+        values: Map<String, Value>,
+    ) -> Result<RenderedModule, ReleaseError> {
+        let loaded = self.charts.load(module).await?;
+        let rendered = self.render_chart(&loaded, module.name.as_str(), &values, 1, true).await?;
+        let manifests = labelled(rendered.manifests, &self.object_labels(false))?;
+        let mut hooks = String::new();
+        for hook in &rendered.hooks {
+            manifest::push(&mut hooks, &hook.path, &hook.manifest);
+        }
+        Ok(RenderedModule { manifest: manifest::join(&manifests), hooks, notes: rendered.notes })
+    }
+
+    /// Returns what templates are told about the cluster.
+    async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
+        let version = self.version().await?;
+        let known = self
+            .discovery
+            .all()
+            .await
+            .map_err(|source| ReleaseError::of_kind("chart", "kinds", "", source))?;
+        let mut versions: Vec<String> = Vec::new();
+        for resource in known.iter() {
+            versions.push(resource.api_version());
+            versions.push(format!("{}/{}", resource.api_version(), resource.kind));
+        }
+        versions.sort();
+        versions.dedup();
+        Ok(Capabilities { kube_version: version, api_versions: versions })
+    }
+
+    /// Returns the version of the cluster; it is asked once.
+    async fn version(&self) -> Result<KubeVersion, ReleaseError> {
+        if let Some(version) = self.version.get() {
+            return Ok(version.clone());
+        }
+        let answer = self.requests.get("/version").await?.unwrap_or_default();
+        let text = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let version = KubeVersion { version: text("gitVersion"), major: text("major"), minor: text("minor") };
+        Ok(self.version.get_or_init(|| version).clone())
+    }
+}
