@@ -133,9 +133,10 @@ impl Helm {
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
         let mut plan = Plan::of(&revisions);
-        let mut rendered = self
-            .render_chart(upgrade.loaded, upgrade.name, upgrade.values, plan.next, plan.is_upgrade)
-            .await?;
+        // An install is the first revision to its templates, whatever number it gets.
+        let told = if plan.is_upgrade { plan.next } else { 1 };
+        let mut rendered =
+            self.render_chart(upgrade.loaded, upgrade.name, upgrade.values, told, plan.is_upgrade).await?;
         object::label_manifests(&mut rendered.manifests, labels)?;
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
