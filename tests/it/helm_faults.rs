@@ -685,3 +685,23 @@ async fn f_a9_what_an_upgrade_changes_is_told_by_object_and_path_and_never_by_va
         assert_eq!(outcome.changed.as_deref(), Some("ConfigMap default/r differs at /data/p"));
     }
 }
+
+#[tokio::test]
+async fn f_a13_a_definition_that_goes_and_comes_back_brings_its_objects_back() {
+    let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
+    let world = World::new(&[("crds/widgets.yaml", CRD), ("templates/w.yaml", widget)]);
+    let helm = world.helm();
+    helm.ensure_crds(&world.module()).await.unwrap();
+    world.upgraded(&helm).await;
+    world.requests();
+    let mut events = watched(&helm);
+    until_watched(&world, 1).await;
+    world.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test").await;
+    helm.ensure_crds(&world.module()).await.unwrap();
+    let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap();
+    let drift = Drift::Absent(format!("{NAMESPACE}/Widget/w"));
+    assert_eq!(event, Some(Event::ReleaseDrifted { module: ModuleName::from("web"), drift }));
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    let path = format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets/w");
+    assert_eq!(world.get(&path).await.unwrap()["spec"]["size"], 1);
+}
