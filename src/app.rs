@@ -18,7 +18,7 @@ use crate::cluster::{Access, ConnectError, Discovery, Limit, connect};
 use crate::config::{self, Environment, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
-use crate::hook::{Hooks, Scratch};
+use crate::hook::{Hooks, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Monitors, Patcher};
 use crate::load::{Loader, Places, files};
@@ -141,10 +141,7 @@ async fn operate(
     channels: (Inbox, Channels),
 ) -> anyhow::Result<Outcome> {
     let settings = &around.settings;
-    let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
-    let variables: Vec<(OsString, OsString)> =
-        around.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let loader = Arc::new(Loader::new(places(settings, variables.clone())));
+    let loader = Arc::new(Loader::new(places(settings, variables(&around.environment))));
     let catalog = loader.load().await.context("the modules can't be loaded")?;
     for warning in &catalog.warnings {
         tracing::warn!("{warning}");
@@ -156,17 +153,9 @@ async fn operate(
         Err(outcome) => return Ok(outcome),
     };
     let watch_health = monitors.health();
-    let adapters = Adapters {
-        loader: Arc::clone(&loader),
-        hooks: Arc::new(Hooks::new(scratch, variables, settings.log_proxy_hook_json)),
-        config: Arc::new(source.clone()),
-        helm,
-        monitors,
-        patcher: Arc::new(Patcher::new(around.patcher.clone(), discovery, settings.patcher_timeout)),
-        clock: Clock::default(),
-        telemetry: Arc::clone(telemetry),
-        running: Running::default(),
-    };
+    let parts =
+        Parts { telemetry: Arc::clone(telemetry), loader: Arc::clone(&loader), helm, discovery, monitors };
+    let adapters = wire(around, &source, parts)?;
     let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health));
     let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
     let engine = Engine::new(engine_config(settings), catalog);
@@ -181,6 +170,43 @@ async fn operate(
     }
     let converged = *telemetry.converged().borrow();
     Ok(if around.once && !converged { Outcome::NotConverged } else { Outcome::Done })
+}
+
+/// What is made before the other adapters, since others ask it too.
+pub(crate) struct Parts {
+    pub(crate) telemetry: Arc<Telemetry>,
+    pub(crate) loader: Arc<Loader>,
+    pub(crate) helm: Arc<Helm>,
+    pub(crate) discovery: Discovery,
+    pub(crate) monitors: Monitors,
+}
+
+/// Returns the adapters that act on the cluster of `around`.
+pub(crate) fn wire(
+    around: &Surroundings,
+    source: &ConfigSource,
+    parts: Parts,
+) -> Result<Adapters, ScratchError> {
+    let settings = &around.settings;
+    let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
+    let hooks = Hooks::new(scratch, variables(&around.environment), settings.log_proxy_hook_json);
+    let patcher = Patcher::new(around.patcher.clone(), parts.discovery, settings.patcher_timeout);
+    Ok(Adapters {
+        loader: parts.loader,
+        hooks: Arc::new(hooks),
+        config: Arc::new(source.clone()),
+        helm: parts.helm,
+        monitors: parts.monitors,
+        patcher: Arc::new(patcher),
+        clock: Clock::default(),
+        telemetry: parts.telemetry,
+        running: Running::default(),
+    })
+}
+
+/// Returns the environment as processes take it.
+pub(crate) fn variables(environment: &Environment) -> Vec<(OsString, OsString)> {
+    environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns what becomes true when the operator shall end: when it is told to, or with `--once` when it has converged.
@@ -223,7 +249,7 @@ async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Eve
     }
 }
 
-fn places(settings: &Settings, environment: Vec<(OsString, OsString)>) -> Places {
+pub(crate) fn places(settings: &Settings, environment: Vec<(OsString, OsString)>) -> Places {
     Places {
         modules_dirs: settings.modules_dirs.clone(),
         global_hooks_dir: settings.global_hooks_dir.clone(),
@@ -235,7 +261,7 @@ fn places(settings: &Settings, environment: Vec<(OsString, OsString)>) -> Places
     }
 }
 
-fn engine_config(settings: &Settings) -> engine::Config {
+pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
     engine::Config {
         namespace: settings.namespace.clone(),
         config_map: settings.config_map.clone(),
@@ -256,7 +282,7 @@ fn engine_config(settings: &Settings) -> engine::Config {
     }
 }
 
-fn helm_settings(settings: &Settings) -> helm::Settings {
+pub(crate) fn helm_settings(settings: &Settings) -> helm::Settings {
     helm::Settings {
         namespace: settings.namespace.clone(),
         config_map: settings.config_map.clone(),

@@ -3,6 +3,7 @@
 mod commands;
 mod debug;
 mod hook;
+mod tests;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -56,6 +57,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("apiserver", inner)) => api_server(inner),
         Some(("template", inner)) => template(inner),
         Some(("hook", inner)) => hook::run(inner),
+        Some(("test", inner)) => tests::run(inner),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some((name, inner)) => ask(name, inner),

@@ -103,7 +103,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Returns the environment of hooks: no way leads from it to another cluster, and there is a `jq`.
-fn hook_environment(own: &Environment, dir: &Path, kubeconfig: &Path) -> Environment {
+pub(crate) fn hook_environment(own: &Environment, dir: &Path, kubeconfig: &Path) -> Environment {
     let harmless = own.clone().without(|name| {
         name.starts_with("KUBERNETES_SERVICE_")
             || name.starts_with("KUBERNETES_PORT")
@@ -132,7 +132,11 @@ fn own_tools(dir: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Returns the environment in which bash finds the shell framework even if it is not installed at `root`.
-fn with_framework(environment: Environment, root: &Path, dir: &Path) -> anyhow::Result<Environment> {
+pub(crate) fn with_framework(
+    environment: Environment,
+    root: &Path,
+    dir: &Path,
+) -> anyhow::Result<Environment> {
     let environment = match std::env::current_exe() {
         Ok(own) => environment.with("ADDON_OPERATOR_BINARY", own),
         Err(_) => environment,
@@ -149,7 +153,7 @@ fn with_framework(environment: Environment, root: &Path, dir: &Path) -> anyhow::
     Ok(environment.with("BASH_ENV", prelude))
 }
 
-async fn create_namespace(client: &kube::Client, settings: &Settings) -> anyhow::Result<()> {
+pub(crate) async fn create_namespace(client: &kube::Client, settings: &Settings) -> anyhow::Result<()> {
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
     use kube::Api;
     use kube::api::{ObjectMeta, PostParams};

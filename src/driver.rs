@@ -21,6 +21,9 @@ const WAITING_EVENTS: usize = 1024;
 pub trait Outside {
     /// Begins to carry out `effect` and returns at once. It may start work; it decides nothing.
     fn begin(&mut self, effect: Effect, inbox: &Inbox);
+
+    /// Hears what the engine is about to be told. It changes nothing.
+    fn hear(&mut self, _event: &Event) {}
 }
 
 /// Where adapters put what happened.
@@ -184,6 +187,7 @@ impl<O: Outside> Driver<O> {
     fn take(&mut self, event: Event) -> bool {
         let now = Time::from_start(self.begun.elapsed());
         let mut rests = false;
+        self.outside.hear(&event);
         for effect in self.engine.handle(now, event) {
             if effect == Effect::Exit {
                 rests = true;

@@ -20,3 +20,4 @@ pub mod outside;
 pub mod process;
 pub mod schedule;
 pub mod telemetry;
+pub mod testing;

@@ -29,4 +29,5 @@ mod reload;
 mod shell;
 mod ship;
 mod soak;
+mod testing;
 mod watches;

@@ -43,7 +43,7 @@ impl Chores {
         lock(&self.queue).chores.insert(chore);
     }
 
-    fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         let queue = lock(&self.queue);
         !queue.working && queue.chores.is_empty()
     }

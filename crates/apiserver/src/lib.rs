@@ -58,6 +58,7 @@ mod parts;
 pub mod patch;
 mod protobuf;
 pub mod quantity;
+mod quiet;
 mod random;
 mod read;
 mod registry;

@@ -13,7 +13,7 @@ use crate::fault::Faults;
 use crate::service::ApiService;
 use crate::state::{self, StateError};
 use crate::transport::{Serving, TransportError, serve};
-use crate::{bootstrap, chores};
+use crate::{bootstrap, chores, quiet};
 
 /// A Kubernetes API server.
 ///
@@ -156,6 +156,13 @@ impl ApiServer {
     /// namespaces, definitions.
     pub async fn settled(&self) {
         chores::settled(&self.cluster).await;
+    }
+
+    /// Returns whether nothing is left to do and every client has taken all that its watches tell.
+    ///
+    /// This is about clients in this process; what a socket still holds is not known.
+    pub fn is_still(&self) -> bool {
+        quiet::is_still(&self.cluster)
     }
 
     /// Finishes what follows from the requests so far and writes the state file, if there is one.

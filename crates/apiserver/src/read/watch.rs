@@ -18,6 +18,7 @@ use super::list::{invalid_options, revision, selection};
 use super::present::{Presenter, respond};
 use crate::call::Call;
 use crate::cluster::{CLOSED, Cluster};
+use crate::quiet::Follower;
 use crate::selector::Selection;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Event, Range, Stored, TableName, frame};
@@ -59,6 +60,7 @@ pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> 
         cursor: 0,
         waiting: VecDeque::new(),
         wake,
+        follower: call.cluster.quiet.follow(&call.resource.table),
         drops,
         deadline: Instant::now() + timeout,
         bookmark: call.query.flag("allowWatchBookmarks").then(|| Instant::now() + BOOKMARK_INTERVAL),
@@ -112,6 +114,7 @@ struct Watch {
     cursor: u64,
     waiting: VecDeque<Bytes>,
     wake: signal::Receiver<u64>,
+    follower: Arc<Follower>,
     drops: signal::Receiver<u64>,
     deadline: Instant,
     bookmark: Option<Instant>,
@@ -155,6 +158,7 @@ impl Watch {
     /// Returns the next bytes, or nothing when the watch is over.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            self.follower.goes_on();
             if let Some(chunk) = self.take_waiting() {
                 return Some(chunk);
             }
@@ -168,6 +172,7 @@ impl Watch {
             if self.read_changes() {
                 continue;
             }
+            self.follower.waits_behind(self.cursor);
             tokio::select! {
                 biased;
                 changed = self.drops.changed() => {
@@ -180,11 +185,13 @@ impl Watch {
                 () = tokio::time::sleep_until(self.deadline) => {
                     self.ended = true;
                     if self.bookmark.is_some() {
+                        self.follower.goes_on();
                         return Some(self.bookmark_line(false));
                     }
                 }
                 () = sleep_until(self.bookmark) => {
                     self.bookmark = Some(Instant::now() + BOOKMARK_INTERVAL);
+                    self.follower.goes_on();
                     return Some(self.bookmark_line(false));
                 }
             }

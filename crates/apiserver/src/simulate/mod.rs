@@ -142,10 +142,12 @@ fn furnish(cluster: &Arc<Cluster>, namespace: &str) {
 /// Looks at an object again after the time that simulated things take.
 fn later(cluster: &Arc<Cluster>, place: &Place) {
     let delay = cluster.config.simulate.unwrap_or(Duration::ZERO);
+    cluster.quiet.put_off();
     let (cluster, place) = (Arc::downgrade(cluster), place.clone());
     tokio::spawn(async move {
         tokio::time::sleep(delay).await;
         if let Some(cluster) = cluster.upgrade() {
+            cluster.quiet.take_up();
             cluster.chores.plan(Chore::Due(place));
             chores::start(&cluster);
         }

@@ -190,7 +190,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 }
 
 /// Returns how many letters must be added, left out or replaced to make one name the other; case does not count.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     if a.len().abs_diff(b.len()) > 2 {
         return usize::MAX;
     }

@@ -17,6 +17,7 @@ mod v1;
 use serde_json::Value;
 use values::yaml::{self, YamlError};
 
+pub use self::fields::distance;
 use self::fields::type_name;
 use self::report::{Path, Report};
 pub use self::report::{Violation, Violations};

@@ -1,0 +1,291 @@
+//! What happened in a step, compared with what is expected.
+
+use std::collections::BTreeSet;
+
+use engine::{Failure, FailureKind};
+use regex::Regex;
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use super::file::Step;
+use super::render::{
+    expected_metrics, expected_object_patches, metric, object_patch, projected, values_patch,
+};
+use super::tape::{Heard, Run};
+
+/// Everything that can be said about a step after it.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) heard: Heard,
+    /// What hooks printed.
+    pub(super) lines: Vec<String>,
+    /// All values by section, and what the ConfigMap says.
+    pub(super) values: Value,
+    pub(super) config: Value,
+    /// The modules that are on, by key.
+    pub(super) enabled: Value,
+    /// The objects that are expected, as they are; null where there is none.
+    pub(super) objects: Vec<Value>,
+    /// The objects that are expected to be absent, but are there.
+    pub(super) present: Vec<Value>,
+    /// Whether runs have to say which hook they are of.
+    pub(super) names_hooks: bool,
+}
+
+/// Something that is not as expected.
+#[derive(Clone, Debug)]
+pub(super) struct Mismatch {
+    /// The step.
+    pub(super) pointer: String,
+    /// The key below `expect`.
+    pub(super) key: &'static str,
+    pub(super) message: String,
+    /// What it would have to say to be right; `None` if nothing would do.
+    pub(super) actual: Option<Value>,
+}
+
+/// Returns everything that is not as the step expects it.
+pub(super) fn mismatches(step: &Step, seen: &Seen) -> Vec<Mismatch> {
+    let mut check = Check { step, seen, found: Vec::new() };
+    check.failures();
+    check.written();
+    check.state();
+    check.log();
+    if step.is_open {
+        check.fill();
+    }
+    check.found
+}
+
+struct Check<'a> {
+    step: &'a Step,
+    seen: &'a Seen,
+    found: Vec<Mismatch>,
+}
+
+impl Check<'_> {
+    fn expected(&self, key: &str) -> Option<&Value> {
+        self.step.expect.get(key).filter(|value| !value.is_null())
+    }
+
+    fn wrong(&mut self, key: &'static str, message: String, actual: Option<Value>) {
+        self.found.push(Mismatch { pointer: self.step.pointer.clone(), key, message, actual });
+    }
+
+    fn compare(&mut self, key: &'static str, expected: &Value, actual: Value) {
+        if *expected != actual {
+            let message = format!("{key} differs:\n{}", diff(expected, &actual));
+            self.wrong(key, message, Some(actual));
+        }
+    }
+
+    /// Nothing fails unless it is expected.
+    fn failures(&mut self) {
+        let last = self.seen.heard.runs.last().and_then(exit_code);
+        if let Some(expected) = self.expected("exit").cloned() {
+            match last {
+                Some(code) => self.compare("exit", &expected, code.into()),
+                None => self.wrong("exit", "exit differs: no hook ran to its end".to_owned(), None),
+            }
+        }
+        let failures = &self.seen.heard.failures;
+        if let Some(expected) = self.expected("error").cloned() {
+            let wanted = text(&expected);
+            if !failures.iter().any(|failure| matches(&wanted, &failure.to_string())) {
+                let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                let told = if told.is_empty() { "nothing failed".to_owned() } else { told.join("\n") };
+                let actual = failures.first().map(|failure| failure.message.clone().into());
+                self.wrong("error", format!("no failure says {wanted:?}; {told}"), actual);
+            }
+            return;
+        }
+        let is_exit_expected = self.expected("exit").is_some_and(|code| *code != 0);
+        let unexpected: Vec<&Failure> = failures
+            .iter()
+            .filter(|failure| !(is_exit_expected && failure.kind == FailureKind::HookExit))
+            .collect();
+        let mut told = BTreeSet::new();
+        for failure in unexpected {
+            let mut message = format!("it failed: {failure}");
+            if !told.insert(message.clone()) {
+                continue;
+            }
+            if let Some(advice) = &failure.advice {
+                message.push_str("\n  ");
+                message.push_str(advice);
+            }
+            match last.filter(|code| *code != 0) {
+                Some(code) if failure.kind == FailureKind::HookExit => {
+                    self.wrong("exit", message, Some(code.into()));
+                }
+                _ => self.wrong("error", message, Some(failure.message.clone().into())),
+            }
+        }
+    }
+
+    /// Compares what hooks wrote.
+    fn written(&mut self) {
+        for (key, actual) in self.all_written() {
+            let Some(expected) = self.expected(key).cloned() else { continue };
+            let expected = match key {
+                "objectPatches" => expected_object_patches(&expected),
+                "metrics" => expected_metrics(&expected),
+                _ => Ok(expected),
+            };
+            match expected {
+                Ok(expected) => self.compare(key, &expected, actual),
+                Err(error) => {
+                    self.wrong(key, format!("{key}: a hook could not write this: {error}"), Some(actual));
+                }
+            }
+        }
+        if let Some(expected) = self.expected("runs").cloned() {
+            self.compare("runs", &expected, self.runs());
+        }
+    }
+
+    fn all_written(&self) -> [(&'static str, Value); 4] {
+        let runs = self.seen.heard.runs.iter();
+        let outputs: Vec<_> = runs.filter_map(|run| run.outcome.as_ref()?.as_ref().ok()).collect();
+        let patches = |pick: fn(&engine::HookOutput) -> &values::patch::Patch| -> Value {
+            outputs.iter().flat_map(|output| values_patch(pick(output))).collect()
+        };
+        [
+            ("valuesPatch", patches(|output| &output.values_patch)),
+            ("configPatch", patches(|output| &output.config_patch)),
+            (
+                "objectPatches",
+                outputs.iter().flat_map(|output| output.object_patches.iter().map(object_patch)).collect(),
+            ),
+            ("metrics", self.seen.heard.metrics.iter().map(metric).collect()),
+        ]
+    }
+
+    fn runs(&self) -> Value {
+        let name = |run: &Run| {
+            if self.seen.names_hooks {
+                format!("{}: {}", run.hook.id.name, run.contexts)
+            } else {
+                run.contexts.clone()
+            }
+        };
+        self.seen.heard.runs.iter().map(name).collect()
+    }
+
+    /// Compares how values, ConfigMap and cluster are now.
+    fn state(&mut self) {
+        let all =
+            [("values", &self.seen.values), ("config", &self.seen.config), ("enabled", &self.seen.enabled)];
+        for (key, actual) in all {
+            if let Some(expected) = self.expected(key).cloned() {
+                self.compare(key, &expected, projected(&expected, actual));
+            }
+        }
+        if let Some(Value::Array(expected)) = self.expected("objects").cloned() {
+            let actual = expected.iter().zip(&self.seen.objects).map(|(expected, actual)| {
+                if actual.is_null() { Value::Null } else { projected(expected, actual) }
+            });
+            let actual: Vec<Value> = actual.filter(|actual| !actual.is_null()).collect();
+            self.compare("objects", &Value::Array(expected), actual.into());
+        }
+        if let Some(Value::Array(expected)) = self.expected("absent").cloned() {
+            let absent = expected.iter().filter(|reference| !self.seen.present.contains(reference));
+            let absent: Vec<Value> = absent.cloned().collect();
+            self.compare("absent", &Value::Array(expected), absent.into());
+        }
+    }
+
+    /// Looks for the expected lines, in this order; there may be others.
+    fn log(&mut self) {
+        let Some(Value::Array(expected)) = self.expected("log").cloned() else { return };
+        let mut lines = self.seen.lines.iter();
+        let is_missing = |wanted: &Value| !lines.by_ref().any(|line| matches(&text(wanted), line));
+        if expected.iter().any(is_missing) {
+            let actual: Value = self.seen.lines.iter().map(String::as_str).collect();
+            let message = format!("log lines are missing:\n{}", diff(&Value::Array(expected), &actual));
+            self.wrong("log", message, Some(actual));
+        }
+    }
+
+    /// Says what could be expected where the test leaves it open.
+    fn fill(&mut self) {
+        for (key, actual) in self.all_written() {
+            if actual.as_array().is_some_and(|list| !list.is_empty()) {
+                let message = format!("{key} is not expected yet:\n{}", diff(&Value::Null, &actual));
+                self.wrong(key, message, Some(actual));
+            }
+        }
+        if self.found.is_empty() {
+            let runs = self.runs();
+            self.wrong(
+                "runs",
+                format!("nothing is expected yet; what ran:\n{}", diff(&Value::Null, &runs)),
+                Some(runs),
+            );
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// Returns whether `line` contains the text, or fits if that is `/a pattern/`.
+fn matches(wanted: &str, line: &str) -> bool {
+    let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    match pattern.filter(|pattern| !pattern.is_empty()).map(Regex::new) {
+        Some(Ok(pattern)) => pattern.is_match(line),
+        Some(Err(_)) | None => line.contains(wanted),
+    }
+}
+
+/// Returns the exit code of a run that has ended by itself.
+fn exit_code(run: &Run) -> Option<u64> {
+    let failure = match run.outcome.as_ref()? {
+        Ok(output) => output.failed.as_ref(),
+        Err(failure) => Some(failure),
+    };
+    let Some(failure) = failure else { return Some(0) };
+    match failure.kind {
+        FailureKind::HookExit => {
+            let said = std::iter::once(&failure.message).chain(&failure.chain);
+            said.filter_map(|text| text.rsplit_once("exit status ")?.1.trim().parse().ok()).next_back()
+        }
+        // The process did well, what it wrote is wrong.
+        FailureKind::HookOutput | FailureKind::Values => Some(0),
+        FailureKind::Bug
+        | FailureKind::Cancelled
+        | FailureKind::Cluster
+        | FailureKind::Files
+        | FailureKind::HookTimeout
+        | FailureKind::Release
+        | FailureKind::Render => None,
+    }
+}
+
+/// Returns the lines that differ, with some around them.
+fn diff(expected: &Value, actual: &Value) -> String {
+    let yaml = |value: &Value| if value.is_null() { String::new() } else { values::yaml::emit_pretty(value) };
+    let (expected, actual) = (yaml(expected), yaml(actual));
+    let diff = TextDiff::from_lines(&expected, &actual);
+    let mut text = String::new();
+    for hunk in diff.unified_diff().context_radius(4).iter_hunks() {
+        for change in hunk.iter_changes() {
+            let sign = match change.tag() {
+                similar::ChangeTag::Delete => "- ",
+                similar::ChangeTag::Equal => "  ",
+                similar::ChangeTag::Insert => "+ ",
+            };
+            text.push_str(sign);
+            text.push_str(change.value().trim_end_matches('\n'));
+            text.push('\n');
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// Returns the ConfigMap's data as values.
+pub(super) fn parsed_config(data: &Map<String, Value>) -> Value {
+    let parsed = |value: &Value| value.as_str().and_then(|text| values::yaml::parse(text).ok());
+    data.iter().map(|(key, value)| (key.clone(), parsed(value).unwrap_or_else(|| value.clone()))).collect()
+}

@@ -1,0 +1,303 @@
+//! The format of test files. See docs/testing.md.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::node::{Complaints, Node, Pointer};
+use crate::config::parse_duration;
+
+/// What the names of test files end with.
+pub(super) const ENDINGS: [&str; 2] = [".test.yaml", ".test.yml"];
+
+/// How long a step may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What holds for all tests of a file; a test may say it again.
+const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "config", "objects", "timeout"];
+
+/// What each test says for itself.
+const OWN: [&str; 3] = ["name", "expect", "steps"];
+
+/// What a step does. Exactly one of them.
+const ACTIONS: [&str; 4] = ["apply", "config", "delete", "schedule"];
+
+/// What can be expected.
+pub(super) const EXPECTED: [&str; 13] = [
+    "runs",
+    "exit",
+    "error",
+    "valuesPatch",
+    "configPatch",
+    "objectPatches",
+    "metrics",
+    "log",
+    "values",
+    "config",
+    "objects",
+    "absent",
+    "enabled",
+];
+
+/// A test file.
+#[derive(Debug)]
+pub(super) struct TestFile {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    pub(super) tests: Vec<Arc<Test>>,
+}
+
+/// One test.
+#[derive(Clone, Debug)]
+pub(super) struct Test {
+    pub(super) name: String,
+    /// Where it stands.
+    pub(super) pointer: String,
+    pub(super) hook: Option<String>,
+    /// The only binding that is on.
+    pub(super) run: Option<String>,
+    /// Modules that are on beside the one that is tested.
+    pub(super) modules: Vec<String>,
+    pub(super) global_hooks: Vec<String>,
+    pub(super) values: Map<String, Value>,
+    pub(super) config: Map<String, Value>,
+    pub(super) objects: Vec<Value>,
+    pub(super) timeout: Duration,
+    /// The first one is the start.
+    pub(super) steps: Vec<Step>,
+}
+
+/// Something that happens, and what comes of it.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// Where it stands.
+    pub(super) pointer: String,
+    pub(super) action: Action,
+    /// What is expected, by key.
+    pub(super) expect: Map<String, Value>,
+    /// Whether `expect` stands there without saying anything.
+    pub(super) is_open: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Apply(Vec<Value>),
+    Config(Map<String, Value>),
+    Delete(Vec<Value>),
+    Schedule(String),
+    Start,
+}
+
+/// What all tests of a file share.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    hook: Option<String>,
+    run: Option<String>,
+    modules: Vec<String>,
+    global_hooks: Vec<String>,
+    values: Map<String, Value>,
+    config: Map<String, Value>,
+    objects: Vec<Value>,
+    timeout: Option<Duration>,
+}
+
+impl TestFile {
+    /// Reads a file, or returns everything that is wrong with it.
+    pub(super) fn read(path: &Path) -> Result<Self, Vec<String>> {
+        let failed = |message: String| vec![format!("{}: {message}", path.display())];
+        let text =
+            std::fs::read_to_string(path).map_err(|error| failed(format!("can't be read: {error}")))?;
+        Self::parse(path, text)
+    }
+
+    fn parse(path: &Path, text: String) -> Result<Self, Vec<String>> {
+        let parsed = values::yaml::parse_strict(&text).map_err(|error| {
+            let place = error.position();
+            let message = error.to_string();
+            let message = message.split_once(": ").map_or(message.as_str(), |(_, message)| message);
+            vec![format!("{}:{}:{}: {message}", path.display(), place.line, place.column)]
+        })?;
+        let complaints = Complaints::new(path, &text);
+        let tests = tests(Node::new(&parsed, &Pointer::Root, &complaints));
+        let lines = complaints.lines();
+        if lines.is_empty() {
+            Ok(Self { path: path.to_owned(), text, tests: tests.into_iter().map(Arc::new).collect() })
+        } else {
+            Err(lines)
+        }
+    }
+}
+
+fn tests(root: Node<'_>) -> Vec<Test> {
+    let none = Shared::default();
+    match root.value {
+        Value::Array(_) => root.each(|item| test(item, &none)),
+        Value::Object(map) if map.contains_key("tests") => {
+            let mut known = SHARED.to_vec();
+            known.push("tests");
+            root.knows(&known);
+            let shared = shared(root, &none);
+            root.key("tests", |tests| tests.each(|item| test(item, &shared))).unwrap_or_default()
+        }
+        Value::Object(_) => vec![test(root, &none)],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            root.wrong("should be a test, a list of tests, or a mapping with the key tests");
+            Vec::new()
+        }
+    }
+}
+
+fn shared(node: Node<'_>, above: &Shared) -> Shared {
+    let mut shared = above.clone();
+    shared.hook = node.key("hook", |node| node.text()).or(shared.hook);
+    shared.run = node.key("run", |node| node.text()).or(shared.run);
+    shared.modules.extend(node.key("modules", |node| node.texts()).unwrap_or_default());
+    shared.global_hooks.extend(node.key("globalHooks", |node| node.texts()).unwrap_or_default());
+    for (over, base) in [("values", &mut shared.values), ("config", &mut shared.config)] {
+        if let Some(Err(error)) = node.key(over, |node| merge(base, node.map())) {
+            node.key(over, |node| node.wrong(&error));
+        }
+    }
+    shared.objects.extend(node.key("objects", |node| node.objects()).unwrap_or_default());
+    let timeout = |node: Node<'_>| {
+        let duration = parse_duration(&node.text());
+        if duration.is_none() {
+            node.wrong("should be a duration like 30s");
+        }
+        duration
+    };
+    shared.timeout = node.key("timeout", timeout).flatten().or(shared.timeout);
+    shared
+}
+
+fn merge(base: &mut Map<String, Value>, over: Map<String, Value>) -> Result<(), String> {
+    let mut merged = Value::Object(std::mem::take(base));
+    values::merge::merge(&mut merged, &Value::Object(over)).map_err(|error| error.to_string())?;
+    if let Value::Object(merged) = merged {
+        *base = merged;
+    }
+    Ok(())
+}
+
+fn test(node: Node<'_>, above: &Shared) -> Test {
+    let known: Vec<&str> = OWN.iter().chain(&SHARED).copied().collect();
+    node.knows(&known);
+    let shared = shared(node, above);
+    let (expect, is_open) = expectation(node);
+    let mut steps = vec![Step { pointer: node.pointer(), action: Action::Start, expect, is_open }];
+    steps.extend(node.key("steps", |steps| steps.each(step)).unwrap_or_default());
+    let name = node.key("name", |name| name.text()).or_else(|| shared.run.clone());
+    Test {
+        name: name.unwrap_or_else(|| "start".to_owned()),
+        pointer: node.pointer(),
+        hook: shared.hook,
+        run: shared.run,
+        modules: shared.modules,
+        global_hooks: shared.global_hooks,
+        values: shared.values,
+        config: shared.config,
+        objects: shared.objects,
+        timeout: shared.timeout.unwrap_or(PATIENCE),
+        steps,
+    }
+}
+
+fn step(node: Node<'_>) -> Step {
+    let mut known = ACTIONS.to_vec();
+    known.push("expect");
+    let is_map = node.knows(&known);
+    let actions = [
+        node.key("apply", |node| Action::Apply(node.objects())),
+        node.key("config", |node| Action::Config(node.map())),
+        node.key("delete", |node| Action::Delete(node.references())),
+        node.key("schedule", |node| Action::Schedule(node.text())),
+    ];
+    let mut actions = actions.into_iter().flatten();
+    let (action, more) = (actions.next(), actions.next().is_some());
+    if is_map && (more || action.is_none()) {
+        node.wrong(&format!("a step needs exactly one of {}", ACTIONS.join(", ")));
+    }
+    let (expect, is_open) = expectation(node);
+    Step { pointer: node.pointer(), action: action.unwrap_or(Action::Start), expect, is_open }
+}
+
+/// Returns what is expected, and whether there is a key for it without content.
+fn expectation(node: Node<'_>) -> (Map<String, Value>, bool) {
+    let Some(value) = node.value.get("expect") else { return (Map::new(), false) };
+    let is_open = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    node.key("expect", |expect| {
+        if expect.knows(&EXPECTED) {
+            check_shapes(expect);
+        }
+    });
+    (value.as_object().cloned().unwrap_or_default(), is_open)
+}
+
+fn check_shapes(expect: Node<'_>) {
+    for key in ["runs", "log"] {
+        expect.key(key, |node| drop(node.texts()));
+    }
+    for key in ["valuesPatch", "configPatch", "objectPatches", "metrics"] {
+        expect.key(key, |node| node.each(|item| drop(item.map())));
+    }
+    for key in ["values", "config", "enabled"] {
+        expect.key(key, |node| drop(node.map()));
+    }
+    expect.key("objects", |node| drop(node.objects()));
+    expect.key("absent", |node| drop(node.references()));
+    expect.key("error", |node| drop(node.text()));
+    expect.key("exit", |node| {
+        if node.value.as_u64().is_none() {
+            node.wrong("should be an exit code");
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> String {
+        match TestFile::parse(Path::new("a.test.yaml"), text.to_owned()) {
+            Ok(file) => format!("{} tests", file.tests.len()),
+            Err(lines) => lines.join("\n"),
+        }
+    }
+
+    #[test]
+    fn complaints_name_file_line_key_and_the_nearest_known_key() {
+        for (text, expected) in [
+            ("run: beforeHelm\n", "1 tests"),
+            ("- run: a\n- run: b\n", "2 tests"),
+            (
+                "run: beforeHelm\nexpect:\n  valuesPach: []\n",
+                "a.test.yaml:3:3: expect.valuesPach: unknown key; did you mean valuesPatch?",
+            ),
+            ("run: a\nexpext: {}\n", "a.test.yaml:2:1: expext: unknown key; did you mean expect?"),
+            (
+                "tests:\n- name: x\n  steps:\n  - expect: {log: {}}\n",
+                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of apply, config, delete, schedule\n\
+                 a.test.yaml:4:14: tests[0].steps[0].expect.log: should be a list",
+            ),
+            ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),
+            ("run: a\nrun: b\n", "a.test.yaml:2:1: key \"run\" is already set at line 1, remove one of them"),
+            ("timeout: soon\n", "a.test.yaml:1:1: timeout: should be a duration like 30s"),
+            ("- [\n", "a.test.yaml:2:1: did not find expected node content while parsing a flow node"),
+        ] {
+            assert_eq!(problems(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_test_says_again_what_the_file_says_for_all() {
+        let text = "values: {web: {a: 1, b: 1}}\nobjects: [{kind: Pod, metadata: {name: p}}]\n\
+                    tests: [{run: x, values: {web: {b: 2}}}, {run: later}]\n";
+        let file = TestFile::parse(Path::new("a.test.yaml"), text.to_owned()).unwrap();
+        let [first, second] = file.tests.as_slice() else { panic!("{file:?}") };
+        assert_eq!(Value::Object(first.values.clone()), serde_json::json!({"web": {"a": 1, "b": 2}}));
+        assert_eq!(Value::Object(second.values.clone()), serde_json::json!({"web": {"a": 1, "b": 1}}));
+        assert_eq!((first.name.as_str(), first.objects.len(), second.name.as_str()), ("x", 1, "later"));
+    }
+}

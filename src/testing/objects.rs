@@ -1,0 +1,147 @@
+//! The objects of a test's cluster: put there, removed, looked at.
+
+use std::sync::Arc;
+
+use http::Request;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::cluster::{Discovery, Resource, is_conflict, is_not_found};
+
+/// The namespace of objects that do not say theirs.
+const NAMESPACE: &str = "default";
+
+/// In whose name objects are written.
+const MANAGER: &str = "addon-operator-test";
+
+/// The cluster of a test.
+#[derive(Clone)]
+pub(super) struct Objects {
+    pub(super) client: Client,
+    pub(super) discovery: Discovery,
+    /// Where charts put objects without a namespace.
+    pub(super) operator_namespace: Arc<str>,
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+impl Objects {
+    /// Creates or changes objects: definitions and namespaces first.
+    pub(super) async fn apply(&self, objects: &[Value]) -> Result<(), String> {
+        let rank = |object: &&Value| match text(object, "/kind") {
+            "CustomResourceDefinition" => 0,
+            "Namespace" => 1,
+            _ => 2,
+        };
+        let mut ordered: Vec<&Value> = objects.iter().collect();
+        ordered.sort_by_key(rank);
+        for object in ordered {
+            self.apply_one(object).await.map_err(|error| {
+                format!(
+                    "{} {} can't be applied: {error}",
+                    text(object, "/kind"),
+                    text(object, "/metadata/name")
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn apply_one(&self, object: &Value) -> Result<(), String> {
+        let resource = self.resource(object).await?;
+        let mut object = object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), resource.api_version().into());
+            fields.insert("kind".to_owned(), resource.kind.clone().into());
+        }
+        let namespace = namespace(&object, "/metadata/namespace", &resource).map(str::to_owned);
+        if let Some(namespace) = &namespace {
+            self.ensure_namespace(namespace).await?;
+        }
+        let api = self.api(&resource, namespace.as_deref());
+        let name = text(&object, "/metadata/name").to_owned();
+        let params = PatchParams::apply(MANAGER).force();
+        api.patch(&name, &params, &Patch::Apply(&object)).await.map_err(said)?;
+        let Some(status) = object.get("status") else { return Ok(()) };
+        // Where the status is a part of its own, it has to be written alone.
+        let status = Patch::Merge(json!({ "status": status }));
+        match api.patch_status(&name, &PatchParams::default(), &status).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_not_found(&error) => Ok(()),
+            Err(error) => Err(said(error)),
+        }
+    }
+
+    async fn ensure_namespace(&self, name: &str) -> Result<(), String> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        if api.get_metadata_opt(name).await.map_err(said)?.is_some() {
+            return Ok(());
+        }
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        match api.create(&PostParams::default(), &namespace).await {
+            Err(error) if !is_conflict(&error) => Err(said(error)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Deletes objects by their references.
+    pub(super) async fn delete(&self, references: &[Value]) -> Result<(), String> {
+        for reference in references {
+            let resource = self.resource(reference).await?;
+            let api = self.api(&resource, namespace(reference, "/namespace", &resource));
+            let name = text(reference, "/name");
+            api.delete(name, &DeleteParams::background()).await.map_err(|error| {
+                format!("{} {name} can't be deleted: {}", text(reference, "/kind"), said(error))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the object that is meant; one that says no namespace may also be where
+    /// charts put theirs.
+    pub(super) async fn find(&self, kind: &Value, name: &str, given: &str) -> Result<Option<Value>, String> {
+        let resource = self.resource(kind).await?;
+        let places: Vec<Option<&str>> = match (resource.namespaced, given) {
+            (false, _) => vec![None],
+            (true, "") => vec![Some(NAMESPACE), Some(&self.operator_namespace)],
+            (true, given) => vec![Some(given)],
+        };
+        for place in places {
+            let path = format!("{}/{name}", resource.path(place));
+            let request = Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
+            match self.client.request::<Value>(request).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(error) if is_not_found(&error) => {}
+                Err(error) => return Err(said(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn resource(&self, object: &Value) -> Result<Resource, String> {
+        let found = self.discovery.resolve(text(object, "/apiVersion"), text(object, "/kind")).await;
+        found.map_err(|error| error.to_string())
+    }
+
+    fn api(&self, resource: &Resource, namespace: Option<&str>) -> Api<DynamicObject> {
+        let kind = resource.api_resource();
+        match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &kind),
+            None => Api::all_with(self.client.clone(), &kind),
+        }
+    }
+}
+
+fn namespace<'a>(object: &'a Value, pointer: &str, resource: &Resource) -> Option<&'a str> {
+    let given = text(object, pointer);
+    resource.namespaced.then_some(if given.is_empty() { NAMESPACE } else { given })
+}
+
+fn said(error: kube::Error) -> String {
+    if let kube::Error::Api(status) = error { status.message } else { error.to_string() }
+}

@@ -1,0 +1,169 @@
+//! What came of tests: lines for people, the XML of `JUnit` for machines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::bench::Ended;
+
+/// Writes lines for people.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paint {
+    /// Whether colours are shown.
+    pub(super) is_on: bool,
+}
+
+impl Paint {
+    fn color(self, code: &str, text: &str) -> String {
+        if self.is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    pub(super) fn bad(self, text: &str) -> String {
+        self.color("31", text)
+    }
+
+    /// Returns the line of one test, and behind a bad one what differs.
+    pub(super) fn result(self, path: &Path, ended: &Ended) -> String {
+        let is_good = ended.mismatches.is_empty();
+        let word = if is_good { self.color("32", "ok    ") } else { self.bad("FAILED") };
+        let took =
+            format!("({} ms, {} ms of them hooks)", ended.took.as_millis(), ended.hooks_took.as_millis());
+        let mut text = format!("{word} {} {} {}\n", shown(path), ended.name, self.color("2", &took));
+        for mismatch in &ended.mismatches {
+            for line in mismatch.message.lines() {
+                let line = match line.get(..2) {
+                    Some("- ") => self.bad(line),
+                    Some("+ ") => self.color("32", line),
+                    Some(_) | None => line.to_owned(),
+                };
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        if !is_good && !ended.lines.is_empty() {
+            text.push_str("    what hooks printed:\n");
+            for line in &ended.lines {
+                let _ = writeln!(text, "      {line}");
+            }
+        }
+        text
+    }
+
+    pub(super) fn summary(self, all: usize, failed: usize) -> String {
+        let tests = if all == 1 { "test" } else { "tests" };
+        let text = format!("{all} {tests}, {failed} failed");
+        let hint = if failed == 0 {
+            ""
+        } else {
+            " (- expected, + what came; --update writes what came into the files)"
+        };
+        if failed == 0 { self.color("32", &text) + "\n" } else { self.bad(&text) + hint + "\n" }
+    }
+}
+
+/// Returns a path below the current directory without the way to that.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// Returns the results as `JUnit` writes them: a suite for each file.
+pub(super) fn junit<'a>(results: impl Iterator<Item = (&'a Path, &'a Ended)>) -> String {
+    let mut suites: BTreeMap<String, Vec<&Ended>> = BTreeMap::new();
+    for (path, ended) in results {
+        suites.entry(shown(path)).or_default().push(ended);
+    }
+    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
+    for (file, tests) in suites {
+        let failed = tests.iter().filter(|test| !test.mismatches.is_empty()).count();
+        let took: Duration = tests.iter().map(|test| test.took).sum();
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{0}\" tests=\"{1}\" failures=\"{failed}\" errors=\"0\" time=\"{2:.3}\">",
+            escaped(&file),
+            tests.len(),
+            took.as_secs_f64()
+        );
+        for test in tests {
+            let _ = write!(
+                xml,
+                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+                escaped(&file),
+                escaped(&test.name),
+                test.took.as_secs_f64()
+            );
+            if test.mismatches.is_empty() {
+                xml.push_str("/>\n");
+                continue;
+            }
+            xml.push_str(">\n");
+            for mismatch in &test.mismatches {
+                let first = mismatch.message.lines().next().unwrap_or_default();
+                let _ = writeln!(
+                    xml,
+                    "      <failure message=\"{}\">{}</failure>",
+                    escaped(first),
+                    escaped(&mismatch.message)
+                );
+            }
+            let _ = writeln!(xml, "      <system-out>{}</system-out>", escaped(&test.lines.join("\n")));
+            xml.push_str("    </testcase>\n");
+        }
+        xml.push_str("  </testsuite>\n");
+    }
+    xml.push_str("</testsuites>\n");
+    xml
+}
+
+/// Returns text as it stands in XML, without what XML can't hold.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(char),
+            char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => {}
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::check::Mismatch;
+
+    #[test]
+    fn a_failure_is_text_in_xml_whatever_it_holds() {
+        let mismatch = Mismatch {
+            pointer: String::new(),
+            key: "log",
+            message: "a < b & \"c\"\u{1b}[0m\nmore".to_owned(),
+            actual: None,
+        };
+        let ended = Ended {
+            file: 0,
+            name: "it's".to_owned(),
+            mismatches: vec![mismatch],
+            lines: vec!["]]>".to_owned()],
+            took: Duration::from_millis(1500),
+            hooks_took: Duration::ZERO,
+        };
+        let xml = junit([(Path::new("/x/a.test.yaml"), &ended)].into_iter());
+        assert!(
+            xml.contains(
+                "<testsuite name=\"/x/a.test.yaml\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"1.500\">"
+            ),
+            "{xml}"
+        );
+        assert!(
+            xml.contains("<failure message=\"a &lt; b &amp; &quot;c&quot;[0m\">a &lt; b &amp; &quot;c&quot;[0m\nmore</failure>"),
+            "{xml}"
+        );
+        assert!(xml.contains("<system-out>]]&gt;</system-out>"), "{xml}");
+    }
+}

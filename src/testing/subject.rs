@@ -1,0 +1,233 @@
+//! What of the loaded files runs in a test: one hook, a module, or all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::hook::Lifecycle;
+use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module};
+use serde_json::{Map, Value};
+
+use super::file::Test;
+use super::node::nearest;
+use super::place::{Place, stem};
+
+/// What runs in a test.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) catalog: Catalog,
+    /// The binding that the test is about, with what makes it run after the start.
+    pub(super) trigger: Option<Trigger>,
+}
+
+/// What makes a binding run that the start of the operator does not run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Trigger {
+    /// The module with this key is switched off.
+    Disable(String),
+    /// A crontab line is due.
+    Fire(CronLine),
+}
+
+/// Whose flag it is that a test sets.
+const SOURCE: &str = "the test";
+
+impl Subject {
+    /// Returns what `test` of the file `path` runs, or why that is not possible.
+    pub(super) fn of(loaded: &Catalog, place: &Place, path: &Path, test: &Test) -> Result<Self, String> {
+        let mut catalog = match place {
+            Place::Global(_) => Catalog {
+                global: Arc::new(Global {
+                    hooks: vec![chosen_hook(&loaded.global.hooks, path, test)?],
+                    ..Global::clone(&loaded.global)
+                }),
+                modules: loaded.modules.iter().map(|module| Arc::new(hollow(module, false))).collect(),
+                ..loaded.clone()
+            },
+            Place::Module { dir, whole } => modules(loaded, dir, *whole, path, test)?,
+            Place::All(_) => loaded.clone(),
+        };
+        if let Some(broken) = catalog.modules.iter().find_map(|module| module.broken.as_ref()) {
+            return Err(format!("the module can't be used: {broken}"));
+        }
+        set_values(&mut catalog, &test.values)?;
+        let trigger = match &test.run {
+            Some(run) => select(&mut catalog, run)?,
+            None => None,
+        };
+        Ok(Self { catalog, trigger })
+    }
+
+    /// Returns the crontab lines of schedules called `name`, or of that line.
+    pub(super) fn crontab(&self, name: &str) -> Result<CronLine, String> {
+        let bindings = || hooks(&self.catalog).flat_map(|hook| &hook.spec.schedules);
+        let found = bindings().find(|binding| binding.name == name || binding.crontab.as_str() == name);
+        found
+            .map(|binding| binding.crontab.clone())
+            .ok_or_else(|| unknown("schedule", name, bindings().map(|binding| binding.name.as_str())))
+    }
+}
+
+/// Returns all hooks, the global ones first.
+pub(super) fn hooks(catalog: &Catalog) -> impl Iterator<Item = &Arc<Hook>> {
+    catalog.global.hooks.iter().chain(catalog.modules.iter().flat_map(|module| &module.hooks))
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let hint = match nearest(known.iter().copied(), name) {
+        Some(near) => format!("did you mean {near}?"),
+        None if known.is_empty() => "there is none".to_owned(),
+        None => format!("known are {}", known.join(", ")),
+    };
+    format!("there is no {what} {name}; {hint}")
+}
+
+/// Returns the hook that the test names, or that has the name of the test file.
+fn chosen_hook(hooks: &[Arc<Hook>], path: &Path, test: &Test) -> Result<Arc<Hook>, String> {
+    let file =
+        |hook: &Hook| Path::new(&*hook.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let wanted = stem(path).unwrap_or_default();
+    let is_meant = |hook: &&Arc<Hook>| {
+        let name = file(hook);
+        if let Some(meant) = &test.hook {
+            return hook.id.name.as_str() == meant || name == *meant;
+        }
+        let has_name = name == wanted || name.rsplit_once('.').is_some_and(|(stem, _)| stem == wanted);
+        has_name && Path::new(&*hook.path).parent() == path.parent()
+    };
+    let found = hooks.iter().find(is_meant);
+    found.cloned().ok_or_else(|| {
+        let names = hooks.iter().map(|hook| hook.id.name.as_str());
+        match &test.hook {
+            Some(name) => unknown("hook", name, names),
+            None => format!(
+                "no hook {wanted} lies beside the file; name one with the key hook ({})",
+                names.collect::<Vec<_>>().join(", ")
+            ),
+        }
+    })
+}
+
+fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) -> Result<Catalog, String> {
+    let own = loaded.modules.iter().find(|module| Path::new(&*module.path) == dir);
+    let own = own.ok_or_else(|| format!("{} is no module", dir.display()))?;
+    let mut chosen = Vec::new();
+    for module in &loaded.modules {
+        let is_named = test.modules.iter().any(|name| name == module.name.as_str());
+        if module.name == own.name {
+            let mut module = Module::clone(module);
+            module.enabled = Some(on());
+            if !whole && module.broken.is_none() {
+                module.hooks = vec![chosen_hook(&module.hooks, path, test)?];
+                module.enabled_script = None;
+                module.has_chart = false;
+            }
+            chosen.push(Arc::new(module));
+        } else if is_named {
+            let module = if whole { Module::clone(module) } else { hollow(module, true) };
+            chosen.push(Arc::new(Module { enabled: Some(on()), ..module }));
+        }
+    }
+    for name in &test.modules {
+        if !chosen.iter().any(|module| module.name.as_str() == name) {
+            let names = loaded.modules.iter().map(|module| module.name.as_str());
+            return Err(unknown("module", name, names));
+        }
+    }
+    let mut hooks = Vec::new();
+    for name in &test.global_hooks {
+        let named = Test { hook: Some(name.clone()), ..test.clone() };
+        hooks.push(chosen_hook(&loaded.global.hooks, path, &named)?);
+    }
+    let global = Arc::new(Global { hooks, ..Global::clone(&loaded.global) });
+    Ok(Catalog { global, modules: chosen, ..loaded.clone() })
+}
+
+fn on() -> EnabledFlag {
+    EnabledFlag { value: true, source: SOURCE.into() }
+}
+
+/// Returns a module of which only name and values are left.
+fn hollow(module: &Module, is_on: bool) -> Module {
+    Module {
+        enabled: if is_on { Some(on()) } else { module.enabled.clone() },
+        enabled_script: None,
+        hooks: Vec::new(),
+        has_chart: false,
+        crds: Vec::new(),
+        broken: None,
+        ..module.clone()
+    }
+}
+
+/// Puts the values of a test over the static ones.
+fn set_values(catalog: &mut Catalog, given: &Map<String, Value>) -> Result<(), String> {
+    for (key, value) in given {
+        let merged = |base: &Value| {
+            values::merge::merged(base, value).map_err(|error| format!("values.{key}: {error}"))
+        };
+        if key == values::name::GLOBAL {
+            let global = Global::clone(&catalog.global);
+            let static_values = Arc::new(merged(&global.static_values)?);
+            catalog.global = Arc::new(Global { static_values, ..global });
+            continue;
+        }
+        let flag = |module: &Module| key.strip_suffix("Enabled").is_some_and(|stem| *module.key == *stem);
+        let Some(module) = catalog.modules.iter_mut().find(|module| *module.key == **key || flag(module))
+        else {
+            let keys: Vec<&str> = catalog.modules.iter().map(|module| &*module.key).collect();
+            return Err(unknown("section of values", key, keys.into_iter().chain([values::name::GLOBAL])));
+        };
+        let changed = if *module.key == **key {
+            Module { static_values: Arc::new(merged(&module.static_values)?), ..Module::clone(module) }
+        } else {
+            let value = value.as_bool().ok_or_else(|| format!("values.{key} should be true or false"))?;
+            Module { enabled: Some(EnabledFlag { value, source: SOURCE.into() }), ..Module::clone(module) }
+        };
+        *module = Arc::new(changed);
+    }
+    Ok(())
+}
+
+/// Leaves only the binding `run` on.
+fn select(catalog: &mut Catalog, run: &str) -> Result<Option<Trigger>, String> {
+    let mut names: Vec<String> = Vec::new();
+    for hook in hooks(catalog) {
+        names.extend(hook.spec.lifecycle.keys().map(|point| point.as_str().to_owned()));
+        names.extend(hook.spec.schedules.iter().map(|binding| binding.name.clone()));
+        names.extend(hook.spec.kubernetes.iter().map(|binding| binding.name.clone()));
+    }
+    if !names.iter().any(|name| name == run) {
+        return Err(unknown("binding", run, names.iter().map(String::as_str)));
+    }
+    let mut trigger = None;
+    let global = Global::clone(&catalog.global);
+    let muted = global.hooks.iter().map(|hook| Arc::new(muted(hook, run, &mut trigger, None))).collect();
+    catalog.global = Arc::new(Global { hooks: muted, ..global });
+    for module in &mut catalog.modules {
+        let key = Some(&*module.key);
+        let hooks =
+            module.hooks.iter().map(|hook| Arc::new(self::muted(hook, run, &mut trigger, key))).collect();
+        *module = Arc::new(Module { hooks, ..Module::clone(module) });
+    }
+    Ok(trigger)
+}
+
+/// Returns a hook whose only binding is `run`; the others keep their snapshots up to date.
+fn muted(hook: &Hook, run: &str, trigger: &mut Option<Trigger>, key: Option<&str>) -> Hook {
+    let mut hook = hook.clone();
+    hook.spec.lifecycle.retain(|point, _| point.as_str() == run);
+    let deletes = [Lifecycle::BeforeDeleteHelm, Lifecycle::AfterDeleteHelm];
+    if let Some(key) = key.filter(|_| hook.spec.lifecycle.keys().any(|point| deletes.contains(point))) {
+        *trigger = Some(Trigger::Disable(key.to_owned()));
+    }
+    hook.spec.schedules.retain(|binding| binding.name == run);
+    if let Some(binding) = hook.spec.schedules.first() {
+        *trigger = Some(Trigger::Fire(binding.crontab.clone()));
+    }
+    for binding in hook.spec.kubernetes.iter_mut().filter(|binding| binding.name != run) {
+        binding.execute_on_synchronization = false;
+        binding.execute_on_events.clear();
+    }
+    hook
+}

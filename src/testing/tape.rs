@@ -1,0 +1,237 @@
+//! A recording of all events and effects: what is under way, and what happened since the last look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::hook::{BindingContext, RunContexts, Trigger};
+use engine::metric::MetricOperation;
+use engine::{CronLine, Effect, Event, Failure, Hook, HookOutput, ModuleName, MonitorId, Notice, RunId};
+
+use crate::driver::{Inbox, Outside};
+
+/// The adapters of production, heard by a tape. Only the clock is another: tests say when a schedule is due.
+pub(super) struct Recorded<O> {
+    pub(super) inner: O,
+    pub(super) tape: Tape,
+}
+
+/// What was heard. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tape(Arc<Mutex<Recording>>);
+
+#[derive(Debug, Default)]
+struct Recording {
+    under_way: BTreeSet<RunId>,
+    running: BTreeMap<RunId, usize>,
+    unlisted: BTreeSet<MonitorId>,
+    lines: BTreeSet<CronLine>,
+    modules: Arc<[(ModuleName, bool)]>,
+    heard: Heard,
+    hooks_took: Duration,
+}
+
+/// What happened in a step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    /// The runs of hooks, in order of their start.
+    pub(super) runs: Vec<Run>,
+    /// Why tasks, discoveries and watches failed.
+    pub(super) failures: Vec<Failure>,
+    /// The metrics that took effect.
+    pub(super) metrics: Vec<MetricOperation>,
+}
+
+/// A run of a hook.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) hook: Arc<Hook>,
+    /// Its binding contexts, in short.
+    pub(super) contexts: String,
+    /// `None` while it runs.
+    pub(super) outcome: Option<Result<HookOutput, Failure>>,
+}
+
+impl Tape {
+    fn with<T>(&self, work: impl FnOnce(&mut Recording) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether no effect is under way and all watches have listed.
+    pub(super) fn is_still(&self) -> bool {
+        self.with(|tape| tape.under_way.is_empty() && tape.unlisted.is_empty())
+    }
+
+    /// Returns what was heard since the last call.
+    pub(super) fn take(&self) -> Heard {
+        self.with(|tape| {
+            tape.running.clear();
+            std::mem::take(&mut tape.heard)
+        })
+    }
+
+    /// Returns the hooks that run now.
+    pub(super) fn running(&self) -> Vec<String> {
+        self.with(|tape| {
+            let runs = tape.running.values().filter_map(|place| tape.heard.runs.get(*place));
+            runs.map(|run| run.hook.id.to_string()).collect()
+        })
+    }
+
+    /// Returns which modules are on.
+    pub(super) fn modules(&self) -> Arc<[(ModuleName, bool)]> {
+        self.with(|tape| Arc::clone(&tape.modules))
+    }
+
+    /// Returns whether a crontab line is active.
+    pub(super) fn is_scheduled(&self, line: &CronLine) -> bool {
+        self.with(|tape| tape.lines.contains(line))
+    }
+
+    /// Returns how long processes of hooks and scripts ran.
+    pub(super) fn hooks_took(&self) -> Duration {
+        self.with(|tape| tape.hooks_took)
+    }
+}
+
+impl<O: Outside> Outside for Recorded<O> {
+    fn begin(&mut self, effect: Effect, inbox: &Inbox) {
+        self.tape.with(|tape| tape.begun(&effect));
+        if !matches!(effect, Effect::SetSchedules { .. }) {
+            self.inner.begin(effect, inbox);
+        }
+    }
+
+    fn hear(&mut self, event: &Event) {
+        self.tape.with(|tape| tape.heard(event));
+    }
+}
+
+impl Recording {
+    fn begun(&mut self, effect: &Effect) {
+        match effect {
+            Effect::RunHook { run, hook, contexts, .. } => {
+                self.under_way.insert(*run);
+                self.running.insert(*run, self.heard.runs.len());
+                self.heard.runs.push(Run {
+                    hook: Arc::clone(hook),
+                    contexts: summary(contexts),
+                    outcome: None,
+                });
+            }
+            Effect::EnsureCrds { run, .. }
+            | Effect::ListReleases { run }
+            | Effect::LoadModule { run, .. }
+            | Effect::PatchObjects { run, .. }
+            | Effect::RunEnabledScript { run, .. }
+            | Effect::SaveConfigValues { run, .. }
+            | Effect::UninstallRelease { run, .. }
+            | Effect::UpgradeRelease { run, .. } => {
+                self.under_way.insert(*run);
+            }
+            Effect::StartMonitor { monitor, .. } => {
+                self.unlisted.insert(*monitor);
+            }
+            Effect::StopMonitor { monitor } => {
+                self.unlisted.remove(monitor);
+            }
+            Effect::SetSchedules { lines } => self.lines.clone_from(lines),
+            Effect::Notify(notice) => self.noticed(notice),
+            Effect::AnswerCommand { .. }
+            | Effect::AnswerReview { .. }
+            | Effect::CancelRun { .. }
+            | Effect::Exit
+            | Effect::ForgetRelease { .. }
+            | Effect::WatchRelease { .. } => {}
+        }
+    }
+
+    fn noticed(&mut self, notice: &Notice) {
+        match notice {
+            Notice::ConfigChecked { problems } => self.heard.failures.extend(problems.iter().cloned()),
+            Notice::DiscoveryFailed { failure } | Notice::WatchFailed { failure, .. } => {
+                self.heard.failures.push(failure.clone());
+            }
+            Notice::MetricsExported { operations, .. } => {
+                self.heard.metrics.extend(operations.iter().cloned());
+            }
+            Notice::ModulesDiscovered { modules } => self.modules = Arc::clone(modules),
+            Notice::TaskFinished { failure: Some(failure), .. } => self.heard.failures.push(failure.clone()),
+            Notice::ConvergeFinished { .. }
+            | Notice::ConvergeStarted { .. }
+            | Notice::HookRan { .. }
+            | Notice::MetricsForgotten { .. }
+            | Notice::ModuleChanged { .. }
+            | Notice::QueueChanged { .. }
+            | Notice::ReleaseDrifted { .. }
+            | Notice::ReleaseRan { .. }
+            | Notice::SnapshotChanged { .. }
+            | Notice::TaskFinished { .. }
+            | Notice::TaskQueued { .. }
+            | Notice::TaskStarted { .. }
+            | Notice::TaskStopped { .. }
+            | Notice::TaskWaits { .. }
+            | Notice::Warned { .. } => {}
+        }
+    }
+
+    fn heard(&mut self, event: &Event) {
+        match event {
+            Event::HookFinished { run, outcome, usage } => {
+                self.under_way.remove(run);
+                self.hooks_took += usage.map(|usage| usage.took).unwrap_or_default();
+                let place = self.running.remove(run);
+                if let Some(run) = place.and_then(|place| self.heard.runs.get_mut(place)) {
+                    run.outcome = Some(outcome.clone());
+                }
+            }
+            Event::ScriptFinished { run, usage, .. } => {
+                self.under_way.remove(run);
+                self.hooks_took += usage.map(|usage| usage.took).unwrap_or_default();
+            }
+            Event::ConfigSaved { run, .. }
+            | Event::CrdsEnsured { run, .. }
+            | Event::ModuleLoaded { run, .. }
+            | Event::ObjectsPatched { run, .. }
+            | Event::ReleaseFinished { run, .. }
+            | Event::ReleasesListed { run, .. } => {
+                self.under_way.remove(run);
+            }
+            Event::Listed { monitor, last: true, .. }
+            | Event::KindVanished { monitor, .. }
+            | Event::WatchFailed { monitor, .. } => {
+                self.unlisted.remove(monitor);
+            }
+            Event::CatalogChanged { .. }
+            | Event::CatalogRejected { .. }
+            | Event::Commanded { .. }
+            | Event::ConfigChanged { .. }
+            | Event::ConfigRejected { .. }
+            | Event::CronFired { .. }
+            | Event::KindAppeared { .. }
+            | Event::Listed { .. }
+            | Event::NamespaceListed { .. }
+            | Event::ObjectChanged { .. }
+            | Event::ReleaseDrifted { .. }
+            | Event::ReviewRequested { .. }
+            | Event::ShutdownRequested
+            | Event::Started
+            | Event::TimerFired => {}
+        }
+    }
+}
+
+/// Returns what a hook is told, in short: `beforeHelm`, `pods Added web/cart`.
+fn summary(contexts: &RunContexts) -> String {
+    let one = |context: &BindingContext| match &context.trigger {
+        Trigger::Lifecycle(_) | Trigger::Schedule => context.binding.to_string(),
+        Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
+        Trigger::Event { event, key, .. } if key.namespace.is_empty() => {
+            format!("{} {event} {}", context.binding, key.name)
+        }
+        Trigger::Event { event, key, .. } => {
+            format!("{} {event} {}/{}", context.binding, key.namespace, key.name)
+        }
+    };
+    contexts.contexts().iter().map(one).collect::<Vec<_>>().join(" + ")
+}

@@ -1,0 +1,193 @@
+//! `addon-operator test`: the samples and examples, and what comes of bad tests.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+struct World {
+    dir: TempDir,
+}
+
+const HOOK: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  echo '{"configVersion": "v1", "beforeHelm": 1, "schedule": [{"name": "now and then", "crontab": "0 0 1 1 *"}]}'
+  exit 0
+fi
+echo "hello from $(jq -r .web.name "$VALUES_PATH")"
+echo '{"op": "add", "path": "/web/seen", "value": true}' > "$VALUES_JSON_PATCH_PATH"
+exit "$(jq -r '.web.code // 0' "$VALUES_PATH")"
+"#;
+
+impl World {
+    fn new() -> Self {
+        let world = Self { dir: tempfile::tempdir().unwrap() };
+        world.write("modules/values.yaml", "web: {name: nobody}\n");
+        world.write("modules/010-web/hooks/a.sh", HOOK);
+        world
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        if text.starts_with("#!") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    fn test(&self, arguments: &[&str]) -> (i32, String) {
+        run(self.dir.path(), arguments)
+    }
+}
+
+fn run(dir: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_addon-operator"))
+        .arg("test")
+        .args(arguments)
+        .current_dir(dir)
+        .env("KUBECONFIG", "/nowhere/poisoned")
+        .env("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+        .env_remove("BASH_ENV")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+#[test]
+fn the_tests_of_the_samples_and_examples_pass() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (code, text) = run(root, &["modules", "global-hooks", "examples"]);
+    assert_eq!(code, 0, "{text}");
+    for hook in walkdir::WalkDir::new(root.join("examples")).into_iter().flatten() {
+        let name = hook.file_name().to_string_lossy();
+        let is_example = hook.depth() == 1 && hook.path().join("modules").is_dir();
+        assert!(!is_example || text.contains(&format!("examples/{name}/")), "{name} has no test:\n{text}");
+    }
+}
+
+#[test]
+fn what_differs_is_shown_and_nothing_else() {
+    let world = World::new();
+    let file = "- name: wrong\n  run: beforeHelm\n  expect:\n    valuesPatch:\n    - op: add\n      path: /web/seen\n      value: false\n    log: [hello from nobody]\n\
+                - name: right\n  run: beforeHelm\n  values: {web: {name: Ann}}\n  expect: {log: [/^hello from A.n$/], runs: [beforeHelm]}\n";
+    world.write("modules/010-web/hooks/a.test.yaml", file);
+    let (code, text) = world.test(&["--junit", "junit.xml"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("FAILED modules/010-web/hooks/a.test.yaml wrong"), "{text}");
+    assert!(text.contains("    - - op: add\n") || text.contains("      path: /web/seen\n"), "{text}");
+    assert!(text.contains("    -   value: false\n    +   value: true\n"), "{text}");
+    assert!(text.contains("ok     modules/010-web/hooks/a.test.yaml right"), "{text}");
+    assert!(text.contains("2 tests, 1 failed"), "{text}");
+    let junit = fs::read_to_string(world.path("junit.xml")).unwrap();
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("<failure message=\"valuesPatch differs:\">"), "{junit}");
+    assert_eq!(world.test(&["--only", "right"]).0, 0);
+    assert_eq!(world.test(&["modules/010-web/hooks/a.test.yaml", "--only", "a.test*wrong"]).0, 1);
+}
+
+#[test]
+fn update_makes_expectations_right_and_keeps_all_else() {
+    let world = World::new();
+    let file = "modules/010-web/hooks/a.test.yaml";
+    world.write(
+        file,
+        "# A hook.\n- name: a # comment\n  run: beforeHelm\n  values: {web: {name: Ann}}\n  expect:\n    # What it says:\n    log: [bye]\n- name: b\n  run: beforeHelm\n  values: {web: {code: 3}}\n  expect:\n- name: c\n  run: now and then\n  expect: {}\n",
+    );
+    assert_eq!(world.test(&[]).0, 1);
+    let (code, text) = world.test(&["--update"]);
+    assert!(code == 1 && text.contains("a.test.yaml is updated"), "{text}");
+    let written = fs::read_to_string(world.path(file)).unwrap();
+    assert_eq!(
+        written,
+        "# A hook.\n- name: a # comment\n  run: beforeHelm\n  values: {web: {name: Ann}}\n  expect:\n    # What it says:\n    log:\n    - hello from Ann\n\
+         - name: b\n  run: beforeHelm\n  values: {web: {code: 3}}\n  expect:\n    exit: 3\n\
+         - name: c\n  run: now and then\n  expect:\n    valuesPatch:\n    - op: add\n      path: /web/seen\n      value: true\n"
+    );
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn bad_tests_name_file_line_key_and_what_is_meant() {
+    let world = World::new();
+    world.write("modules/010-web/hooks/a.test.yaml", "run: beforeHelm\nexpect:\n  valuesPach: []\n");
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("a.test.yaml:3:3: expect.valuesPach: unknown key; did you mean valuesPatch?"),
+        "{text}"
+    );
+    for (test, said) in [
+        ("run: beforeHlm\n", "there is no binding beforeHlm; did you mean beforeHelm?"),
+        ("hook: b.sh\n", "there is no hook b.sh"),
+        ("values: {wep: {}}\n", "there is no section of values wep; did you mean web?"),
+        ("modules: [dns]\n", "there is no module dns"),
+        ("steps: [{schedule: now}]\n", "there is no schedule now"),
+        ("objects: [{apiVersion: v9, kind: Pod, metadata: {name: a}}]\n", "v9"),
+        ("values: {web: {code: 4}}\nrun: beforeHelm\n", "exit status 4"),
+        ("expect: {objects: [{kind: ConfigMap, metadata: {name: a}}]}\n", "objects differs"),
+        ("expect: {error: no such}\n", "nothing failed"),
+    ] {
+        world.write("modules/010-web/hooks/a.test.yaml", test);
+        let (code, text) = world.test(&[]);
+        assert!(code == 1 && text.contains(said), "{test}: exit {code}, {text}");
+    }
+}
+
+#[test]
+fn without_a_test_there_is_nothing_to_pass() {
+    let world = World::new();
+    let (code, text) = world.test(&[]);
+    assert!(code == 2 && text.contains("no test was found"), "{text}");
+    let (code, text) = world.test(&["nowhere"]);
+    assert!(code == 2 && text.contains("nowhere"), "{text}");
+}
+
+#[test]
+fn a_hook_that_never_ends_fails_its_test_alone() {
+    let world = World::new();
+    world.write(
+        "modules/020-slow/hooks/a.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
+         echo $$ > \"$PIDFILE\"\nexec sleep 600\n",
+    );
+    let pid = world.path("pid");
+    world.write("modules/020-slow/hooks/a.test.yaml", "run: beforeHelm\ntimeout: 1s\n");
+    world.write("modules/010-web/hooks/a.test.yaml", "run: beforeHelm\n");
+    let output = Command::new(env!("CARGO_BIN_EXE_addon-operator"))
+        .arg("test")
+        .current_dir(world.dir.path())
+        .env("PIDFILE", &pid)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("after 1 s slow/hooks/a.sh was still at work"), "{text}");
+    assert!(text.contains("2 tests, 1 failed"), "{text}");
+    let pid = fs::read_to_string(pid).unwrap();
+    assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists(), "the hook outlived its test");
+}
+
+#[test]
+fn hooks_of_tests_reach_the_cluster_of_their_test_and_no_other() {
+    let world = World::new();
+    world.write(
+        "modules/010-web/hooks/a.sh",
+        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
+         grep -o 'server: https://127.0.0.1' \"$KUBECONFIG\"\necho \"host ${KUBERNETES_SERVICE_HOST:-none}\"\n",
+    );
+    world.write(
+        "modules/010-web/hooks/a.test.yaml",
+        "run: beforeHelm\nexpect: {log: ['server: https://127.0.0.1', host none]}\n",
+    );
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 0, "{text}");
+}
