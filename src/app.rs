@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::cluster::{Access, ConnectError, Discovery, Limit, connect};
+use crate::cluster::{Access, ConnectError, Discovery, Limit, Meter, connect};
 use crate::config::{self, Environment, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
@@ -24,7 +24,7 @@ use crate::kube::{ConfigSource, Monitors, Patcher};
 use crate::load::{Loader, Places, files};
 use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Progress, Telemetry};
 
 /// How long the operator waits before it asks an API server that was not there again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub enum Outcome {
     ClusterAway,
     /// As asked for.
     Done,
-    /// `--once` was told to end before all modules had converged.
+    /// `--once` ended before all modules had converged: it was told to, or a whole round brought none further.
     NotConverged,
 }
 
@@ -50,6 +50,8 @@ pub struct Surroundings {
     pub client: Client,
     /// The API server for what hooks write.
     pub patcher: Client,
+    /// What measures the requests of both.
+    pub meters: [Meter; 2],
     /// Whether to end when all modules have converged.
     pub once: bool,
     /// Whether a port that is taken is replaced by a free one.
@@ -58,17 +60,36 @@ pub struct Surroundings {
     pub shutdown: watch::Receiver<bool>,
 }
 
-/// Returns clients of the cluster that the settings lead to: for the operator and for what hooks write.
-pub async fn clients(settings: &Settings) -> Result<(Client, Client), ConnectError> {
+/// Clients of one cluster with what measures their requests.
+pub struct Clients {
+    /// For the operator.
+    pub client: Client,
+    /// For what hooks write.
+    pub patcher: Client,
+    /// What measures the requests of both.
+    pub meters: [Meter; 2],
+}
+
+/// Returns what measures the requests of the operator, and of what hooks write.
+pub fn meters() -> [Meter; 2] {
+    [Meter::new("main"), Meter::new("object_patcher")]
+}
+
+/// Returns clients of the cluster that the settings lead to.
+pub async fn clients(settings: &Settings) -> Result<Clients, ConnectError> {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let access = Access {
         kubeconfig: text(&settings.kube_config).map(PathBuf::from),
         context: text(&settings.kube_context),
         server: text(&settings.kube_server),
     };
-    let client = connect(&access, &Limit::new(settings.kube_qps, settings.kube_burst)).await?;
-    let patcher = connect(&access, &Limit::new(settings.patcher_qps, settings.patcher_burst)).await?;
-    Ok((client, patcher))
+    let meters = meters();
+    let [main, hooks] = meters.clone();
+    let limit = Limit::new(settings.kube_qps, settings.kube_burst).measured(main);
+    let client = connect(&access, &limit).await?;
+    let limit = Limit::new(settings.patcher_qps, settings.patcher_burst).measured(hooks);
+    let patcher = connect(&access, &limit).await?;
+    Ok(Clients { client, patcher, meters })
 }
 
 /// Runs the operator until it is told to end.
@@ -85,6 +106,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     }
     let telemetry =
         Arc::new(Telemetry::new(&settings.metrics_prefix).context("--prometheus-metrics-prefix")?);
+    measure(&around.meters, &telemetry);
     let (inbox, questions, channels) = driver::channels();
     let discovery = Discovery::new(around.client.clone());
     let monitors = Monitors::new(around.client.clone(), discovery.clone());
@@ -96,6 +118,14 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let outcome = operate(&around, &telemetry, helm, discovery, monitors, (inbox, channels)).await;
     served.close();
     outcome
+}
+
+/// Lets telemetry hear of all requests.
+fn measure(meters: &[Meter; 2], telemetry: &Arc<Telemetry>) {
+    for meter in meters {
+        let telemetry = Arc::clone(telemetry);
+        meter.listen(move |told| telemetry.request(&told));
+    }
 }
 
 /// What the socket tells about releases, as text.
@@ -158,7 +188,12 @@ async fn operate(
     let adapters = wire(around, &source, parts)?;
     let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health));
     let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
-    let engine = Engine::new(engine_config(settings), catalog);
+    let mut config_of_engine = engine_config(settings);
+    if around.once {
+        // Each module has its try, also behind one that fails.
+        config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
+    }
+    let engine = Engine::new(config_of_engine, catalog);
     let shutdown = ending(around, telemetry);
     let started = vec![config, Event::Started];
     let stopped =
@@ -168,8 +203,14 @@ async fn operate(
     if stopped == Stopped::Deadline {
         tracing::warn!("hooks were still running at the end; they are left behind");
     }
-    let converged = *telemetry.converged().borrow();
-    Ok(if around.once && !converged { Outcome::NotConverged } else { Outcome::Done })
+    let progress = telemetry.progress().borrow().clone();
+    if !around.once || progress == Progress::Converged {
+        return Ok(Outcome::Done);
+    }
+    if let Progress::Stuck(why) = progress {
+        tracing::error!("not converged, and --once does not try for ever: {why}");
+    }
+    Ok(Outcome::NotConverged)
 }
 
 /// What is made before the other adapters, since others ask it too.
@@ -209,17 +250,17 @@ pub(crate) fn variables(environment: &Environment) -> Vec<(OsString, OsString)> 
     environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Returns what becomes true when the operator shall end: when it is told to, or with `--once` when it has converged.
+/// Returns what becomes true when the operator shall end: when it is told to, or with `--once` when it has converged or can't.
 fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool> {
     if !around.once {
         return around.shutdown.clone();
     }
     let (end, ended) = watch::channel(false);
-    let (mut told, mut converged) = (around.shutdown.clone(), telemetry.converged());
+    let (mut told, mut progress) = (around.shutdown.clone(), telemetry.progress());
     tokio::spawn(async move {
         tokio::select! {
             _ = told.wait_for(|told| *told) => {}
-            _ = converged.wait_for(|converged| *converged) => {}
+            _ = progress.wait_for(|progress| *progress != Progress::Running) => {}
         }
         end.send_replace(true);
     });

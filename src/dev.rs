@@ -12,6 +12,7 @@ use anyhow::Context;
 use apiserver::{ApiServer, ApiService};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
+use tower::Layer as _;
 
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
@@ -52,14 +53,18 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let kubeconfig = dir.join("kubeconfig");
     write_private(&kubeconfig, &cluster.kubeconfig)
         .with_context(|| format!("can't write {}", kubeconfig.display()))?;
-    let client = connect_in_process(cluster.service.clone(), &dev.settings.namespace);
+    let meters = app::meters();
+    let [client, patcher] = meters
+        .each_ref()
+        .map(|meter| connect_in_process(meter.layer(cluster.service.clone()), &dev.settings.namespace));
     create_namespace(&client, &dev.settings).await?;
     let environment = hook_environment(&dev.environment, &dir, &kubeconfig);
     let environment = with_framework(environment, Path::new("/"), &dir.join("shell"))?;
     let around = Surroundings {
         environment,
-        patcher: client.clone(),
+        patcher,
         client,
+        meters,
         once: dev.once,
         any_port: true,
         shutdown: dev.shutdown,

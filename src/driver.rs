@@ -24,6 +24,9 @@ pub trait Outside {
 
     /// Hears what the engine is about to be told. It changes nothing.
     fn hear(&mut self, _event: &Event) {}
+
+    /// Hears how long a decision took, and what it was.
+    fn weigh(&mut self, _took: Duration, _effects: &[Effect]) {}
 }
 
 /// Where adapters put what happened.
@@ -188,7 +191,10 @@ impl<O: Outside> Driver<O> {
         let now = Time::from_start(self.begun.elapsed());
         let mut rests = false;
         self.outside.hear(&event);
-        for effect in self.engine.handle(now, event) {
+        let begun = Instant::now();
+        let effects = self.engine.handle(now, event);
+        self.outside.weigh(begun.elapsed(), &effects);
+        for effect in effects {
             if effect == Effect::Exit {
                 rests = true;
             } else if let Effect::AnswerCommand { id, outcome } = effect {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
@@ -78,6 +79,10 @@ fn spawn(
 }
 
 impl Outside for Adapters {
+    fn weigh(&mut self, took: Duration, effects: &[Effect]) {
+        self.telemetry.decided(took, effects);
+    }
+
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         match effect {
             // The driver itself answers commands and ends; no admission or conversion server asks anything.

@@ -53,7 +53,9 @@ fn dev() -> Command {
 }
 
 fn once() -> Arg {
-    Arg::new("once").long("once").action(ArgAction::SetTrue).help("End when all modules have converged")
+    Arg::new("once").long("once").action(ArgAction::SetTrue).help(
+        "End when all modules have converged; exit code 1 when a whole round of tries brought none further",
+    )
 }
 
 fn apiserver() -> Command {

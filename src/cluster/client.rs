@@ -76,7 +76,7 @@ pub async fn connect(access: &Access, limit: &Limit) -> Result<Client, ConnectEr
     // A watch is quiet for as long as nothing happens; each request has its own deadline where it needs one.
     config.read_timeout = None;
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(limit).build())
+    Ok(builder.with_layer(limit.meter()).with_layer(limit).build())
 }
 
 /// Returns a client of an API server in this process.

@@ -9,12 +9,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
+use super::meter::Meter;
+
 /// A token bucket that the clients made with it share.
 #[derive(Clone, Debug)]
 pub struct Limit {
     per_second: f64,
     burst: f64,
     bucket: Arc<Mutex<Bucket>>,
+    meter: Meter,
 }
 
 #[derive(Debug)]
@@ -28,7 +31,18 @@ impl Limit {
     pub fn new(per_second: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         let bucket = Bucket { tokens: burst, filled: Instant::now() };
-        Self { per_second, burst, bucket: Arc::new(Mutex::new(bucket)) }
+        Self { per_second, burst, bucket: Arc::new(Mutex::new(bucket)), meter: Meter::default() }
+    }
+
+    /// Returns the limit with what measures the requests of its clients.
+    #[must_use]
+    pub fn measured(self, meter: Meter) -> Self {
+        Self { meter, ..self }
+    }
+
+    /// Returns what measures the requests of its clients.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Takes a token and returns how long to wait until it is there.
@@ -63,9 +77,9 @@ pub struct Limited<S> {
     limit: Limit,
 }
 
-impl<S, R> Service<R> for Limited<S>
+impl<S, B> Service<http::Request<B>> for Limited<S>
 where
-    S: Service<R>,
+    S: Service<http::Request<B>>,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
     S::Error: Send + 'static,
@@ -78,8 +92,9 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let wait = self.limit.take(Instant::now());
+        self.limit.meter.waited(request.method().as_str(), request.uri().path(), wait);
         // The inner future does nothing before it is polled.
         let answer = self.inner.call(request);
         Box::pin(async move {

@@ -13,6 +13,7 @@ const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 
 const TICK: u64 = 10;
 
 const MODULE_HOOK: &[&str] = &["module", "hook", "binding", "queue", "activation"];
+const WATCH: &[&str] = &["module", "hook", "binding", "queue", "kind"];
 const GLOBAL_HOOK: &[&str] = &["hook", "binding", "queue", "activation"];
 
 /// What the metrics of one kind of hooks are.
@@ -25,6 +26,14 @@ pub(super) struct HookMetrics {
     pub(super) allowed_errors: CounterVec,
     pub(super) errors: CounterVec,
     pub(super) successes: CounterVec,
+}
+
+/// What is measured at a client of the API server.
+#[derive(Debug)]
+pub(super) struct ClientMetrics {
+    pub(super) latency: HistogramVec,
+    pub(super) results: CounterVec,
+    pub(super) waits: HistogramVec,
 }
 
 /// All metrics of the operator.
@@ -55,6 +64,13 @@ pub(super) struct Metrics {
     pub(super) queue_head: GaugeVec,
     pub(super) module_maintenance: GaugeVec,
     pub(super) snapshot_objects: GaugeVec,
+    pub(super) jq_seconds: HistogramVec,
+    pub(super) event_seconds: HistogramVec,
+    pub(super) queue_action_seconds: HistogramVec,
+    pub(super) compactions: CounterVec,
+    pub(super) compacted_tasks: GaugeVec,
+    pub(super) main_client: ClientMetrics,
+    pub(super) patcher: ClientMetrics,
     pub(super) watch_errors: CounterVec,
     pub(super) tasks_waiting: CounterVec,
 }
@@ -62,7 +78,7 @@ pub(super) struct Metrics {
 /// What a metric is, for documents.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Description {
-    /// Its name without the prefix.
+    /// Its name with the prefix.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: &'static str,
@@ -79,11 +95,16 @@ struct Maker<'a> {
     made: RefCell<Vec<Description>>,
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    /// Returns a maker of metrics with another prefix.
+    fn beside(&self, prefix: &'a str) -> Maker<'a> {
+        Maker { registry: self.registry, prefix, made: RefCell::default() }
+    }
+
     fn opts(&self, kind: &'static str, name: &str, help: &str, labels: &[&str]) -> Opts {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         self.made.borrow_mut().push(Description {
-            name: name.to_owned(),
+            name: format!("{}{name}", self.prefix),
             kind,
             labels,
             help: help.to_owned(),
@@ -111,6 +132,27 @@ impl Maker<'_> {
         let metric = HistogramVec::new(opts, labels)?;
         self.registry.register(Box::new(metric.clone()))?;
         Ok(metric)
+    }
+
+    fn client(&self) -> Result<ClientMetrics, prometheus::Error> {
+        let request = &["component", "verb", "url"];
+        Ok(ClientMetrics {
+            latency: self.histogram(
+                "kubernetes_client_request_latency_seconds",
+                "How long the API server takes to answer",
+                request,
+            )?,
+            results: self.counter(
+                "kubernetes_client_request_result_total",
+                "Requests by what was answered",
+                &["component", "code", "method", "host"],
+            )?,
+            waits: self.histogram(
+                "kubernetes_client_rate_limiter_latency_seconds",
+                "How long requests wait for the limit on our side",
+                request,
+            )?,
+        })
     }
 
     fn hooks(&self, kind: &str, labels: &[&str]) -> Result<HookMetrics, prometheus::Error> {
@@ -145,6 +187,9 @@ impl Metrics {
     pub(super) fn new(prefix: &str) -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let make = Maker { registry: &registry, prefix, made: RefCell::default() };
+        let telemetry_prefix = format!("d8_telemetry_{prefix}");
+        let compacted = make.beside(&telemetry_prefix);
+        let patcher = make.beside("object_patcher_");
         let mut metrics = Self {
             binding_count: make.gauge("binding_count", "Bindings of a hook", &["module", "hook"])?,
             config_values_errors: make.counter(
@@ -230,11 +275,34 @@ impl Metrics {
                 &["module"],
             )?,
             queue_length: make.gauge("tasks_queue_length", "Tasks in a queue", &["queue"])?,
-            snapshot_objects: make.gauge(
-                "kube_snapshot_objects",
-                "Objects in a snapshot",
-                &["module", "hook", "binding", "queue"],
+            snapshot_objects: make.gauge("kube_snapshot_objects", "Objects in a snapshot", WATCH)?,
+            jq_seconds: make.histogram(
+                "kube_jq_filter_duration_seconds",
+                "How long filters take for an object",
+                WATCH,
             )?,
+            event_seconds: make.histogram(
+                "kube_event_duration_seconds",
+                "How long it takes to pass on a change",
+                WATCH,
+            )?,
+            queue_action_seconds: make.histogram(
+                "tasks_queue_action_duration_seconds",
+                "How long changes of queues take",
+                &["queue_name", "queue_action"],
+            )?,
+            compactions: compacted.counter(
+                "tasks_queue_compaction_operations_total",
+                "How often waiting runs of a hook were put together",
+                &["queue_name", "hook"],
+            )?,
+            compacted_tasks: compacted.gauge(
+                "tasks_queue_compaction_tasks_by_hook",
+                "How many runs of a hook were put together last",
+                &["queue_name", "hook"],
+            )?,
+            main_client: make.client()?,
+            patcher: patcher.client()?,
             watch_errors: make.counter(
                 "kubernetes_client_watch_errors_total",
                 "Watches that broke",
@@ -250,9 +318,9 @@ impl Metrics {
             described: Vec::new(),
             registry: registry.clone(),
         };
-        metrics.described = make.made.take();
+        metrics.described = [make, compacted, patcher].iter().flat_map(|maker| maker.made.take()).collect();
         metrics.described.push(Description {
-            name: "live_ticks".to_owned(),
+            name: format!("{prefix}live_ticks"),
             kind: "counter",
             labels: Vec::new(),
             help: format!("Counts every {TICK} seconds"),

@@ -2,7 +2,9 @@
 
 mod exported;
 pub mod log;
+mod measured;
 mod metrics;
+mod progress;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +13,10 @@ use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, Ta
 use tokio::sync::watch;
 
 use exported::Exported;
+use measured::WatchTimes;
 use metrics::Metrics;
+pub use progress::Progress;
+use progress::Tries;
 
 pub use metrics::Description;
 
@@ -23,14 +28,21 @@ const STARTUP: &str = "OperatorStartup";
 pub struct Telemetry {
     metrics: Metrics,
     exported: Mutex<Exported>,
-    converged: watch::Sender<bool>,
+    watches: Mutex<WatchTimes>,
+    tries: Mutex<Tries>,
+    progress: watch::Sender<Progress>,
 }
 
 impl Telemetry {
     /// Returns telemetry whose metrics begin with `prefix`, or why there can't be such metrics.
     pub fn new(prefix: &str) -> Result<Self, prometheus::Error> {
-        let (converged, _) = watch::channel(false);
-        Ok(Self { metrics: Metrics::new(prefix)?, exported: Mutex::default(), converged })
+        Ok(Self {
+            metrics: Metrics::new(prefix)?,
+            exported: Mutex::default(),
+            watches: Mutex::default(),
+            tries: Mutex::default(),
+            progress: watch::Sender::default(),
+        })
     }
 
     /// Returns the operator's own metrics as text; what is a picture of now is taken from `view`.
@@ -41,7 +53,11 @@ impl Telemetry {
                 let Some(head) = queue.tasks.first() else { continue };
                 let kind = head.description.split(':').next().unwrap_or_default();
                 let module = head.module.as_ref().map_or("", |module| module.as_str());
-                self.metrics.queue_head.with_label_values(&[queue.name.as_str(), module, kind, ""]).set(1.0);
+                let hook = head.hook.as_ref().map_or("", |hook| hook.as_str());
+                self.metrics
+                    .queue_head
+                    .with_label_values(&[queue.name.as_str(), module, kind, hook])
+                    .set(1.0);
             }
             self.metrics.broken_files.reset();
             let modules = view.modules.iter().filter(|module| module.broken_version.is_some());
@@ -69,9 +85,20 @@ impl Telemetry {
         self.exported.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
-    /// Returns what becomes true when the first converge has ended.
-    pub fn converged(&self) -> watch::Receiver<bool> {
-        self.converged.subscribe()
+    /// Returns how far the first converge is, now and later.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Nothing goes on by itself, for now.
+    fn stuck(&self, why: String) {
+        self.progress.send_if_modified(|progress| {
+            let is_news = *progress == Progress::Running;
+            if is_news {
+                *progress = Progress::Stuck(why);
+            }
+            is_news
+        });
     }
 
     /// Counts the bindings of a catalog's hooks.
@@ -134,6 +161,7 @@ impl Telemetry {
             Notice::DiscoveryFailed { failure } => {
                 self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
                 log_failure(&failure, "modules can't be discovered; it is tried again");
+                self.stuck(format!("modules can't be discovered: {failure}"));
             }
             Notice::ConfigChecked { problems } => {
                 for problem in &problems {
@@ -154,13 +182,21 @@ impl Telemetry {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
                 self.metrics.queue_length.with_label_values(&[queue.as_str()]).set(length.into());
             }
-            Notice::SnapshotChanged { bindings, objects, .. } => {
+            Notice::QueueCompacted { queue, hook, before, after } => {
+                self.queue_compacted(&queue, &hook, before, after);
+            }
+            Notice::SnapshotChanged { monitor, bindings, objects } => {
                 let objects = u32::try_from(objects).unwrap_or(u32::MAX);
                 for fed in bindings.iter() {
                     let (module, hook) = names(&fed.hook);
-                    let labels = [module, hook, &*fed.binding, fed.queue.as_str()];
+                    let labels = [module, hook, &*fed.binding, fed.queue.as_str(), &*fed.kind];
                     self.metrics.snapshot_objects.with_label_values(&labels).set(objects.into());
                 }
+                self.watches.lock().unwrap_or_else(PoisonError::into_inner).know(
+                    monitor,
+                    bindings,
+                    &self.metrics,
+                );
             }
             Notice::Warned { scope, message } => {
                 tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");
@@ -208,10 +244,18 @@ impl Telemetry {
             ("ModuleRun", Some(_)) => self.metrics.module_run_errors.with_label_values(&[module]).inc(),
             ("ModuleDelete", Some(_)) => self.metrics.module_delete_errors.with_label_values(&[module]).inc(),
             ("ModuleRun", None) => {
-                let labels = [module, activation(!*self.converged.borrow())];
+                let labels = [module, activation(*self.progress.borrow() != Progress::Converged)];
                 self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
             }
             _ => {}
+        }
+        let why = self
+            .tries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .ended(task, failure.filter(|_| !allowed));
+        if let Some(why) = why {
+            self.stuck(why);
         }
         let (seconds, title) = (took.as_secs_f64(), title(task));
         macro_rules! log {
@@ -297,6 +341,7 @@ impl Telemetry {
     }
 
     fn modules_discovered(&self, modules: &[(engine::ModuleName, bool)]) {
+        self.tries.lock().unwrap_or_else(PoisonError::into_inner).discovered(modules);
         self.metrics.module_info.reset();
         for (module, enabled) in modules {
             let labels = [module.as_str(), if *enabled { "true" } else { "false" }, "true"];
@@ -314,7 +359,7 @@ impl Telemetry {
         tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
         if first {
             tracing::info!("first converge is finished. Operator is ready now.");
-            self.converged.send_replace(true);
+            self.progress.send_replace(Progress::Converged);
         }
     }
 }

@@ -131,6 +131,7 @@ impl<'a> Running<'a> {
             environment: case.environment.clone().with("KUBECONFIG", kubeconfig),
             patcher: client.clone(),
             client,
+            meters: app::meters(),
             once: false,
             any_port: true,
             shutdown: ended.clone(),

@@ -102,6 +102,10 @@ impl<O: Outside> Outside for Recorded<O> {
         }
     }
 
+    fn weigh(&mut self, took: Duration, effects: &[Effect]) {
+        self.inner.weigh(took, effects);
+    }
+
     fn hear(&mut self, event: &Event) {
         self.tape.with(|tape| tape.heard(event));
     }
@@ -163,6 +167,7 @@ impl Recording {
             | Notice::MetricsForgotten { .. }
             | Notice::ModuleChanged { .. }
             | Notice::QueueChanged { .. }
+            | Notice::QueueCompacted { .. }
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
             | Notice::SnapshotChanged { .. }

@@ -16,6 +16,7 @@ mod helm;
 mod helm_faults;
 mod helm_records;
 mod hooks;
+mod in_process;
 mod jq;
 mod loading;
 mod object_patches;

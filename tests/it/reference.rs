@@ -68,11 +68,11 @@ fn metrics(text: &mut String) {
     text.push_str("## Metrics at `/metrics`\n\nThe prefix is that of `--prometheus-metrics-prefix`. \
         The metrics of the process (`process_…`) are there, too. What hooks export is at `/metrics/hooks`.\n\n\
         | name | type | labels | meaning |\n| --- | --- | --- | --- |\n");
-    for metric in Telemetry::new("").unwrap().described() {
+    for metric in Telemetry::new("addon_operator_").unwrap().described() {
         let labels: Vec<String> = metric.labels.iter().map(|label| code(label)).collect();
         let _ = writeln!(
             text,
-            "| `addon_operator_{}` | {} | {} | {} |",
+            "| `{}` | {} | {} | {} |",
             metric.name,
             metric.kind,
             labels.join(", "),
@@ -112,8 +112,11 @@ fn the_reference_is_that_of_the_tables() {
 fn every_option_and_metric_says_what_it_is_and_occurs_once() {
     let mut seen = BTreeMap::new();
     let names = SETTINGS.iter().map(|setting| (setting.flag.to_owned(), setting.help.to_owned()));
-    let metrics =
-        Telemetry::new("").unwrap().described().into_iter().map(|metric| (metric.name, metric.help));
+    let metrics = Telemetry::new("addon_operator_")
+        .unwrap()
+        .described()
+        .into_iter()
+        .map(|metric| (metric.name, metric.help));
     for (name, help) in names.chain(metrics) {
         assert!(!help.is_empty(), "{name} has no help");
         assert!(seen.insert(name.clone(), help).is_none(), "{name} is there twice");

@@ -182,7 +182,7 @@ fn alerts_and_dashboard_ask_for_metrics_that_exist_and_alerts_are_explained() {
     let described = Telemetry::new("addon_operator_").unwrap().described();
     let mut known: BTreeSet<String> = BTreeSet::from(["process_resident_memory_bytes".to_owned()]);
     for metric in &described {
-        let name = format!("addon_operator_{}", metric.name);
+        let name = metric.name.clone();
         if metric.kind == "histogram" {
             known.extend(["bucket", "sum", "count"].map(|part| format!("{name}_{part}")));
         }

@@ -203,7 +203,10 @@ impl Engine {
         let task = self.new_task(task_kind(run), description, cause, None);
         self.put_back(queue, vec![task]);
         if is_v1 && self.queues.is_crowded(queue, &hook) {
+            let before = self.queues.waiting_runs(queue, &hook);
             self.queues.rebuild(queue, |tasks| compacted(tasks, &hook));
+            let after = self.queues.waiting_runs(queue, &hook);
+            self.notify(Notice::QueueCompacted { queue: queue.clone(), hook, before, after });
         }
     }
 

@@ -81,6 +81,17 @@ pub enum Notice {
         /// All modules with what they are now.
         modules: Arc<[(ModuleName, bool)]>,
     },
+    /// Many runs of one hook that waited in a queue became few.
+    QueueCompacted {
+        /// The queue.
+        queue: QueueName,
+        /// The hook.
+        hook: HookId,
+        /// How many runs there were.
+        before: usize,
+        /// How many there are.
+        after: usize,
+    },
     /// The length of a queue changed.
     QueueChanged {
         /// The queue.

@@ -333,7 +333,12 @@ impl Queues {
 
     /// Returns whether so many runs of the hook wait that they have to be merged.
     pub(crate) fn is_crowded(&self, name: &QueueName, hook: &HookId) -> bool {
-        self.waiting_hooks.get(&(name.clone(), hook.clone())).is_some_and(|count| *count > COMPACT_AT)
+        self.waiting_runs(name, hook) > COMPACT_AT
+    }
+
+    /// Returns how many runs of the hook wait.
+    pub(crate) fn waiting_runs(&self, name: &QueueName, hook: &HookId) -> usize {
+        self.waiting_hooks.get(&(name.clone(), hook.clone())).copied().unwrap_or(0)
     }
 
     /// Puts all waiting tasks of the queue through `change`.

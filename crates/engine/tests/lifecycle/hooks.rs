@@ -395,3 +395,21 @@ fn a_stale_answer_leads_to_nothing() {
     assert_eq!(trace.lines().count(), 2, "{trace}");
     assert_eq!(world.view().stale_answers, 2);
 }
+
+#[test]
+fn when_many_runs_of_two_hooks_wait_in_turns_those_of_one_become_one() {
+    let files = files()
+        .global_hook("a.sh", "schedule: [{name: odd, crontab: '1 * * * *', queue: side}]")
+        .global_hook("b.sh", "schedule: [{name: even, crontab: '2 * * * *', queue: side}]");
+    let mut world = World::new(&files).takes("a.sh", 60_000).settled();
+    for _ in 0..102 {
+        world.take_in(cron("1 * * * *"));
+        world.take_in(cron("2 * * * *"));
+    }
+    let compacted = world.notices.iter().find_map(|notice| {
+        let Notice::QueueCompacted { hook, before, after, .. } = notice else { return None };
+        Some((hook.name.to_string(), *before, *after))
+    });
+    assert_eq!(compacted, Some(("b.sh".to_owned(), 101, 1)));
+    assert!(world.queue("side").len() < 110, "{:?}", world.queue("side").len());
+}
