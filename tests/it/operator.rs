@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -310,6 +310,27 @@ fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
     assert!(failed.is_none(), "what the end cut off did not fail: {failed:?}");
     assert!(!Path::new(&format!("/proc/{pid}")).exists(), "the hook outlived the operator");
     assert_eq!(fs::read_dir(world.dir.path().join(".addon-operator/tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn f_h2_sigterm_after_any_line_of_the_log_ends_in_time_and_the_next_start_goes_on() {
+    let world = World::samples();
+    for lines in [1, 2, 4, 6, 9, 12, 16, 20] {
+        let running = world.dev(&[]);
+        for _ in 0..lines {
+            let line = running.lines.recv_timeout(DEADLINE).unwrap();
+            if line.contains("Operator is ready now") {
+                break;
+            }
+        }
+        let begun = Instant::now();
+        assert_eq!(running.stop(), 0, "after {lines} lines");
+        assert!(begun.elapsed() < Duration::from_secs(10), "after {lines} lines: {:?}", begun.elapsed());
+        let left = fs::read_dir(world.dir.path().join(".addon-operator/tmp")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "after {lines} lines: files of hooks are left");
+    }
+    let output = world.once();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
