@@ -96,6 +96,7 @@ struct Running<'a> {
     lines: Lines,
     tape: Tape,
     objects: Objects,
+    helm: Arc<Helm>,
     questions: Questions,
     inbox: Inbox,
     shutdown: watch::Sender<bool>,
@@ -138,7 +139,13 @@ impl<'a> Running<'a> {
             settings,
         };
         let tape = Tape::default();
-        let (inbox, questions, driving) = operate(around, &case, (discovery, tape.clone(), ended)).await?;
+        let helm = Arc::new(Helm::new(
+            around.client.clone(),
+            discovery.clone(),
+            app::helm_settings(&around.settings),
+        ));
+        let parts = (discovery, Arc::clone(&helm), tape.clone(), ended);
+        let (inbox, questions, driving) = operate(around, &case, parts).await?;
         let heard = tape.clone();
         stillness.ask(move || heard.is_still() && server.is_still());
         Ok(Self {
@@ -147,6 +154,7 @@ impl<'a> Running<'a> {
             lines,
             tape,
             objects,
+            helm,
             questions,
             inbox,
             shutdown,
@@ -257,8 +265,24 @@ impl<'a> Running<'a> {
             enabled: enabled.iter().filter_map(|(name, on)| Some((key(name)?, Value::Bool(*on)))).collect(),
             objects,
             present,
+            rendered: if step.is_open { self.rendered().await? } else { Vec::new() },
             names_hooks: hooks(catalog).count() > 1,
         })
+    }
+
+    /// Returns what the charts of the modules that are on consist of.
+    async fn rendered(&self) -> Result<Vec<Value>, String> {
+        let mut rendered = Vec::new();
+        for (name, _) in self.tape.modules().iter().filter(|(_, on)| *on) {
+            let Some((module, input)) = self.questions.chart_input(name.clone()).await else { continue };
+            if module.has_chart {
+                let manifest = self.helm.render(&module, &input).await;
+                let manifest = manifest.map_err(|failure| failure.to_string())?.manifest;
+                let documents = values::yaml::parse_all(&manifest).map_err(|error| error.to_string())?;
+                rendered.extend(documents.into_iter().filter(|document| !document.is_null()));
+            }
+        }
+        Ok(rendered)
     }
 
     async fn values(&self) -> Value {
@@ -315,14 +339,14 @@ async fn write_config(
 async fn operate(
     around: Surroundings,
     case: &Case<'_>,
-    (discovery, tape, ended): (Discovery, Tape, watch::Receiver<bool>),
+    (discovery, helm, tape, ended): (Discovery, Arc<Helm>, Tape, watch::Receiver<bool>),
 ) -> anyhow::Result<(Inbox, Questions, JoinHandle<driver::Stopped>)> {
     let settings = &around.settings;
     let (inbox, questions, channels) = driver::channels();
     let parts = Parts {
         telemetry: Arc::new(Telemetry::new(&settings.metrics_prefix)?),
         loader: Arc::clone(case.loader),
-        helm: Arc::new(Helm::new(around.client.clone(), discovery.clone(), app::helm_settings(settings))),
+        helm,
         monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
     };

@@ -28,6 +28,8 @@ pub(super) struct Seen {
     pub(super) objects: Vec<Value>,
     /// The objects that are expected to be absent, but are there.
     pub(super) present: Vec<Value>,
+    /// What charts consist of; looked at only where the test leaves open what comes.
+    pub(super) rendered: Vec<Value>,
     /// Whether runs have to say which hook they are of.
     pub(super) names_hooks: bool,
 }
@@ -214,6 +216,11 @@ impl Check<'_> {
                 let message = format!("{key} is not expected yet:\n{}", diff(&Value::Null, &actual));
                 self.wrong(key, message, Some(actual));
             }
+        }
+        if !self.seen.rendered.is_empty() {
+            let rendered = Value::Array(self.seen.rendered.clone());
+            let message = format!("objects are not expected yet:\n{}", diff(&Value::Null, &rendered));
+            self.wrong("objects", message, Some(rendered));
         }
         if self.found.is_empty() {
             let runs = self.runs();

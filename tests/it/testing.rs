@@ -116,6 +116,22 @@ fn update_makes_expectations_right_and_keeps_all_else() {
 }
 
 #[test]
+fn update_writes_the_objects_of_a_chart() {
+    let world = World::new();
+    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
+    world.write(
+        "modules/010-web/templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {name: {{ .Values.web.name }}}\n",
+    );
+    world.write("modules/010-web/web.test.yaml", "name: web\nexpect:\n");
+    assert_eq!(world.test(&["--update"]).0, 1);
+    let written = fs::read_to_string(world.path("modules/010-web/web.test.yaml")).unwrap();
+    assert!(written.contains("  objects:\n  - apiVersion: v1\n    data:\n      name: nobody\n"), "{written}");
+    let (code, text) = world.test(&[]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
 fn bad_tests_name_file_line_key_and_what_is_meant() {
     let world = World::new();
     world.write("modules/010-web/hooks/a.test.yaml", "run: beforeHelm\nexpect:\n  valuesPach: []\n");
