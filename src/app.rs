@@ -20,7 +20,7 @@ use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
-use crate::kube::{ConfigSource, Monitors, Patcher};
+use crate::kube::{ConfigSource, Monitors, Patcher, Timing};
 use crate::load::{Loader, Places, files};
 use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
@@ -110,6 +110,11 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let (inbox, questions, channels) = driver::channels();
     let discovery = Discovery::new(around.client.clone());
     let monitors = Monitors::new(around.client.clone(), discovery.clone());
+    let timed = Arc::clone(&telemetry);
+    monitors.timings().listen(move |monitor, timing| match timing {
+        Timing::Filtered(took) => timed.watch_filtered(monitor, took),
+        Timing::PassedOn(took) => timed.watch_passed_on(monitor, took),
+    });
     let health = Health { watches: monitors.health() };
     let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&helm)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use engine::MonitorId;
@@ -11,6 +12,7 @@ use engine::snapshot::{Item, Key};
 use serde_json::Value;
 
 use super::monitors::Users;
+use super::timings::{Timing, Timings};
 use crate::jq::{Filter, Input, JqError, Progress, Threads};
 
 /// A filter as a monitor uses it.
@@ -20,6 +22,8 @@ pub(super) struct Sieve {
     keep_object: bool,
     /// Whether the filter passed a limit.
     stuck: Arc<AtomicBool>,
+    /// Whose sieve it is, and who is told how long it works.
+    timings: Option<(MonitorId, Timings)>,
 }
 
 /// An object as the API server sent it.
@@ -68,7 +72,18 @@ impl Sieve {
     /// Returns the sieve of a monitor, or why its filter can't be used.
     pub(super) fn new(filter: Option<&str>, keep_object: bool) -> Result<Self, String> {
         let filter = filter.map(Filter::compile).transpose().map_err(|error| error.to_string())?;
-        Ok(Self { filter: filter.map(Arc::new), keep_object, stuck: Arc::default() })
+        Ok(Self { filter: filter.map(Arc::new), keep_object, stuck: Arc::default(), timings: None })
+    }
+
+    /// Returns the sieve with whom it belongs to and who is told how long it works.
+    pub(super) fn timed(self, monitor: MonitorId, timings: Timings) -> Self {
+        Self { timings: Some((monitor, timings)), ..self }
+    }
+
+    pub(super) fn took(&self, timing: Timing) {
+        if let Some((monitor, timings)) = &self.timings {
+            timings.tell(*monitor, timing);
+        }
     }
 
     /// Returns the item of an object.
@@ -176,10 +191,14 @@ fn sift_all(
     for raw in objects {
         let mut object = Object { raw, value: None, input: None, json: None };
         for (monitor, sieve) in users {
+            let begun = Instant::now();
             let item = match raw.change {
                 WatchEvent::Deleted => Ok(sieve.last_item(&mut object, completion)),
                 WatchEvent::Added | WatchEvent::Modified => sieve.item(&mut object, completion),
             };
+            if sieve.filter.is_some() {
+                sieve.took(Timing::Filtered(begun.elapsed()));
+            }
             let sifted = match item {
                 Ok(item) => Sifted::Item { change: raw.change, key: raw.key.clone(), item },
                 Err(problem) => {

@@ -18,6 +18,7 @@ use super::filtering::{Raw, Sifted, sift};
 use super::monitors::Users;
 use super::namespaces::{LabelledNamespaces, Move};
 use super::stream::{Changes, Head, Line, Source, StreamError, watch_error};
+use super::timings::Timing;
 use super::watching::{Ended, Lasting, Target, Watching, source};
 
 /// How many changes that came together are passed on as they are; of more, only the last of a series without a
@@ -343,6 +344,7 @@ impl Watching {
         if raws.is_empty() || users.is_empty() {
             return Ok(());
         }
+        let begun = Instant::now();
         let sifted = sift(&self.threads, users, &target.completion, raws).await;
         let mut lists: Vec<_> = sifted
             .map_err(StreamError::Failed)?
@@ -358,6 +360,9 @@ impl Watching {
                 match sifted {
                     Sifted::Item { change, key, item } => {
                         self.inbox.event(Event::ObjectChanged { monitor: *monitor, change, key, item }).await;
+                        if let Some(sieve) = users.get(monitor) {
+                            sieve.took(Timing::PassedOn(begun.elapsed()));
+                        }
                     }
                     // The last good state stays.
                     Sifted::Failed(error) => self.tell_filter(*monitor, error).await,

@@ -9,8 +9,10 @@ mod monitors;
 mod namespaces;
 mod patch;
 mod stream;
+mod timings;
 mod watching;
 
 pub use config_source::ConfigSource;
 pub use monitors::{Healths, Monitors, WatchHealth};
 pub use patch::Patcher;
+pub use timings::{Timing, Timings};

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::filtering::Sieve;
 use super::kinds::Kinds;
+use super::timings::Timings;
 use super::watching::Watching;
 use crate::cluster::Discovery;
 use crate::driver::Inbox;
@@ -26,6 +27,7 @@ pub struct Monitors {
     watches: BTreeMap<Selection, Watch>,
     selections: BTreeMap<MonitorId, Selection>,
     health: Healths,
+    timings: Timings,
 }
 
 /// A running watch.
@@ -90,7 +92,13 @@ impl Monitors {
             watches: BTreeMap::new(),
             selections: BTreeMap::new(),
             health: Healths::default(),
+            timings: Timings::default(),
         }
+    }
+
+    /// Returns what tells how long watches work.
+    pub fn timings(&self) -> Timings {
+        self.timings.clone()
     }
 
     /// Returns how the watches are, now and later.
@@ -101,7 +109,7 @@ impl Monitors {
     /// Begins to list and watch, or lets a running watch feed one more.
     pub fn start(&mut self, monitor: MonitorId, spec: &MonitorSpec, inbox: &Inbox) {
         let sieve = match Sieve::new(spec.jq_filter.as_deref(), spec.keep_objects) {
-            Ok(sieve) => sieve,
+            Ok(sieve) => sieve.timed(monitor, self.timings.clone()),
             Err(error) => {
                 let failure = Failure::new(FailureKind::HookOutput, error);
                 inbox.answer(Event::WatchFailed { monitor, failure });
