@@ -33,18 +33,9 @@ pub enum ObjectPatchError {
         /// Its length.
         length: usize,
     },
-    /// A document is longer than [`super::MAX_DOCUMENT_BYTES`].
-    #[error(
-        "document {} has {length} bytes, more than {}; the API server takes no such object",
-        index + 1,
-        super::MAX_DOCUMENT_BYTES
-    )]
-    TooLarge {
-        /// Which document, counted from zero.
-        index: usize,
-        /// Its length.
-        length: usize,
-    },
+    /// There are more than [`super::MAX_VALUES`].
+    #[error("the file holds more than {} values; change fewer objects in one run", super::MAX_VALUES)]
+    TooLarge,
     /// There are more than [`super::MAX_OPERATIONS`].
     #[error(
         "the file has {count} operations, more than {}; change fewer objects in one run",

@@ -6,15 +6,14 @@ mod error;
 use std::fmt;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 pub use self::error::{ObjectPatchError, Problem};
 
 /// How long the file may be.
 pub const MAX_BYTES: usize = 64 << 20;
 
-/// How long one document may be. The API server takes objects of up to three megabytes.
-pub const MAX_DOCUMENT_BYTES: usize = 8 << 20;
+/// How many values the documents of a file may hold. Each needs much more memory than its text.
+pub const MAX_VALUES: usize = 4_000_000;
 
 /// How long a file of YAML may be, which needs much more memory than JSON.
 pub const MAX_YAML_BYTES: usize = 16 << 20;
@@ -153,7 +152,10 @@ pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
     }
     let text = std::str::from_utf8(text)
         .map_err(|error| ObjectPatchError::NotText { offset: error.valid_up_to() })?;
-    let documents = match json_documents(text)? {
+    if count_values(text) > MAX_VALUES {
+        return Err(ObjectPatchError::TooLarge);
+    }
+    let documents = match json_documents(text) {
         Ok(documents) => documents,
         Err(json) => yaml_documents(text, &json)?,
     };
@@ -167,25 +169,24 @@ pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
 }
 
 /// Returns the documents with the names of their properties as the readers know them.
-///
-/// Inside is why the text is not JSON.
-fn json_documents(text: &str) -> Result<Result<Vec<Value>, serde_json::Error>, ObjectPatchError> {
-    let mut read = Vec::new();
-    let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    for (index, document) in documents.enumerate() {
-        let document = match document {
-            Ok(document) => document.get(),
-            Err(error) => return Ok(Err(error)),
-        };
-        if document.len() > MAX_DOCUMENT_BYTES {
-            return Err(ObjectPatchError::TooLarge { index, length: document.len() });
-        }
-        match serde_json::from_str(document) {
-            Ok(document) => read.push(document::with_known_keys(document)),
-            Err(error) => return Ok(Err(error)),
+fn json_documents(text: &str) -> Result<Vec<Value>, serde_json::Error> {
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    documents.map(|document| document.map(document::with_known_keys)).collect()
+}
+
+/// Returns how many values JSON holds, or about as many: what begins or separates them is counted.
+fn count_values(text: &str) -> usize {
+    let (mut count, mut in_string, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
         }
     }
-    Ok(Ok(read))
+    count
 }
 
 /// Returns the documents that have content.
