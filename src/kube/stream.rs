@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 const FIRST_PAGE: usize = 100;
 
 /// How large further pages shall be, in bytes, and how many objects they may have.
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
+const PAGE_BYTES: usize = 512 * 1024;
 const SMALLEST_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
