@@ -1,6 +1,7 @@
 //! What the fields of objects are: the shapes of built-in types, read lazily from `data/types.txt`, and of custom ones.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
@@ -57,9 +58,27 @@ pub enum Listing {
     Set,
 }
 
-/// The address of a built-in type: the number of its package and its name, for example `3.PodSpec`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TypeName(&'static str);
+/// A built-in type by the number of its package and its name, for example `3.PodSpec`.
+#[derive(Clone, Copy)]
+pub struct TypeName {
+    name: &'static str,
+    /// Where it is described: found once, as objects of the type are met all the time.
+    entry: Option<&'static Entry>,
+}
+
+impl PartialEq for TypeName {
+    fn eq(&self, other: &TypeName) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for TypeName {}
+
+impl fmt::Debug for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TypeName").field(&self.name).finish()
+    }
+}
 
 /// An object with known fields.
 #[derive(Debug, Default)]
@@ -68,6 +87,8 @@ pub struct Object {
     pub name: Name,
     /// The package of the type, for example `io.k8s.api.core.v1`; empty for custom objects.
     pub package: Name,
+    /// Name and package without what all packages begin with, for example `core.v1.PodSpec`.
+    pub short: Name,
     /// The fields, sorted by name.
     pub fields: Vec<Field>,
     /// What values of other keys are; without it there are none.
@@ -166,14 +187,18 @@ impl Shape {
 impl TypeName {
     /// Returns the type.
     pub fn object(self) -> Option<&'static Object> {
-        TYPES.entries.get(self.0).map(|entry| entry.parsed.get_or_init(|| parse_object(self.0, entry.text)))
+        self.entry.map(|entry| entry.parsed.get_or_init(|| parse_object(self.name, entry.text)))
+    }
+
+    fn of(name: &'static str) -> TypeName {
+        TypeName { name, entry: TYPES.entries.get(name) }
     }
 
     /// Returns the name with its package, for example `io.k8s.api.core.v1.PodSpec`.
     pub fn full(self) -> String {
-        match self.0.split_once('.') {
+        match self.name.split_once('.') {
             Some((package, name)) => format!("{}.{name}", package_of(package)),
-            None => self.0.to_owned(),
+            None => self.name.to_owned(),
         }
     }
 }
@@ -185,7 +210,7 @@ pub fn of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Object
 
 /// Returns the name of the type of a built-in kind.
 pub fn name_of_kind(group: &str, version: &str, kind: &str) -> Option<TypeName> {
-    TYPES.kinds.get(&(group, version, kind)).map(|name| TypeName(name))
+    TYPES.kinds.get(&(group, version, kind)).map(|name| TypeName::of(name))
 }
 
 /// Returns a type by its full name, for example `io.k8s.api.core.v1.PodSpec`.
@@ -198,7 +223,7 @@ pub fn name_of(full: &str) -> Option<TypeName> {
     let (package, name) = full.rsplit_once('.')?;
     let number = TYPES.packages.iter().find(|(_, p)| **p == package)?.0;
     let (key, _) = TYPES.entries.get_key_value(format!("{number}.{name}").as_str())?;
-    Some(TypeName(key))
+    Some(TypeName::of(key))
 }
 
 /// All types, unparsed until somebody asks.
@@ -243,6 +268,10 @@ fn split_gvk(text: &'static str) -> Option<(&'static str, &'static str, &'static
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
+/// What the packages of kinds begin with.
+const PACKAGES: [&str; 3] =
+    ["io.k8s.api.", "io.k8s.apiextensions-apiserver.pkg.apis.", "io.k8s.kube-aggregator.pkg.apis."];
+
 fn package_of(number: &str) -> &'static str {
     TYPES.packages.get(number).copied().unwrap_or_default()
 }
@@ -253,9 +282,12 @@ fn parse_object(name: &'static str, body: &'static str) -> Object {
     let flags = head.next().unwrap_or_default();
     let gvks = head.next().unwrap_or_default().split_whitespace();
     let (package, name) = name.split_once('.').unwrap_or_default();
+    let package = package_of(package);
+    let short = PACKAGES.iter().find_map(|prefix| package.strip_prefix(prefix)).unwrap_or_default();
     Object {
         name: name.into(),
-        package: package_of(package).into(),
+        package: package.into(),
+        short: format!("{short}.{name}").into(),
         fields: lines.filter_map(parse_field).collect(),
         additional: None,
         preserves_unknown: false,
@@ -312,7 +344,7 @@ fn parse_shape(text: &'static str, listing: Listing, atomic: bool) -> Shape {
         ("D", _) => Shape::Duration,
         ("I", _) => Shape::IntOrString,
         ("F", _) => Shape::Fields,
-        ("#", name) => Shape::Named(TypeName(name)),
+        ("#", name) => Shape::Named(TypeName::of(name)),
         ("[", item) => Shape::List(Arc::new(parse_shape(item, Listing::Atomic, false)), listing),
         ("{", item) => {
             let item = parse_shape(item, Listing::Atomic, false);
@@ -332,7 +364,7 @@ pub fn reachable(group: &str, version: &str) -> BTreeMap<String, &'static Object
         .map(|(_, name)| *name)
         .collect();
     while let Some(name) = waiting.pop() {
-        let name = TypeName(name);
+        let name = TypeName::of(name);
         let Some(object) = name.object() else {
             continue;
         };
@@ -345,7 +377,7 @@ pub fn reachable(group: &str, version: &str) -> BTreeMap<String, &'static Object
 
 fn leads_to(shape: &Shape) -> Option<&'static str> {
     match shape {
-        Shape::Named(name) => Some(name.0),
+        Shape::Named(name) => Some(name.name),
         Shape::List(item, _) | Shape::Map(item, _) => leads_to(item),
         Shape::Any
         | Shape::String
@@ -378,10 +410,10 @@ mod tests {
     #[test]
     fn every_type_that_is_led_to_exists() {
         for name in TYPES.entries.keys() {
-            let object = TypeName(name).object().unwrap();
+            let object = TypeName::of(name).object().unwrap();
             assert!(object.fields.is_sorted_by(|a, b| a.name < b.name), "{name}");
             for next in object.fields.iter().filter_map(|f| leads_to(&f.shape)) {
-                assert!(TypeName(next).object().is_some(), "{name} leads to {next}");
+                assert!(TypeName::of(next).object().is_some(), "{name} leads to {next}");
             }
         }
     }

@@ -150,11 +150,18 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<String, SyntaxError> {
         let mut text = Vec::new();
         loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            let plain = plain.ok_or(SyntaxError::End)?;
+            text.extend_from_slice(rest.get(..plain).unwrap_or_default());
+            self.at += plain;
             match self.next()? {
-                b'"' => return Ok(String::from_utf8_lossy(&text).into_owned()),
+                b'"' => {
+                    let text = String::from_utf8(text);
+                    return Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()));
+                }
                 b'\\' => self.escape(&mut text)?,
-                byte @ 0..0x20 => return Err(wrong(byte, "in string literal")),
-                byte => text.push(byte),
+                byte => return Err(wrong(byte, "in string literal")),
             }
         }
     }

@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use super::Node;
 use super::json::number_text;
-use crate::kind::Name;
 use crate::quantity::Quantity;
 use crate::time;
 use crate::types::{Field, Object, Shape};
@@ -46,36 +45,54 @@ pub fn untyped(node: Node) -> Decoded {
 /// Most texts that are told about one object.
 const MAX_STRICT: usize = 100;
 
+/// A step on the way to a value.
+enum Step<'a> {
+    /// A declared field.
+    Field(&'a str),
+    /// A key of a map.
+    Key(String),
+    /// A position in a list.
+    Index(usize),
+}
+
 #[derive(Default)]
-struct Walk {
+struct Walk<'a> {
     strict: Vec<String>,
     /// The first wrong type. Reading goes on, as the first in the document is told.
     error: Option<TypeError>,
-    /// Keys and indexes on the way here, as strict texts show them.
-    path: Vec<String>,
-    /// Names of fields on the way here, as type errors show them.
-    fields: Vec<Name>,
+    /// The way here. Texts are made of it only when there is something to tell.
+    path: Vec<Step<'a>>,
     /// The innermost type.
-    owner: Name,
+    owner: &'a str,
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
     fn tell(&mut self, what: &str, key: &str) {
-        let mut path = self.path.concat();
-        if !path.is_empty() {
-            path.push('.');
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Field(name) => push_key(&mut path, name),
+                Step::Key(name) => push_key(&mut path, name),
+            }
         }
-        let text = format!("{what} field \"{path}{key}\"");
+        push_key(&mut path, key);
+        let text = format!("{what} field \"{path}\"");
         if self.strict.len() < MAX_STRICT && !self.strict.contains(&text) {
             self.strict.push(text);
         }
     }
 
     fn fail(&mut self, what: &str, go_type: &str) {
-        let place = if self.fields.is_empty() {
+        let fields = self.path.iter().filter_map(|step| match step {
+            Step::Field(name) => Some(*name),
+            Step::Key(_) | Step::Index(_) => None,
+        });
+        let fields: Vec<&str> = fields.collect();
+        let place = if fields.is_empty() {
             "value".to_owned()
         } else {
-            format!("struct field {}.{}", self.owner, self.fields.join("."))
+            format!("struct field {}.{}", self.owner, fields.join("."))
         };
         self.fail_with(format!("json: cannot unmarshal {what} into Go {place} of type {go_type}"));
     }
@@ -85,7 +102,7 @@ impl Walk {
     }
 
     /// Returns the value, or nothing when it is null or wrong.
-    fn value(&mut self, node: Node, shape: &Shape, go: &str) -> Option<Value> {
+    fn value(&mut self, node: Node, shape: &'a Shape, go: &str) -> Option<Value> {
         match (shape, node) {
             (Shape::Any | Shape::Fields, node) => Some(self.any(node)),
             (_, Node::Null) => None,
@@ -98,37 +115,33 @@ impl Walk {
         }
     }
 
-    fn object(&mut self, fields: Vec<(String, Node)>, object: &Object) -> Value {
-        let outer = std::mem::replace(&mut self.owner, object.name.clone());
-        let mut seen: Vec<String> = Vec::with_capacity(fields.len());
+    fn object(&mut self, fields: Vec<(String, Node)>, object: &'a Object) -> Value {
+        let outer = std::mem::replace(&mut self.owner, &object.name);
+        let mut seen: Vec<&str> = Vec::with_capacity(fields.len());
         let mut out = Map::new();
         for (key, node) in fields {
-            if seen.contains(&key) {
-                self.tell("duplicate", &key);
-            }
             let Some(field) = object.field(&key) else {
                 self.tell("unknown", &key);
                 continue;
             };
-            let value = self.field(node, field);
-            match value {
-                Some(value) => out.insert(key.clone(), value),
+            if seen.contains(&&*field.name) {
+                self.tell("duplicate", &key);
+            }
+            seen.push(&field.name);
+            match self.field(node, field) {
+                Some(value) => out.insert(key, value),
                 None => out.remove(&key),
             };
-            seen.push(key);
         }
         self.owner = outer;
         complete(&mut out, object);
         Value::Object(out)
     }
 
-    fn field(&mut self, node: Node, field: &Field) -> Option<Value> {
-        let dot = if self.path.is_empty() { "" } else { "." };
-        self.path.push(format!("{dot}{}", field.name));
-        self.fields.push(field.name.clone());
+    fn field(&mut self, node: Node, field: &'a Field) -> Option<Value> {
+        self.path.push(Step::Field(&field.name));
         let value = self.value(node, &field.shape, &field.go_type);
         self.path.pop();
-        self.fields.pop();
         // An empty list of owners says "forget the owners", which no list does not.
         value.filter(|value| {
             field.name == "managedFields"
@@ -136,26 +149,27 @@ impl Walk {
         })
     }
 
-    fn list(&mut self, items: Vec<Node>, item: &Shape) -> Value {
+    fn list(&mut self, items: Vec<Node>, item: &'a Shape) -> Value {
         let mut out = Vec::with_capacity(items.len());
         for (index, node) in items.into_iter().enumerate() {
-            self.path.push(format!("[{index}]"));
+            self.path.push(Step::Index(index));
             out.push(self.value(node, item, "").unwrap_or_else(|| zero(item)));
             self.path.pop();
         }
         Value::Array(out)
     }
 
-    fn map(&mut self, fields: Vec<(String, Node)>, item: &Shape) -> Value {
+    fn map(&mut self, fields: Vec<(String, Node)>, item: &'a Shape) -> Value {
         let mut out = Map::new();
         for (key, node) in fields {
             if out.contains_key(&key) {
                 self.tell("duplicate", &key);
             }
-            self.path.push(format!(".{key}"));
+            self.path.push(Step::Key(key));
             let value = self.value(node, item, "").unwrap_or_else(|| zero(item));
-            self.path.pop();
-            out.insert(key, value);
+            if let Some(Step::Key(key)) = self.path.pop() {
+                out.insert(key, value);
+            }
         }
         Value::Object(out)
     }
@@ -168,17 +182,17 @@ impl Walk {
                     if out.contains_key(&key) {
                         self.tell("duplicate", &key);
                     }
-                    let dot = if self.path.is_empty() { "" } else { "." };
-                    self.path.push(format!("{dot}{key}"));
+                    self.path.push(Step::Key(key));
                     let value = self.any(node);
-                    self.path.pop();
-                    out.insert(key, value);
+                    if let Some(Step::Key(key)) = self.path.pop() {
+                        out.insert(key, value);
+                    }
                 }
                 Value::Object(out)
             }
             Node::Array(items) => {
                 let items = items.into_iter().enumerate().map(|(index, node)| {
-                    self.path.push(format!("[{index}]"));
+                    self.path.push(Step::Index(index));
                     let value = self.any(node);
                     self.path.pop();
                     value
@@ -249,6 +263,13 @@ impl Walk {
     }
 }
 
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(key);
+}
+
 /// Returns where Go's decoder stops reading base64.
 fn base64_error_offset(text: &str) -> usize {
     let alphabet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
@@ -305,15 +326,13 @@ fn is_empty(value: &Value, shape: &Shape) -> bool {
 /// Puts in what is written although it was not given: structs, and values of fields that do not omit empty ones.
 fn complete(out: &mut Map<String, Value>, object: &Object) {
     for field in &object.fields {
-        if out.contains_key(&*field.name) || (field.pointer && field.omit_empty) {
+        let is_struct = matches!(field.shape, Shape::Named(_) | Shape::Time | Shape::MicroTime);
+        let written = !field.omit_empty || (is_struct && !field.pointer);
+        if !written || out.contains_key(&*field.name) {
             continue;
         }
-        if field.pointer {
-            out.insert(field.name.to_string(), Value::Null);
-        } else if !field.omit_empty || matches!(field.shape, Shape::Named(_) | Shape::Time | Shape::MicroTime)
-        {
-            out.insert(field.name.to_string(), zero(&field.shape));
-        }
+        let value = if field.pointer { Value::Null } else { zero(&field.shape) };
+        out.insert(field.name.to_string(), value);
     }
 }
 

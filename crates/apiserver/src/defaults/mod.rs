@@ -51,15 +51,9 @@ pub fn apply(value: &mut Value, shape: &Shape) {
 }
 
 fn apply_to_object(fields: &mut Fields, object: &Object) {
-    let package = object.package.as_ref();
-    let short =
-        ["io.k8s.api.", "io.k8s.apiextensions-apiserver.pkg.apis.", "io.k8s.kube-aggregator.pkg.apis."]
-            .iter()
-            .find_map(|prefix| package.strip_prefix(prefix))
-            .unwrap_or_default();
-    let key = format!("{short}.{}", object.name);
-    special::before(&key, fields);
-    for (field, value) in TABLE.get(key.as_str()).into_iter().flatten() {
+    let key: &str = &object.short;
+    special::before(key, fields);
+    for (field, value) in TABLE.get(key).into_iter().flatten() {
         let known = object.field(field);
         let zero = fields.get(*field).is_some_and(|value| value.is_number() && is_zero(value));
         let unset = zero && known.is_some_and(|known| !known.pointer);
@@ -76,12 +70,14 @@ fn apply_to_object(fields: &mut Fields, object: &Object) {
             fields.insert(field.name.to_string(), default.clone());
         }
     }
-    for field in &object.fields {
-        if let Some(value) = fields.get_mut(&*field.name) {
+    for (key, value) in fields.iter_mut() {
+        if (value.is_object() || value.is_array())
+            && let Some(field) = object.field(key)
+        {
             apply(value, &field.shape);
         }
     }
-    special::after(&key, fields);
+    special::after(key, fields);
 }
 
 /// Empty texts and lists are as good as none; an empty object that was given is not.

@@ -166,7 +166,7 @@ fn lay_over(
     take_over(live, &object, &mut owners, &writer, change, force)?;
     let changed = !equal(live, &object);
     if let Some(owner) = owners.0.get_mut(&writer) {
-        owner.fields = owner.fields.difference(&NEVER_OWNED);
+        owner.fields = std::mem::take(&mut owner.fields).difference(&NEVER_OWNED);
         if changed {
             owner.time = Some(change.now.to_owned());
         }
@@ -188,9 +188,8 @@ fn take_over(
     change: &Change<'_>,
     force: bool,
 ) -> Result<(), ApplyError> {
-    let mut found = compare(live, object, Place::new(change.shape));
-    found.ignore(change.ignored);
-    let changed = found.modified.union(&found.added);
+    let found = compare(live, object, Place::new(change.shape)).ignore(change.ignored);
+    let changed = found.modified.union(found.added);
     let mut conflicts = Vec::new();
     for (other, owner) in owners.0.iter_mut().filter(|(other, _)| *other != writer) {
         let contested = owner.fields.intersection(&changed);
@@ -198,7 +197,7 @@ fn take_over(
         contested.each(&mut |path| {
             conflicts.push(Conflict { owner: named.clone(), field: path_text(path) });
         });
-        owner.fields = owner.fields.difference(&contested).difference(&found.removed);
+        owner.fields = std::mem::take(&mut owner.fields).difference(&contested).difference(&found.removed);
     }
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
@@ -215,10 +214,10 @@ fn pruned(laid: &Value, before: &FieldSet, owners: &Owners, place: Place<'_>) ->
     let all = full(&paths(laid, place));
     let mut owned = FieldSet::default();
     for owner in owners.0.values() {
-        owned = owned.union(&owner.fields);
+        owned = owned.union(owner.fields.clone());
     }
-    let kept = full(&paths(&without, place)).union(&full(&owned));
-    let pruned = removed(laid, &all.difference(&kept), place).unwrap_or_default();
+    let kept = full(&paths(&without, place)).union(full(&owned));
+    let pruned = removed(laid, &all.clone().difference(&kept), place).unwrap_or_default();
     // What the applier never owned stays, even when it hangs below something that went.
     let left = full(&paths(&pruned, place));
     removed(laid, &all.difference(&left).intersection(&before), place).unwrap_or_default()

@@ -1,12 +1,13 @@
 //! What differs between two states of an object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::element::Element;
 use super::place::{Owned, Place, entries, items};
-use super::set::FieldSet;
+use super::set::{FieldSet, Node};
+use crate::types::Listing;
 
 /// Paths that went, changed and came.
 #[derive(Debug, Default)]
@@ -18,107 +19,125 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Leaves out what is at or below the paths of `ignored`.
-    pub(super) fn ignore(&mut self, ignored: &FieldSet) {
-        self.removed = self.removed.without(ignored);
-        self.modified = self.modified.without(ignored);
-        self.added = self.added.without(ignored);
+    pub(super) fn ignore(self, ignored: &FieldSet) -> Comparison {
+        Comparison {
+            removed: self.removed.without(ignored),
+            modified: self.modified.without(ignored),
+            added: self.added.without(ignored),
+        }
     }
 }
 
 /// Compares two states of one object.
 pub(super) fn compare(old: &Value, new: &Value, place: Place<'_>) -> Comparison {
-    let mut walk = Walk { path: Vec::new(), found: Comparison::default() };
-    walk.value(Some(old), Some(new), place);
-    walk.found
+    let found = value(Some(old), Some(new), place);
+    Comparison { removed: found.removed.below, modified: found.modified.below, added: found.added.below }
 }
 
-struct Walk {
-    path: Vec<Element>,
-    found: Comparison,
+/// What was found at one step and below it.
+#[derive(Default)]
+struct Found {
+    removed: Node,
+    modified: Node,
+    added: Node,
 }
 
-impl Walk {
-    fn value(&mut self, old: Option<&Value>, new: Option<&Value>, place: Place<'_>) {
-        let Some(shown) = new.or(old) else {
+impl Found {
+    /// Takes over what was found below a step.
+    fn put(&mut self, step: Element, found: Found) {
+        let Found { removed, modified, added } = found;
+        let mut parts = [
+            (&mut self.removed.below, removed),
+            (&mut self.modified.below, modified),
+            (&mut self.added.below, added),
+        ]
+        .into_iter()
+        .filter(|(_, node)| !node.is_empty());
+        // Nearly always there is one part, which gets the step without a copy.
+        let Some((first, node)) = parts.next() else {
             return;
         };
-        let (before, after) = (old.map(|v| place.owned(v)), place.owned(shown));
-        let is_leaf = match (&before, &after) {
-            (Some(Owned::Map) | None, Owned::Map) => entries(old).is_empty() && entries(new).is_empty(),
-            (Some(Owned::List(_)) | None, Owned::List(_)) => items(old).is_empty() && items(new).is_empty(),
-            _ => true,
+        for (set, node) in parts {
+            set.put(step.clone(), node);
+        }
+        first.put(step, node);
+    }
+}
+
+fn value(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Found {
+    let Some(shown) = new.or(old) else {
+        return Found::default();
+    };
+    let (before, after) = (old.map(|v| place.owned(v)), place.owned(shown));
+    let is_leaf = match (&before, &after) {
+        (Some(Owned::Map) | None, Owned::Map) => entries(old).is_empty() && entries(new).is_empty(),
+        (Some(Owned::List(_)) | None, Owned::List(_)) => items(old).is_empty() && items(new).is_empty(),
+        _ => true,
+    };
+    if is_leaf {
+        return leaf(old, new);
+    }
+    let mut found = match after {
+        Owned::Leaf => Found::default(),
+        Owned::Map => map(old, new, place),
+        Owned::List(listing) => list(old, new, place, listing),
+    };
+    found.added.member |= old.is_none() && new.is_some();
+    found.removed.member |= old.is_some() && new.is_none();
+    found
+}
+
+fn leaf(old: Option<&Value>, new: Option<&Value>) -> Found {
+    let mut found = Found::default();
+    match (old, new) {
+        (None, _) => found.added.member = true,
+        (_, None) => found.removed.member = true,
+        (Some(old), Some(new)) => found.modified.member = !equal(old, new),
+    }
+    found
+}
+
+fn map(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Found {
+    let mut found = Found::default();
+    let (old, new) = (entries(old), entries(new));
+    for (key, after) in new {
+        found.put(Element::Field(key.clone()), value(old.get(key), Some(after), place.child(key)));
+    }
+    for (key, before) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
+        found.put(Element::Field(key.clone()), value(Some(before), None, place.child(key)));
+    }
+    found
+}
+
+fn list(old: Option<&Value>, new: Option<&Value>, place: Place<'_>, listing: &Listing) -> Found {
+    let mut both: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+    for item in items(old) {
+        if let Ok(element) = place.element(listing, item) {
+            both.entry(element).or_default().0.push(item);
+        }
+    }
+    for item in items(new) {
+        if let Ok(element) = place.element(listing, item) {
+            both.entry(element).or_default().1.push(item);
+        }
+    }
+    let mut found = Found::default();
+    for (element, (old, new)) in both {
+        let mut here = match (old.as_slice(), new.as_slice()) {
+            ([] | [_], [] | [_]) => value(old.first().copied(), new.first().copied(), place.item()),
+            ([one], _) => value(Some(one), None, place.item()),
+            (_, [one]) => value(None, Some(one), place.item()),
+            (_, _) => Found::default(),
         };
-        if is_leaf {
-            return self.leaf(old, new);
+        match (old.as_slice(), new.as_slice()) {
+            ([] | [_], [] | [_]) => {}
+            ([] | [_], _) => here.added.member = true,
+            (_, [] | [_]) => here.removed.member = true,
+            (old, new) => here.modified.member = old != new,
         }
-        match after {
-            Owned::Leaf => {}
-            Owned::Map => self.map(old, new, place),
-            Owned::List(_) => self.list(old, new, place),
-        }
-        match (old, new) {
-            (None, Some(_)) => self.found.added.insert(&self.path),
-            (Some(_), None) => self.found.removed.insert(&self.path),
-            (_, _) => {}
-        }
+        found.put(element, here);
     }
-
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
-        match (old, new) {
-            (None, _) => self.found.added.insert(&self.path),
-            (_, None) => self.found.removed.insert(&self.path),
-            (Some(old), Some(new)) if !equal(old, new) => self.found.modified.insert(&self.path),
-            (Some(_), Some(_)) => {}
-        }
-    }
-
-    fn map(&mut self, old: Option<&Value>, new: Option<&Value>, place: Place<'_>) {
-        let (old, new) = (entries(old), entries(new));
-        let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-        for key in keys {
-            self.path.push(Element::Field(key.clone()));
-            self.value(old.get(key), new.get(key), place.child(key));
-            self.path.pop();
-        }
-    }
-
-    fn list(&mut self, old: Option<&Value>, new: Option<&Value>, place: Place<'_>) {
-        let mut both: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        let Some(Owned::List(listing)) = new.or(old).map(|value| place.owned(value)) else {
-            return;
-        };
-        for item in items(old) {
-            if let Ok(element) = place.element(listing, item) {
-                both.entry(element).or_default().0.push(item);
-            }
-        }
-        for item in items(new) {
-            if let Ok(element) = place.element(listing, item) {
-                both.entry(element).or_default().1.push(item);
-            }
-        }
-        for (element, (old, new)) in both {
-            self.path.push(element);
-            match (old.as_slice(), new.as_slice()) {
-                ([] | [_], [] | [_]) => {
-                    self.value(old.first().copied(), new.first().copied(), place.item());
-                }
-                ([], _) => self.found.added.insert(&self.path),
-                ([one], _) => {
-                    self.value(Some(one), None, place.item());
-                    self.found.added.insert(&self.path);
-                }
-                (_, []) => self.found.removed.insert(&self.path),
-                (_, [one]) => {
-                    self.value(None, Some(one), place.item());
-                    self.found.removed.insert(&self.path);
-                }
-                (old, new) if old != new => self.found.modified.insert(&self.path),
-                (_, _) => {}
-            }
-            self.path.pop();
-        }
-    }
+    found
 }
 
 /// Tells whether two values are the same; `1` and `1.0` are.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// One step: a field, an item of a list told apart by keys or by its value, or a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,9 @@ impl Element {
         match self {
             Element::Field(name) => format!("f:{name}"),
             Element::Key(keys) => {
-                let keys: Map<String, Value> = keys.iter().cloned().collect();
-                format!("k:{}", Value::Object(keys))
+                let keys: Vec<String> =
+                    keys.iter().map(|(name, value)| format!("{}:{value}", Text(name))).collect();
+                format!("k:{{{}}}", keys.join(","))
             }
             Element::Value(value) => format!("v:{value}"),
             Element::Index(index) => format!("i:{index}"),
@@ -54,6 +55,16 @@ impl Element {
             Element::Value(_) => 2,
             Element::Index(_) => 3,
         }
+    }
+}
+
+/// A text as JSON writes it.
+struct Text<'a>(&'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = !self.0.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+        if plain { write!(f, "\"{}\"", self.0) } else { write!(f, "{}", Value::from(self.0)) }
     }
 }
 

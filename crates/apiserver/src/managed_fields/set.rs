@@ -12,16 +12,25 @@ pub struct FieldSet {
     nodes: BTreeMap<Element, Node>,
 }
 
+/// A step of paths: whether one ends here, and how others go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Node {
+pub(super) struct Node {
     /// Whether the path that ends here is in the set.
-    member: bool,
-    below: FieldSet,
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
 }
 
 impl Node {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.member && self.below.is_empty()
+    }
+
+    fn put_in(&mut self, rest: &[Element]) {
+        if rest.is_empty() {
+            self.member = true;
+        } else {
+            self.below.insert(rest);
+        }
     }
 }
 
@@ -36,11 +45,20 @@ impl FieldSet {
         let Some((first, rest)) = path.split_first() else {
             return;
         };
-        let node = self.nodes.entry(first.clone()).or_default();
-        if rest.is_empty() {
-            node.member = true;
+        // Steps are not cheap to copy, and most are there already.
+        if let Some(node) = self.nodes.get_mut(first) {
+            node.put_in(rest);
         } else {
-            node.below.insert(rest);
+            let mut node = Node::default();
+            node.put_in(rest);
+            self.nodes.insert(first.clone(), node);
+        }
+    }
+
+    /// Puts in what begins with a step, if there is something.
+    pub(super) fn put(&mut self, step: Element, node: Node) {
+        if !node.is_empty() {
+            self.nodes.insert(step, node);
         }
     }
 
@@ -69,14 +87,22 @@ impl FieldSet {
 
     /// Returns the paths of either set.
     #[must_use]
-    pub fn union(&self, other: &FieldSet) -> FieldSet {
-        let mut all = self.clone();
-        for (step, node) in &other.nodes {
-            let slot = all.nodes.entry(step.clone()).or_default();
-            slot.member |= node.member;
-            slot.below = slot.below.union(&node.below);
+    pub fn union(mut self, other: FieldSet) -> FieldSet {
+        if self.nodes.is_empty() {
+            return other;
         }
-        all
+        for (step, node) in other.nodes {
+            match self.nodes.get_mut(&step) {
+                Some(ours) => {
+                    ours.member |= node.member;
+                    ours.below = std::mem::take(&mut ours.below).union(node.below);
+                }
+                None => {
+                    self.nodes.insert(step, node);
+                }
+            }
+        }
+        self
     }
 
     /// Returns the paths of both sets.
@@ -91,30 +117,41 @@ impl FieldSet {
 
     /// Returns the paths of this set that are not in the other.
     #[must_use]
-    pub fn difference(&self, other: &FieldSet) -> FieldSet {
-        Self::collect(self.nodes.iter().map(|(step, node)| {
-            let node = match other.nodes.get(step) {
-                None => node.clone(),
-                Some(theirs) => Node {
-                    member: node.member && !theirs.member,
-                    below: node.below.difference(&theirs.below),
-                },
-            };
-            (step.clone(), node)
-        }))
+    pub fn difference(mut self, other: &FieldSet) -> FieldSet {
+        self.reduce(other, &mut |ours, theirs| {
+            ours.member &= !theirs.member;
+            ours.below = std::mem::take(&mut ours.below).difference(&theirs.below);
+        });
+        self
     }
 
     /// Returns the paths of this set that neither are in the other nor start with one of its paths.
     #[must_use]
-    pub fn without(&self, other: &FieldSet) -> FieldSet {
-        Self::collect(self.nodes.iter().filter_map(|(step, node)| match other.nodes.get(step) {
-            None => Some((step.clone(), node.clone())),
-            Some(theirs) if theirs.member => None,
-            Some(theirs) => {
-                let below = node.below.without(&theirs.below);
-                Some((step.clone(), Node { member: node.member, below }))
+    pub fn without(mut self, other: &FieldSet) -> FieldSet {
+        self.reduce(other, &mut |ours, theirs| {
+            if theirs.member {
+                *ours = Node::default();
+            } else {
+                ours.below = std::mem::take(&mut ours.below).without(&theirs.below);
             }
-        }))
+        });
+        self
+    }
+
+    /// Changes what begins with the same steps in both sets, and drops what is empty then.
+    fn reduce(&mut self, other: &FieldSet, change: &mut dyn FnMut(&mut Node, &Node)) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        for (step, theirs) in &other.nodes {
+            let Some(ours) = self.nodes.get_mut(step) else {
+                continue;
+            };
+            change(ours, theirs);
+            if ours.is_empty() {
+                self.nodes.remove(step);
+            }
+        }
     }
 
     /// Returns the set with the paths added that `named` says are there whenever something below them is.
@@ -233,9 +270,9 @@ mod tests {
     fn sets_are_combined() {
         let a = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
         let b = set(&json!({"f:a": {}, "f:d": {}}));
-        assert_eq!(a.union(&b).to_fields_v1(), json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}, "f:d": {}}));
+        assert_eq!(a.clone().union(b.clone()).to_fields_v1(), json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}, "f:d": {}}));
         assert_eq!(a.intersection(&b).to_fields_v1(), json!({"f:a": {}}));
-        assert_eq!(a.difference(&b).to_fields_v1(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
+        assert_eq!(a.clone().difference(&b).to_fields_v1(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
         assert_eq!(a.without(&b).to_fields_v1(), json!({"f:c": {}}));
     }
 }

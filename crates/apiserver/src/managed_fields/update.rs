@@ -79,12 +79,11 @@ pub(super) fn recorded(
     manager: &str,
 ) -> Owners {
     let empty = decode::empty(change.shape);
-    let mut found = compare(live.unwrap_or(&empty), new, Place::new(change.shape));
-    found.ignore(change.ignored);
-    let changed = found.modified.union(&found.added);
+    let found = compare(live.unwrap_or(&empty), new, Place::new(change.shape)).ignore(change.ignored);
+    let changed = found.modified.union(found.added);
     for owner in owners.0.values_mut() {
-        let lost = owner.fields.intersection(&changed);
-        owner.fields = owner.fields.difference(&lost).difference(&found.removed);
+        let fields = std::mem::take(&mut owner.fields);
+        owner.fields = fields.difference(&changed).difference(&found.removed);
     }
     owners.0.retain(|_, owner| !owner.fields.is_empty());
     let won = changed.without(change.ignored).difference(&NEVER_OWNED);
@@ -102,7 +101,7 @@ pub(super) fn recorded(
         api_version: change.api_version.to_owned(),
         time: None,
     });
-    owner.fields = owner.fields.union(&won);
+    owner.fields = std::mem::take(&mut owner.fields).union(won);
     owner.time = Some(change.now.to_owned());
     owners
 }
@@ -130,7 +129,7 @@ fn cap(owners: &mut Owners) {
             api_version: owner.api_version.clone(),
             time: None,
         });
-        slot.fields = slot.fields.union(&owner.fields);
+        slot.fields = std::mem::take(&mut slot.fields).union(owner.fields);
         slot.time = time;
     }
 }
