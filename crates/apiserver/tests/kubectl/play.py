@@ -6,8 +6,8 @@
     play.py show    --kubeconfig FILE --only SESSION     prints the output
 
 A session is a list of shell commands, one a line, in sessions/SESSION.txt. They run one after the other in a copy of files/, in a
-namespace of their own ($NS, NAMESPACE in files); $U (UNIQUE in files) begins the names of what is in no namespace. What differs from run to run (ages, times, identities,
-revisions, addresses, random names) is replaced in the output. Namespaces and what is left in them are removed at the end.
+namespace of their own ($NS, NAMESPACE in files); $U (UNIQUE in files) begins the names of what is in no namespace. What differs from
+run to run (ages, times, identities, revisions, addresses) is replaced in the output. Namespaces and what is left in them are removed at the end.
 Needs the standard library only, bash, kubectl and, for the sessions whose name begins with helm, helm.
 """
 import argparse, concurrent.futures, difflib, json, os, re, shutil, subprocess, sys, tempfile, time
@@ -17,6 +17,8 @@ RULES = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
     (re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [A-Z0-9][a-z0-9]+ [A-Z0-9][a-z0-9]* (20\d\d )?\d\d:\d\d:\d\d( [+-]\d{4}| 20\d\d)?"), "TIME"),
+    (re.compile(r"\b20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC"), "TIME"),
+    (re.compile(r"since: \"?20\d\d-\d\d-\d\d\"?"), "since: DATE"),
     (re.compile(r"""((resourceVersion|resource version|Resource Version)"?: *"?)\d{2,}"""), r"\1REVISION"),
     (re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"), "TOKEN"),
     (re.compile(r"https?://(127\.0\.0\.1|localhost):\d+"), "SERVER"),
@@ -39,7 +41,7 @@ def rows(lines):
         if len(cells) > 1 and ("AGE" in cells or "LAST SEEN" in cells or "Age" in cells):
             ages = True
         elif len(cells) > 1:
-            if ages:
+            if ages or len(cells) > 3:
                 cells = [cell if i == 0 or not AGE.match(cell) else "AGE" for i, cell in enumerate(cells)]
         indent = line[: len(line) - len(line.lstrip(" "))]
         yield indent + "  ".join(cells)
@@ -116,14 +118,35 @@ kubectl get namespace $NS -o json --ignore-not-found | sed 's/"kubernetes"//' | 
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+def versions():
+    """Returns the versions of the clients, as far as their output depends on them."""
+    kubectl = json.loads(subprocess.run(["kubectl", "version", "--client", "-o", "json"], stdout=subprocess.PIPE, check=True).stdout)["clientVersion"]
+    found = {"kubectl": ".".join(kubectl["gitVersion"].split(".")[:2])}
+    if shutil.which("helm"):
+        text = subprocess.run(["helm", "version", "--short"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        found["helm"] = ".".join(text.split("+")[0].split(".")[:2])
+    return found
+
+
+def recorded_versions():
+    with open(os.path.join(HERE, "recorded", "versions.json")) as file:
+        return json.load(file)
+
+
 def names_of(options):
     every = sorted(name[:-4] for name in os.listdir(os.path.join(HERE, "sessions")) if name.endswith(".txt"))
     chosen = [name for name in every if options.only in (None, name)]
-    if shutil.which("helm") is None:
-        skipped = [name for name in chosen if name.startswith("helm")]
-        if skipped:
-            print("skipped, as there is no helm: " + ", ".join(skipped))
-        chosen = [name for name in chosen if name not in skipped]
+    have = versions()
+    if options.what == "record":
+        with open(os.path.join(HERE, "recorded", "versions.json"), "w") as file:
+            file.write(json.dumps(have) + "\n")
+    # Clients of another version word things otherwise.
+    wanted = have if options.what != "compare" or options.any_version else recorded_versions()
+    for client in ("kubectl", "helm"):
+        skipped = [name for name in chosen if client == "kubectl" or name.startswith(client)]
+        if skipped and have.get(client) != wanted.get(client, "?"):
+            print("skipped %s: recorded with %s %s, here is %s" % (", ".join(skipped), client, wanted.get(client), have.get(client)))
+            chosen = [name for name in chosen if name not in skipped]
     return chosen
 
 
@@ -133,6 +156,7 @@ def main():
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--only")
     parser.add_argument("--keep", action="store_true", help="leave the namespaces: the server goes away")
+    parser.add_argument("--any-version", action="store_true", help="compare although the clients are of another version")
     parser.add_argument("--jobs", type=int, default=3)
     options = parser.parse_args()
     names, failed, count = names_of(options), 0, 0
