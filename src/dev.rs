@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use apiserver::{ApiServer, ApiService};
+use apiserver::{ApiServer, Endpoint};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tower::Layer as _;
@@ -183,7 +183,7 @@ pub(crate) async fn create_namespace(client: &kube::Client, settings: &Settings)
 
 /// The embedded API server, with a thread and a runtime of its own.
 struct Cluster {
-    service: ApiService,
+    service: Endpoint,
     kubeconfig: String,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
@@ -211,7 +211,7 @@ impl Cluster {
     }
 }
 
-type Started = anyhow::Result<(ApiService, String)>;
+type Started = anyhow::Result<(Endpoint, String)>;
 
 async fn serve(state: PathBuf, told: &std::sync::mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
     let start = async {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use apiserver::{ApiServer, ApiService};
+use apiserver::{ApiServer, Endpoint};
 use axum::body::Body;
 use divan::counter::ItemsCount;
 use http::{Method, Request};
@@ -31,7 +31,7 @@ fn pod(name: &str) -> String {
     )
 }
 
-async fn send(service: ApiService, method: Method, path: &str, body: String) -> usize {
+async fn send(service: Endpoint, method: Method, path: &str, body: String) -> usize {
     let request = Request::builder()
         .method(method)
         .uri(path)

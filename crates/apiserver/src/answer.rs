@@ -46,3 +46,10 @@ pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
     }
     answer
 }
+
+/// Returns the answer that carries a refusal and what was to be warned of until then.
+pub(crate) fn warned_refusal(error: &ApiError, warnings: &[String]) -> Response<Body> {
+    let mut answer = refusal(error);
+    warn(&mut answer, warnings);
+    answer
+}

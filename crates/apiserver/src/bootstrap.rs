@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::call::Call;
 use crate::cluster::Cluster;
 use crate::decode::Node;
-use crate::write::{SYSTEM_NAMESPACES, WriteOptions, create_object};
+use crate::store::{Encoded, Place, Write, key_of};
+use crate::write::{SYSTEM_NAMESPACES, WriteOptions, create_object, seconds};
 
 /// Creates what is missing.
 pub(crate) fn fill(cluster: &Arc<Cluster>) {
@@ -42,14 +43,48 @@ pub(crate) fn fill(cluster: &Arc<Cluster>) {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         create(cluster, "scheduling.k8s.io/v1", "priorityclasses", None, class);
     }
-    let everything = json!({
-        "metadata": {"name": "cluster-admin", "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}},
-        "rules": [
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
-            {"nonResourceURLs": ["*"], "verbs": ["*"]},
-        ],
+    let since = seconds(cluster.now());
+    let since = since.split('T').next().unwrap_or_default();
+    let map = json!({
+        "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking"},
+        "data": {"since": since},
     });
-    create(cluster, "rbac.authorization.k8s.io/v1", "clusterroles", None, everything);
+    create(cluster, "v1", "configmaps", Some("kube-system"), map);
+    let now = seconds(cluster.now());
+    for line in include_str!("../data/bootstrap.jsonl").lines() {
+        if let Ok(object) = serde_json::from_str(&line.replace("NOW", &now)) {
+            keep(cluster, object, &now);
+        }
+    }
+}
+
+/// Keeps an object of the server as it is, unless it is there. It was checked when it was recorded.
+fn keep(cluster: &Cluster, mut object: Value, now: &str) {
+    let text = |object: &Value, path: &str| -> String {
+        object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (version, kind) = (text(&object, "/apiVersion"), text(&object, "/kind"));
+    let (group, number) = version.split_once('/').unwrap_or(("", &version));
+    let Some(kind) = crate::kind::find_kind(group, number, &kind) else {
+        return;
+    };
+    let Some(resource) = cluster.registry().find(&version, &kind.plural).cloned() else {
+        return;
+    };
+    let uid = cluster.random().uid();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".into(), json!(uid));
+        metadata.insert("creationTimestamp".into(), json!(now));
+    }
+    let (name, namespace) = (text(&object, "/metadata/name"), text(&object, "/metadata/namespace"));
+    let namespace = kind.namespaced.then_some(namespace.as_str());
+    let place = Place { table: Arc::clone(&resource.table), key: key_of(namespace, &name) };
+    if cluster.at(&place).is_some() {
+        return;
+    }
+    if cluster.commit(&place, Write::Create(Encoded::new(&object, &resource.fields))).is_err() {
+        tracing::warn!(kind = &*kind.kind, name, "an object of the server could not be created");
+    }
 }
 
 /// Lets the simulated controllers and the node begin.

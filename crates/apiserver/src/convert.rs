@@ -12,7 +12,12 @@ pub(crate) fn from_stored(object: &mut Value, resource: &Resource) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".into(), json!(resource.api_version));
         match resource.api_version.as_str() {
-            "events.k8s.io/v1" => rename(fields, EVENT_FIELDS),
+            "events.k8s.io/v1" => {
+                rename(fields, EVENT_FIELDS);
+                // Who reports is left out here when nobody does, and empty in the core group.
+                let reports = ["reportingController", "reportingInstance"];
+                fields.retain(|name, value| !reports.contains(&name.as_str()) || value.as_str() != Some(""));
+            }
             "autoscaling/v1" => shrink_autoscaler(fields),
             _ => {}
         }
@@ -30,6 +35,9 @@ pub(crate) fn to_stored(object: &mut Value, resource: &Resource) {
             "events.k8s.io/v1" => {
                 let back: Vec<(&str, &str)> = EVENT_FIELDS.iter().map(|(core, own)| (*own, *core)).collect();
                 rename(fields, &back);
+                for name in ["reportingComponent", "reportingInstance"] {
+                    fields.entry(name).or_insert_with(|| json!(""));
+                }
             }
             "autoscaling/v1" => grow_autoscaler(fields),
             _ => {}
@@ -79,6 +87,10 @@ fn shrink_autoscaler(fields: &mut Map<String, Value>) {
 }
 
 fn grow_autoscaler(fields: &mut Map<String, Value>) {
+    if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
+        status.retain(|name, value| name != "currentReplicas" || value.as_i64() != Some(0));
+        status.entry("currentMetrics").or_insert(Value::Null);
+    }
     let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::cluster::Cluster;
 use crate::kind::Verb;
 use crate::registry::Resource;
-use crate::request::{Path, Query, Representation, ResourcePath};
+use crate::request::{Path, Query, Representation, ResourcePath, Shape};
 use crate::status::{ApiError, Outcome};
 use crate::{answer, discovery, parts, read, reviews, scale, write};
 
@@ -151,6 +151,7 @@ fn resource_call(
         return Err(ApiError::unknown_resource());
     }
     let representation = Representation::of(&incoming.headers, &incoming.query)?;
+    check_include(&representation, &incoming.query)?;
     let call = Call {
         cluster: Arc::clone(cluster),
         resource: Arc::clone(resource),
@@ -174,6 +175,18 @@ fn resource_call(
         answer::warn(&mut answer, &[warning]);
     }
     Ok(answer)
+}
+
+/// Refuses tables whose rows shall carry something unknown.
+fn check_include(representation: &Representation, query: &Query) -> Outcome<()> {
+    let include = query.get("includeObject").unwrap_or_default();
+    let known = ["", "Metadata", "Object", "None"].contains(&include);
+    if known || !matches!(representation.shape, Shape::Table(_)) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "Unable to convert to Table as requested: includeObject: Invalid value: {include:?}: must be 'Metadata', 'Object', 'None', or empty"
+    )))
 }
 
 /// Returns what clients of a kind that goes out of use are told.

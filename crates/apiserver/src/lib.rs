@@ -40,6 +40,7 @@ mod dispatch;
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod document;
+mod endpoint;
 mod fault;
 mod garbage;
 mod gzip;
@@ -69,11 +70,12 @@ pub mod schema;
 pub mod selector;
 mod semantics;
 mod server;
-mod service;
+
 mod simulate;
 mod state;
 mod status;
 pub mod store;
+pub mod swagger;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
@@ -93,9 +95,9 @@ mod yaml;
 
 pub use cli::{Options, RunError, run};
 pub use config::{Clock, Config};
+pub use endpoint::{ConnectionCut, Endpoint};
 pub use fault::{Effect, FaultPlan, Faults};
 pub use server::{ApiServer, Builder, StartError};
-pub use service::{ApiService, ConnectionCut};
 pub use state::StateError;
 pub use status::{ApiError, Cause};
 pub use transport::{Serving, TransportError};

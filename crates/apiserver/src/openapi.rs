@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use axum::body::Body;
 use bytes::Bytes;
+use http::header::ACCEPT;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::dispatch::Incoming;
 use crate::document::{self, Published};
 use crate::kind::join_group_version;
 use crate::registry::Registry;
+use crate::swagger;
 
 /// The documents that were asked for, by the generation of what is served and their path.
 #[derive(Debug, Default)]
@@ -32,6 +34,9 @@ pub(crate) fn answer(cluster: &Cluster, path: &str, incoming: &Incoming) -> Resp
     if path == "/openapi/v3" {
         return tagged(&incoming.headers, index(&registry), "application/json");
     }
+    if path == "/openapi/v2" {
+        return older(cluster, &registry, incoming);
+    }
     let asked = path.strip_prefix("/openapi/v3/").unwrap_or_default();
     let found = registry
         .groups()
@@ -46,6 +51,39 @@ pub(crate) fn answer(cluster: &Cluster, path: &str, incoming: &Incoming) -> Resp
         None => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
 }
+
+/// Answers with the document of everything in the older version, as JSON or as protobuf.
+fn older(cluster: &Cluster, registry: &Registry, incoming: &Incoming) -> Response<Body> {
+    let accepted = incoming.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accepted: Vec<&str> = accepted.flat_map(|value| value.split(',')).map(str::trim).collect();
+    let wants = |kinds: &[&str]| {
+        accepted.iter().any(|item| kinds.contains(&item.split(';').next().unwrap_or_default()))
+    };
+    let content_type = if wants(&[swagger::PROTOBUF, PROTOBUF_ALIAS]) {
+        swagger::PROTOBUF
+    } else if accepted.is_empty() || wants(&["application/json", "application/*", "*/*"]) {
+        "application/json"
+    } else {
+        return answer::text(StatusCode::NOT_ACCEPTABLE, "");
+    };
+    let body = kept(cluster, registry, content_type, || {
+        let versions = registry
+            .groups()
+            .iter()
+            .flat_map(|(group, versions)| versions.iter().map(move |version| (group, version)));
+        let document =
+            swagger::of_documents(versions.map(|(group, version)| document(registry, group, version)));
+        if content_type == swagger::PROTOBUF {
+            swagger::to_protobuf(&document).into()
+        } else {
+            document.to_string().into()
+        }
+    });
+    tagged(&incoming.headers, body, content_type)
+}
+
+/// Another name of the protobuf form, which clients ask with.
+const PROTOBUF_ALIAS: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// Returns the list of documents. What is published for a group and version changes with its kinds.
 fn index(registry: &Registry) -> Bytes {
@@ -70,15 +108,26 @@ fn index(registry: &Registry) -> Bytes {
 }
 
 fn made(cluster: &Cluster, registry: &Registry, group: &str, version: &str, path: &str) -> Bytes {
+    kept(cluster, registry, path, || document(registry, group, version).to_string().into())
+}
+
+/// Returns a document that was made before, or makes it.
+fn kept(cluster: &Cluster, registry: &Registry, name: &str, write: impl FnOnce() -> Bytes) -> Bytes {
     let mut made = lock(&cluster.published.0);
     if made.generation != registry.generation {
         made.generation = registry.generation;
         made.documents.clear();
     }
-    if let Some(document) = made.documents.get(path) {
+    if let Some(document) = made.documents.get(name) {
         return document.clone();
     }
     drop(made);
+    let document = write();
+    lock(&cluster.published.0).documents.insert(name.to_owned(), document.clone());
+    document
+}
+
+fn document(registry: &Registry, group: &str, version: &str) -> Value {
     let name = join_group_version(group, version);
     let resources: Vec<_> = registry.resources(&name).into_iter().flatten().collect();
     let kinds: Vec<Published<'_>> = resources
@@ -88,8 +137,5 @@ fn made(cluster: &Cluster, registry: &Registry, group: &str, version: &str, path
             Published { kind: &resource.kind, schema }
         })
         .collect();
-    let document = document::of_group_version(group, version, &kinds, "v1.34.2");
-    let document = Bytes::from(document.to_string());
-    lock(&cluster.published.0).documents.insert(path.to_owned(), document.clone());
-    document
+    document::of_group_version(group, version, &kinds, "v1.34.2")
 }

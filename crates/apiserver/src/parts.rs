@@ -27,9 +27,52 @@ pub(crate) fn answer(call: &Call, name: &str, part: &str) -> Outcome<Response<Bo
         "binding" => bind(call, name),
         "eviction" => evict(call, name),
         "token" => issue(call, &object),
+        "log" | "exec" | "attach" | "portforward" if call.resource.is("", "pods") => {
+            reach(call, &object.value(), part)
+        }
         _ => {
             let message =
                 format!("{part} of {kind:?} needs a node, and this server has none", kind = kind.kind);
+            Err(ApiError::new(501, "NotImplemented", message))
+        }
+    }
+}
+
+/// Answers a request for something that happens in a container: none runs, and what can be wrong before is told.
+fn reach(call: &Call, pod: &Value, part: &str) -> Outcome<Response<Body>> {
+    let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let name = text("/metadata/name");
+    let names = |field: &str| -> Vec<&str> {
+        let list = pod.pointer(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(|container| container.get("name")?.as_str()).collect()
+    };
+    let main = names("/spec/containers");
+    let init = names("/spec/initContainers");
+    let asked = call.query.get("container").unwrap_or_default();
+    if part != "portforward" {
+        let known = [main.clone(), init.clone(), names("/spec/ephemeralContainers")].concat();
+        if asked.is_empty() && main.len() > 1 {
+            let init = if init.is_empty() {
+                String::new()
+            } else {
+                format!(" or one of the init containers: [{}]", init.join(" "))
+            };
+            let message = format!(
+                "a container name must be specified for pod {name}, choose one of: [{}]{init}",
+                main.join(" ")
+            );
+            return Err(ApiError::bad_request(message));
+        }
+        if !asked.is_empty() && !known.contains(&asked) {
+            return Err(ApiError::bad_request(format!("container {asked} is not valid for pod {name}")));
+        }
+    }
+    match (text("/spec/nodeName").is_empty(), part) {
+        // What did not start has said nothing.
+        (true, "log") => crate::read::respond(200, "text/plain", Body::empty()),
+        (true, _) => Err(ApiError::bad_request(format!("pod {name} does not have a host assigned"))),
+        (false, _) => {
+            let message = format!("{part} of \"Pod\" needs a kubelet, and this server has none");
             Err(ApiError::new(501, "NotImplemented", message))
         }
     }
@@ -45,6 +88,9 @@ fn bind(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
         return Err(ApiError::bad_request("target.name: Required value"));
+    }
+    if body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default() != name {
+        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
     let place = Place { table: call.resource.table.clone(), key: key_of(call.namespace.as_deref(), name) };
     let now = seconds(call.now);

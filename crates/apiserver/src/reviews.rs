@@ -6,8 +6,9 @@ use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::semantics::{self, Owner};
 use crate::status::{ApiError, Outcome};
-use crate::write::untyped;
+use crate::write::{WriteOptions, seconds, untyped};
 
 /// Answers a review; nothing for kinds that are stored.
 pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
@@ -34,19 +35,15 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
     };
     let status = match &*kind.kind {
         "SelfSubjectReview" => json!({"userInfo": call.user.to_value()}),
-        "SelfSubjectRulesReview" => json!({
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": false,
-        }),
+        "SelfSubjectRulesReview" => rules(),
         "TokenReview" => {
             let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
-            match token.and_then(|token| crate::service::user_of(&call.cluster, token)) {
+            match token.and_then(|token| crate::endpoint::user_of(&call.cluster, token)) {
                 Some(user) => json!({"authenticated": true, "user": user.to_value()}),
                 None => json!({"user": {}, "error": "the token is not known"}),
             }
         }
-        _ => json!({"allowed": true, "reason": "this server allows everything"}),
+        _ => json!({"allowed": true}),
     };
     fields.insert("kind".into(), json!(kind.kind));
     fields.insert("apiVersion".into(), json!(call.resource.api_version));
@@ -55,11 +52,48 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
         *metadata = json!({});
     }
     if let Some(metadata) = metadata.as_object_mut() {
-        metadata.entry("creationTimestamp").or_insert(Value::Null);
+        if kind.kind == "SelfSubjectReview" {
+            metadata.insert("creationTimestamp".into(), json!(seconds(call.now)));
+        } else {
+            metadata.retain(|_, value| !value.is_null());
+        }
     }
     if kind.kind != "SelfSubjectReview" {
         fields.entry("spec").or_insert_with(|| json!({}));
     }
-    fields.insert("status".into(), status);
+    if kind.group == "authorization.k8s.io" {
+        let options = WriteOptions::of(&call.query, &call.headers, "CreateOptions")?;
+        let owner = Owner { manager: &options.field_manager, subresource: "", now: call.now };
+        semantics::own(&call.resource, None, &mut review, &owner);
+    }
+    if let Some(fields) = review.as_object_mut() {
+        fields.insert("status".into(), status);
+    }
     call.presenter().answer_value(201, &review).map(Some)
+}
+
+/// Returns what everybody who is known may do, and what administrators may do besides: everything.
+fn rules() -> Value {
+    let reviews = [
+        ("authorization.k8s.io", vec!["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
+        ("authentication.k8s.io", vec!["selfsubjectreviews"]),
+    ];
+    let reviews = reviews
+        .into_iter()
+        .map(|(group, resources)| json!({"verbs": ["create"], "apiGroups": [group], "resources": resources}));
+    let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+    let mut resources = vec![everything];
+    resources.extend(reviews);
+    let health = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+    let documents = ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*"];
+    let documents = [&documents[..], &["/readyz", "/version", "/version/"]].concat();
+    json!({
+        "resourceRules": resources,
+        "nonResourceRules": [
+            {"verbs": ["*"], "nonResourceURLs": ["*"]},
+            {"verbs": ["get"], "nonResourceURLs": documents},
+            {"verbs": ["get"], "nonResourceURLs": health},
+        ],
+        "incomplete": false,
+    })
 }

@@ -33,9 +33,42 @@ pub(crate) fn answer(call: &Call, name: &str, verb: Verb) -> Outcome<Response<Bo
 
 /// Answers with the scale of an object.
 pub(crate) fn show(call: &Call, object: &Value) -> Outcome<Response<Body>> {
+    let scale = of(call, object)?;
     let plain = Representation { shape: Shape::Whole, ..call.representation.clone() };
-    let body = crate::read::encode(&of(call, object)?, &plain)?;
+    let shown = match &call.representation.shape {
+        Shape::Table(version) => table(&scale, version, call.now),
+        Shape::Whole | Shape::Metadata(_) => scale,
+    };
+    let body = crate::read::encode(&shown, &plain)?;
     crate::read::respond(200, plain.content_type(), Body::from(body))
+}
+
+/// Returns a scale as a row of a table.
+fn table(scale: &Value, version: &str, now: jiff::Timestamp) -> Value {
+    let column = |name: &str, kind: &str| json!({"name": name, "type": kind, "format": "", "description": "", "priority": 0});
+    let number = |path: &str| scale.pointer(path).and_then(Value::as_i64).unwrap_or(0);
+    let metadata = scale.get("metadata").cloned().unwrap_or_default();
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+    let age = crate::table::since(Some(text("creationTimestamp")), now);
+    json!({
+        "kind": "Table",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": {"resourceVersion": text("resourceVersion")},
+        "columnDefinitions": [
+            column("Name", "string"),
+            column("Desired", "integer"),
+            column("Available", "integer"),
+            column("Age", "string"),
+        ],
+        "rows": [{
+            "cells": [text("name"), number("/spec/replicas"), number("/status/replicas"), age],
+            "object": {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": format!("meta.k8s.io/{version}"),
+                "metadata": metadata,
+            },
+        }],
+    })
 }
 
 struct Paths {

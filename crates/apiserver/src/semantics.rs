@@ -199,7 +199,23 @@ pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut V
     };
     let mut causes = told(validation::create_custom(object), warnings);
     causes.extend(version.structural.validate(object, "").into_iter().map(cause));
+    causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
     causes
+}
+
+/// Returns what is wrong with the number of replicas at a path like `.spec.replicas`.
+fn replicas(object: &Value, path: &str) -> Option<Cause> {
+    let steps = path.split('.').filter(|step| !step.is_empty());
+    let found = steps.into_iter().try_fold(object, |at, step| at.get(step))?;
+    let message = match found.as_i64() {
+        Some(number) if number < 0 => format!("Invalid value: {number}: should be a non-negative integer"),
+        Some(_) => return None,
+        None => {
+            let (shown, kind) = (patch::convert::printed(found), managed_fields::go_type(found));
+            format!("Invalid value: 0: {path} accessor error: {shown} is of the type {kind}, expected int64")
+        }
+    };
+    Some(Cause { reason: "FieldValueInvalid".into(), message, field: path.to_owned() })
 }
 
 /// Returns what is wrong with a new version.
@@ -212,13 +228,15 @@ pub(crate) fn validate_changed(
 ) -> Vec<Cause> {
     let Some(version) = resource.version() else {
         // The specification of what is kept was valid once, and is not what is written here.
-        if matches!(subresource, Some("status" | "finalize" | "approval")) {
+        let parts = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
+        if subresource.is_some_and(|part| parts.contains(&part)) {
             return Vec::new();
         }
         return told(validation::update(&resource.kind, new, old), warnings);
     };
     let mut causes = told(validation::update_custom(new, old), warnings);
     causes.extend(version.structural.validate(new, "").into_iter().map(cause));
+    causes.extend(version.scale.as_ref().and_then(|scale| replicas(new, &scale.spec_replicas)));
     causes
 }
 
@@ -304,8 +322,16 @@ pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: 
             Err(ApiError::bad_request(format!("error decoding patch: {why}")))
         }
         PatchKind::Merge | PatchKind::Apply => Ok(patch::merge::apply(old.clone(), patch.clone())),
+        PatchKind::Strategic if !patch.is_object() && !patch.is_null() => {
+            let found = patch::json::go_kind(patch);
+            let why =
+                format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
+            Err(ApiError::bad_request(why))
+        }
         PatchKind::Strategic => {
-            patch::strategic::apply(old.clone(), patch.clone(), &resource.shape).map_err(|error| {
+            // A patch that is null changes nothing.
+            let patch = if patch.is_null() { json!({}) } else { patch.clone() };
+            patch::strategic::apply(old.clone(), patch, &resource.shape).map_err(|error| {
                 let reason = match error.code() {
                     400 => "BadRequest",
                     422 => "Invalid",
@@ -326,6 +352,37 @@ fn refuse_json(error: &PatchError) -> ApiError {
             ApiError::new(422, "Invalid", message).with_details(crate::status::Details::default())
         }
     }
+}
+
+/// Returns the refusal of a patch after which an object does not fit its type, if this is why it was refused.
+pub(crate) fn misfit(resource: &Resource, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
+    if resource.custom.is_some() {
+        return None;
+    }
+    let (shown, why) = match kind {
+        PatchKind::Apply => return None,
+        PatchKind::Strategic => {
+            (patch::convert::printed(patch), patch::convert::misfit(new, &resource.shape)?)
+        }
+        PatchKind::Json | PatchKind::Merge => {
+            let why = decode::typed(Node::from(new.clone()), &resource.shape).err()?;
+            (new.to_string(), why.to_string())
+        }
+    };
+    let message = format!("Invalid value: {shown:?}: {why}");
+    let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };
+    let message = format!(" \"\" is invalid: patch: {}", cause.message);
+    Some(ApiError::new(422, "Invalid", message).with_causes(vec![cause]))
+}
+
+/// Refuses what cannot be applied because it does not fit its type.
+pub(crate) fn check_applied(resource: &Resource, wanted: &Value) -> Outcome<()> {
+    managed_fields::check(wanted, &resource.shape, &resource.api_version).map_err(|error| match error {
+        error @ ApplyError::BadRequest(_) => ApiError::bad_request(error.to_string()),
+        error @ (ApplyError::Typed { .. } | ApplyError::Other(_) | ApplyError::Conflicts(_)) => {
+            ApiError::new(500, "", error.to_string())
+        }
+    })
 }
 
 /// Returns the object after `owner` applied what it wants, with its managed fields.

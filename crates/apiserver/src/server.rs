@@ -9,8 +9,8 @@ use tokio::net::TcpListener;
 use crate::audit::Audit;
 use crate::cluster::Cluster;
 use crate::config::{Clock, Config};
+use crate::endpoint::Endpoint;
 use crate::fault::Faults;
-use crate::service::ApiService;
 use crate::state::{self, StateError};
 use crate::transport::{Serving, TransportError, serve};
 use crate::{bootstrap, chores, quiet};
@@ -137,13 +137,13 @@ impl ApiServer {
     }
 
     /// Returns the server as a service for clients in this process, who need no token.
-    pub fn service(&self) -> ApiService {
-        ApiService { cluster: Arc::clone(&self.cluster), audit: self.audit.clone(), checks_token: false }
+    pub fn service(&self) -> Endpoint {
+        Endpoint { cluster: Arc::clone(&self.cluster), audit: self.audit.clone(), checks_token: false }
     }
 
     /// Serves the cluster on a socket, with TLS; clients must show the token.
     pub fn serve(&self, listener: TcpListener) -> Result<Serving, StartError> {
-        let service = ApiService { checks_token: true, ..self.service() };
+        let service = Endpoint { checks_token: true, ..self.service() };
         Ok(serve(listener, service, &self.cluster.config.token)?)
     }
 

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use crate::service::ApiService;
+use crate::endpoint::Endpoint;
 
 /// How long a client may take to agree on a connection.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ impl Serving {
 /// Serves `service` on `listener`.
 pub(crate) fn serve(
     listener: TcpListener,
-    service: ApiService,
+    service: Endpoint,
     token: &str,
 ) -> Result<Serving, TransportError> {
     let address = listener.local_addr()?;
@@ -157,7 +157,7 @@ fn kubeconfig(address: SocketAddr, authority: &str, token: &str) -> String {
 async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    service: ApiService,
+    service: Endpoint,
     mut stopped: watch::Receiver<bool>,
 ) {
     loop {
@@ -181,7 +181,7 @@ async fn accept(
 async fn converse(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    service: ApiService,
+    service: Endpoint,
     mut stopped: watch::Receiver<bool>,
 ) {
     // Small answers must not wait for more.

@@ -1,6 +1,4 @@
 //! Sessions of kubectl and helm print the same as with a real server. `tests/kubectl/play.py` plays them; see there.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -158,7 +158,9 @@ impl Reader<'_> {
             match self.next()? {
                 b'"' => {
                     let text = String::from_utf8(text);
-                    return Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()));
+                    return Ok(
+                        text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
+                    );
                 }
                 b'\\' => self.escape(&mut text)?,
                 byte => return Err(wrong(byte, "in string literal")),

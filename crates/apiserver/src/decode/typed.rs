@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         let mut path = String::new();
         for step in &self.path {
             match step {
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Index(index) => path.extend(["[", &index.to_string(), "]"]),
                 Step::Field(name) => push_key(&mut path, name),
                 Step::Key(name) => push_key(&mut path, name),
             }
@@ -271,7 +271,7 @@ fn push_key(path: &mut String, key: &str) {
 }
 
 /// Returns where Go's decoder stops reading base64.
-fn base64_error_offset(text: &str) -> usize {
+pub(crate) fn base64_error_offset(text: &str) -> usize {
     let alphabet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
     let bad = text.bytes().position(|b| !alphabet(b));
     match bad {
@@ -326,7 +326,8 @@ fn is_empty(value: &Value, shape: &Shape) -> bool {
 /// Puts in what is written although it was not given: structs, and values of fields that do not omit empty ones.
 fn complete(out: &mut Map<String, Value>, object: &Object) {
     for field in &object.fields {
-        let is_struct = matches!(field.shape, Shape::Named(_) | Shape::Time | Shape::MicroTime);
+        let is_struct =
+            matches!(field.shape, Shape::Named(_) | Shape::Time | Shape::MicroTime | Shape::Quantity);
         let written = !field.omit_empty || (is_struct && !field.pointer);
         if !written || out.contains_key(&*field.name) {
             continue;

@@ -120,6 +120,14 @@ fn pod_spec(fields: &mut Fields) {
     if seconds.is_some_and(|seconds| seconds < 0) {
         fields.insert("terminationGracePeriodSeconds".to_owned(), json!(1));
     }
+    // The account goes by an older name as well.
+    let names = ["serviceAccountName", "serviceAccount"];
+    let account = names.into_iter().map(|name| text(fields, name)).find(|account| !account.is_empty());
+    if let Some(account) = account.map(str::to_owned) {
+        for name in names {
+            fields.insert(name.to_owned(), json!(account));
+        }
+    }
 }
 
 /// Adds to the map `key` what it lacks of `more`.
@@ -168,6 +176,12 @@ fn namespace(fields: &mut Fields) {
 }
 
 fn node(fields: &mut Fields) {
+    if let Some(spec) = object(fields, "spec") {
+        let first = text(spec, "podCIDR").to_owned();
+        if !first.is_empty() {
+            put(spec, "podCIDRs", json!([first]));
+        }
+    }
     if let Some(status) = object(fields, "status")
         && let Some(capacity) = status.get("capacity").cloned()
     {

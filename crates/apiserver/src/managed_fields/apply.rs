@@ -13,6 +13,7 @@ use super::place::Place;
 use super::set::{FieldSet, path_text};
 use super::update::{NEVER_OWNED, clear, recorded};
 use crate::decode;
+use crate::types::Shape;
 
 /// Why an object could not be applied.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub fn apply(
     change: &Change<'_>,
     force: bool,
 ) -> Result<Applied, ApplyError> {
-    check(applied, change)?;
+    check(applied, change.shape, change.api_version)?;
     let mut current = match live {
         Some(live) => live.clone(),
         None => decode::empty(change.shape),
@@ -105,19 +106,19 @@ pub fn apply(
     Ok(done)
 }
 
-fn check(applied: &Value, change: &Change<'_>) -> Result<(), ApplyError> {
+/// Refuses objects of another version, and those that do not fit their type.
+pub fn check(applied: &Value, shape: &Shape, api_version: &str) -> Result<(), ApplyError> {
     let text = |pointer: &str| applied.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let version = text("/apiVersion");
-    if version != change.api_version {
-        let expected = change.api_version;
+    if version != api_version {
         return Err(ApplyError::BadRequest(format!(
-            "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {expected}"
+            "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {api_version}"
         )));
     }
     if applied.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    let found = misfits(applied, Place::new(change.shape));
+    let found = misfits(applied, Place::new(shape));
     if found.is_empty() {
         return Ok(());
     }

@@ -56,16 +56,25 @@ pub(super) fn misfits(value: &Value, place: Place<'_>) -> Vec<String> {
 }
 
 fn check(value: &Value, place: Place<'_>, path: &mut Vec<Element>, found: &mut Vec<String>) {
+    if let Some(why) = place.misfit(value) {
+        found.push(format!("{}: {why}", path_text(path)));
+        return;
+    }
     match value {
         Value::Object(map) => {
             for (key, item) in map {
                 path.push(Element::Field(key.clone()));
-                if place.allows(key) {
+                let allowed = place.allows(key);
+                if allowed {
                     check(item, place.child(key), path, found);
                 } else {
                     found.push(format!("{}: field not declared in schema", path_text(path)));
                 }
                 path.pop();
+                // One unknown field is told of each object.
+                if !allowed {
+                    break;
+                }
             }
         }
         Value::Array(items) => {

@@ -13,8 +13,9 @@ mod place;
 mod set;
 mod update;
 
-pub use apply::{Applied, ApplyError, Conflict, apply};
+pub use apply::{Applied, ApplyError, Conflict, apply, check};
 pub use element::Element;
+pub(crate) use place::go_type;
 pub use set::{FieldSet, path_text};
 pub use update::{clear, update};
 

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::element::Element;
+use crate::patch::convert::printed;
 use crate::types::{Listing, Shape};
 
 /// The type of a value; `None` means that the value tells.
@@ -76,6 +77,32 @@ impl<'a> Place<'a> {
             }
     }
 
+    /// Tells why `value` cannot be here; nothing if it can.
+    pub(super) fn misfit(self, value: &Value) -> Option<String> {
+        if value.is_null() {
+            return None;
+        }
+        match self.shape? {
+            Shape::String if !value.is_string() => {
+                let shown = go_literal(value);
+                Some(format!("expected string, got &value.valueUnstructured{{Value:{shown}}}"))
+            }
+            Shape::Boolean if !value.is_boolean() => {
+                Some(format!("expected boolean, got &{{{}}}", printed(value)))
+            }
+            Shape::Int32 | Shape::Int64 | Shape::Number if !value.is_number() => {
+                Some(format!("expected numeric (int or float), got {}", go_type(value)))
+            }
+            Shape::Named(_) | Shape::Object(_) | Shape::Map(..) if !value.is_object() => {
+                Some(format!("expected map, got &{{{}}}", printed(value)))
+            }
+            Shape::List(..) if !value.is_array() => {
+                Some(format!("expected list, got &{{{}}}", printed(value)))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the place of a field or key.
     pub(super) fn child(self, key: &str) -> Place<'a> {
         let Some(shape) = self.shape else {
@@ -145,6 +172,32 @@ impl<'a> Place<'a> {
         let object = self.item().shape?.object()?;
         object.field(key)?.default.as_deref().cloned()
     }
+}
+
+/// Returns what Go calls the type of a value.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Returns a value as Go source would have it.
+fn go_literal(value: &Value) -> String {
+    let parts = match value {
+        Value::Null => return "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => return value.to_string(),
+        Value::Array(items) => items.iter().map(go_literal).collect::<Vec<_>>(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name:?}:{}", go_literal(value))).collect()
+        }
+    };
+    format!("{}{{{}}}", go_type(value), parts.join(", "))
 }
 
 fn is_map(value: &Value) -> bool {

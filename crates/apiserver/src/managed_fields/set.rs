@@ -270,7 +270,10 @@ mod tests {
     fn sets_are_combined() {
         let a = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
         let b = set(&json!({"f:a": {}, "f:d": {}}));
-        assert_eq!(a.clone().union(b.clone()).to_fields_v1(), json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}, "f:d": {}}));
+        assert_eq!(
+            a.clone().union(b.clone()).to_fields_v1(),
+            json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}, "f:d": {}})
+        );
         assert_eq!(a.intersection(&b).to_fields_v1(), json!({"f:a": {}}));
         assert_eq!(a.clone().difference(&b).to_fields_v1(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
         assert_eq!(a.without(&b).to_fields_v1(), json!({"f:c": {}}));

@@ -1,5 +1,6 @@
 //! The ways to change an object: JSON patch, merge patch and strategic merge patch.
 
+pub mod convert;
 pub mod json;
 pub mod merge;
 pub mod strategic;

@@ -41,8 +41,10 @@ impl Token {
         let refuse = |why: &str| {
             ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
-        let bytes =
-            URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| refuse(&error.to_string()))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| {
+            let at = crate::decode::base64_error_offset(text);
+            refuse(&format!("illegal base64 data at input byte {at}"))
+        })?;
         let token: Token = serde_json::from_slice(&bytes).map_err(|error| refuse(&error.to_string()))?;
         if token.v != VERSION {
             return Err(refuse(&format!("server does not recognize this encoded version {:?}", token.v)));

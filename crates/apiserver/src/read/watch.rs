@@ -44,7 +44,12 @@ pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> 
                 .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     let initial = wants_initial_events(call)?;
-    let asked = revision(call)?;
+    // Here alone a revision that is no number is told as a failure of the server.
+    let asked = revision(call).map_err(|error| {
+        let text = error.to_string();
+        let text = text.strip_prefix("invalid resource version: ").unwrap_or(&text);
+        ApiError::new(500, "", text)
+    })?;
     let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
     let timeout = timeout.filter(|&seconds| seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let presenter = call.presenter();

@@ -49,21 +49,6 @@ impl Query {
             .map(Some)
             .map_err(|_| ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
     }
-
-    /// Tells whether nothing is to be kept.
-    pub(crate) fn dry_run(&self) -> Outcome<bool> {
-        let mut dry = false;
-        for value in self.all("dryRun") {
-            if value != "All" {
-                let message = format!(
-                    " \"\" is invalid: dryRun: Unsupported value: {value:?}: supported values: \"All\""
-                );
-                return Err(ApiError::new(422, "Invalid", message));
-            }
-            dry = true;
-        }
-        Ok(dry)
-    }
 }
 
 #[cfg(test)]

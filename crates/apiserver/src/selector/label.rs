@@ -209,6 +209,9 @@ impl<'a> Parser<'a> {
             match self.next() {
                 Token::Sign(",") => {}
                 Token::Sign(")") => break,
+                Token::End if values.iter().all(String::is_empty) => {
+                    return Err(unparsable("found '', expected: ',', ')' or identifier"));
+                }
                 token @ (Token::Word(_) | Token::Sign(_) | Token::End) => {
                     return Err(unparsable(&format!("found '{}', expected: ',' or ')'", token.text())));
                 }

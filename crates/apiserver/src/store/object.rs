@@ -171,7 +171,7 @@ impl Encoded {
             && stored.body.get(end..) == self.bytes.get(self.hole..)
     }
 
-    pub(super) fn into_stored(self, key: Key, revision: u64) -> Stored {
+    pub(crate) fn into_stored(self, key: Key, revision: u64) -> Stored {
         let (head, tail) = self.bytes.split_at(self.hole.min(self.bytes.len()));
         Stored {
             key,

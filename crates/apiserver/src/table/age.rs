@@ -26,7 +26,7 @@ pub fn human_duration(seconds: i64) -> String {
 }
 
 /// Returns how long ago `instant` was; nothing that can be read is `<unknown>`.
-pub(super) fn since(instant: Option<&str>, now: Timestamp) -> String {
+pub(crate) fn since(instant: Option<&str>, now: Timestamp) -> String {
     match instant.and_then(time::parse) {
         Some(instant) => human_duration(now.as_second() - instant.as_second()),
         None => "<unknown>".to_owned(),

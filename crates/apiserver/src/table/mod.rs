@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub use age::human_duration;
+pub(crate) use age::since;
 pub use column::{Column, columns, custom_columns};
 pub use jsonpath::JsonPath;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::container::not_negative;
 use super::errors::{Report, at, key};
 use super::names;
-use super::read::{flag, get, int, map, text};
+use super::read::{flag, get, int, map, text, texts};
 
 /// A config map or secret may hold this many bytes.
 const MAX_SIZE: usize = 1024 * 1024;
@@ -138,5 +138,52 @@ pub(super) fn namespace(object: &Value, report: &mut Report) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             report.invalid("spec.finalizers", finalizer, detail);
         }
+    }
+}
+
+/// Checks which objects a quota is about.
+pub(super) fn quota(object: &Value, report: &mut Report) {
+    const PODS: [&str; 7] =
+        ["cpu", "limits.cpu", "limits.memory", "memory", "pods", "requests.cpu", "requests.memory"];
+    const SCOPES: [&str; 6] = [
+        "BestEffort",
+        "CrossNamespacePodAffinity",
+        "NotBestEffort",
+        "NotTerminating",
+        "PriorityClass",
+        "Terminating",
+    ];
+    let scopes: Vec<&str> = texts(object, "spec.scopes").collect();
+    let mut tell = |detail: &str| report.invalid("spec.scopes", get(object, "spec.scopes").clone(), detail);
+    let mut fits = true;
+    for scope in &scopes {
+        if !SCOPES.contains(scope) {
+            tell("unsupported scope");
+        }
+        // Best effort says that nothing is requested: such pods can only be counted.
+        let counted: &[&str] = if *scope == "BestEffort" { &["pods"] } else { &PODS };
+        fits &= map(object, "spec.hard").keys().all(|name| counted.contains(&name.as_str()));
+    }
+    if !fits {
+        tell("unsupported scope applied to resource");
+    }
+    for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
+        if scopes.contains(&one) && scopes.contains(&other) {
+            tell("conflicting scopes");
+        }
+    }
+}
+
+/// Checks that a class of users is not more important than those of the system.
+pub(super) fn priority_class(object: &Value, report: &mut Report) {
+    const MOST: i64 = 1_000_000_000;
+    let name = text(object, "metadata.name");
+    let of_system = matches!(name, "system-cluster-critical" | "system-node-critical");
+    if !of_system && name.starts_with("system-") {
+        let detail = "priority class names with 'system-' prefix are reserved for system use only";
+        report.forbidden("metadata.name", detail);
+    } else if !of_system && get(object, "value").as_i64().is_some_and(|value| value > MOST) {
+        let detail = format!("maximum allowed value of a user defined priority is {MOST}");
+        report.forbidden("value", &detail);
     }
 }

@@ -134,12 +134,17 @@ pub(super) fn not_negative(object: &Value, field: &str, path: &str, report: &mut
 
 fn environment(container: &Value, path: &str, report: &mut Report) {
     for (index, variable) in list(container, "env").iter().enumerate() {
-        let path = item(&at(path, "env"), index);
         let name = text(variable, "name");
+        let wrong = names::environment(name);
+        // There are many variables, and most have nothing to tell.
+        if !name.is_empty() && wrong.is_empty() && !has(variable, "valueFrom") {
+            continue;
+        }
+        let path = item(&at(path, "env"), index);
         if name.is_empty() {
             report.required(&at(&path, "name"), "");
         } else {
-            report.invalid_all(&at(&path, "name"), name, names::environment(name));
+            report.invalid_all(&at(&path, "name"), name, wrong);
         }
         if has(variable, "valueFrom") {
             source(variable, &at(&path, "valueFrom"), report);

@@ -75,9 +75,14 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
         }
         ("apiextensions.k8s.io", _) => {
             content(kind, new, &mut report);
+            // Whether the name fits the kind is asked of new definitions only.
+            report.errors.retain(|error| error.field != "metadata.name");
             definition::update(new, old, &mut report);
         }
         ("storage.k8s.io", "storageclasses") => storage::class_update(new, old, &mut report),
+        ("", "persistentvolumes") => storage::volume_update(new, old, &mut report),
+        ("networking.k8s.io", "ingressclasses") => immutable("spec.controller", new, old, &mut report),
+        ("node.k8s.io", "runtimeclasses") => immutable("handler", new, old, &mut report),
         ("scheduling.k8s.io", "priorityclasses") => {
             if read::get(new, "value") != read::get(old, "value") {
                 report.forbidden("value", "may not be changed in an update.");
@@ -93,6 +98,13 @@ pub fn update_custom(new: &Value, old: &Value) -> Report {
     let mut report = create_custom(new);
     metadata::validate_update(new, old, &mut report);
     report
+}
+
+fn immutable(field: &str, new: &Value, old: &Value, report: &mut Report) {
+    let (is, was) = (read::get(new, field), read::get(old, field));
+    if is != was {
+        report.invalid(field, is.clone(), "field is immutable");
+    }
 }
 
 fn content(kind: &Kind, object: &Value, report: &mut Report) {
@@ -111,6 +123,9 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("networking.k8s.io", "ingresses") => network::ingress(object, report),
         ("networking.k8s.io", "networkpolicies") => network::network_policy(object, report),
         ("", "persistentvolumeclaims") => storage::claim(object, report),
+        ("", "resourcequotas") => config::quota(object, report),
+        ("scheduling.k8s.io", "priorityclasses") => config::priority_class(object, report),
+        ("storage.k8s.io", "volumeattachments") => storage::attachment(object, report),
         ("apps", "deployments") => {
             workload::deployment(object, report);
             pod::warn_of_name(object, "Pod names and hostnames", report);
@@ -256,6 +271,48 @@ mod tests {
             ["spec.schedule: Invalid value: \"61 * * * *\": end of range (61) above maximum (59): 61"]
         );
         assert_eq!(cron("*/5 1-3 * jan mon"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn pods_of_a_stateful_set_mount_its_claims() {
+        let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+        let set = |mounted: &str| {
+            let mount = json!([{"name": mounted, "mountPath": "/data"}]);
+            let container = json!({"name": "c", "image": "i", "volumeMounts": mount});
+            let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}});
+            let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template, "volumeClaimTemplates": [claim]});
+            texts("apps", "statefulsets", json!({"metadata": {"name": "a"}, "spec": spec}))
+        };
+        assert_eq!(set("data"), Vec::<String>::new());
+        assert_eq!(
+            set("other"),
+            ["spec.template.spec.containers[0].volumeMounts[0].name: Not found: \"other\""]
+        );
+    }
+
+    #[test]
+    fn quotas_classes_and_attachments_are_checked() {
+        let quota = |scopes: Value, hard: Value| {
+            let object = json!({"metadata": {"name": "a"}, "spec": {"scopes": scopes, "hard": hard}});
+            texts("", "resourcequotas", object)
+        };
+        assert_eq!(quota(json!(["BestEffort"]), json!({"pods": "1"})), Vec::<String>::new());
+        assert_eq!(
+            quota(json!(["BestEffort"]), json!({"cpu": "1"})),
+            ["spec.scopes: Invalid value: [\"BestEffort\"]: unsupported scope applied to resource"]
+        );
+        let class = |name: &str, value: i64| {
+            let object = json!({"metadata": {"name": name}, "value": value});
+            texts("scheduling.k8s.io", "priorityclasses", object)
+        };
+        assert_eq!(class("a", 1_000_000_000), Vec::<String>::new());
+        assert_eq!(
+            class("a", 2_000_000_000),
+            ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"]
+        );
+        let spec = json!({"attacher": "a/b", "nodeName": "n", "source": {"persistentVolumeName": "v"}});
+        let attachment = json!({"metadata": {"name": "a"}, "spec": spec});
+        assert_eq!(texts("storage.k8s.io", "volumeattachments", attachment).len(), 1);
     }
 
     #[test]

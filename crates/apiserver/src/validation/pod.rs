@@ -11,9 +11,20 @@ use super::names;
 use super::read::{get, has, int, list, text, texts};
 
 /// Checks the specification of a pod; the defaults are in.
-pub(super) fn spec(spec: &Value, path: &str, report: &mut Report) {
+pub(super) fn spec(object: &Value, path: &str, report: &mut Report) {
+    spec_with(object, path, std::iter::empty(), report);
+}
+
+/// Checks the specification of a pod that gets volumes from elsewhere, too.
+pub(super) fn spec_with<'a>(
+    spec: &'a Value,
+    path: &str,
+    more: impl Iterator<Item = &'a str>,
+    report: &mut Report,
+) {
     let mut around = Surroundings::default();
     volumes(spec, path, &mut around.volumes, report);
+    around.volumes.extend(more);
     let place = at(path, "containers");
     if list(spec, "containers").is_empty() {
         report.required(&place, "");

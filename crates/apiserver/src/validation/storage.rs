@@ -77,6 +77,51 @@ pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
+/// Checks the attachment of a volume to a node.
+pub(super) fn attachment(object: &Value, report: &mut Report) {
+    let (attacher, node) = (text(object, "spec.attacher"), text(object, "spec.nodeName"));
+    if attacher.is_empty() {
+        report.required("spec.attacher", "");
+    } else {
+        report.invalid_all("spec.attacher", attacher, names::subdomain(attacher));
+    }
+    if node.is_empty() {
+        report.required("spec.nodeName", "");
+    }
+    let named = has(object, "spec.source.persistentVolumeName");
+    if !named && !has(object, "spec.source.inlineVolumeSpec") {
+        let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+        report.required("spec.source", detail);
+    }
+}
+
+/// Checks that a volume stays where it is.
+pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
+    // These fields of a volume do not say where it is.
+    const ABOUT: [&str; 9] = [
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    ];
+    let source = |object: &Value| {
+        let mut spec = get(object, "spec").clone();
+        if let Some(fields) = spec.as_object_mut() {
+            fields.retain(|name, _| !ABOUT.contains(&name.as_str()));
+        }
+        spec
+    };
+    if source(new) != source(old) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        report.forbidden("spec.persistentvolumesource", detail);
+    }
+}
+
 /// Checks what may not change in a class.
 pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
     for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {

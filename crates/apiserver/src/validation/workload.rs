@@ -91,7 +91,10 @@ fn matching_labels(object: &Value, selector: &Value, report: &mut Report) {
 
 fn template(spec: &Value, rules: &Rules, report: &mut Report) {
     const PATH: &str = "spec.template";
-    pod_template(get(spec, "template"), PATH, report);
+    let inner = get(spec, "template");
+    let labels = at(PATH, "metadata.labels");
+    metadata::labels(get(inner, "metadata.labels"), &labels, report);
+    pod::spec_with(get(inner, "spec"), &at(PATH, "spec"), claimed(spec), report);
     let policy = text(spec, "template.spec.restartPolicy");
     if policy != "Always" {
         report.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
@@ -106,6 +109,11 @@ pub(super) fn pod_template(template: &Value, path: &str, report: &mut Report) {
     let labels = at(path, "metadata.labels");
     metadata::labels(get(template, "metadata.labels"), &labels, report);
     pod::spec(get(template, "spec"), &at(path, "spec"), report);
+}
+
+/// Returns the names of the volumes that a stateful set makes for each pod.
+fn claimed(spec: &Value) -> impl Iterator<Item = &str> {
+    list(spec, "volumeClaimTemplates").iter().map(|claim| text(claim, "metadata.name"))
 }
 
 pub(super) fn deployment(object: &Value, report: &mut Report) {

@@ -6,8 +6,9 @@ use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
+use crate::call::Call;
 use crate::cluster::{Cluster, lock};
-use crate::status::{ApiError, Outcome};
+use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Range;
 
 /// The first address of the range of services, 10.0.0.0/16.
@@ -27,12 +28,13 @@ impl Addresses {
     /// Gives a service its addresses and ports, keeping those that it had.
     pub(crate) fn allocate(
         &self,
-        cluster: &Cluster,
+        call: &Call,
         old: Option<&Value>,
         service: &mut Value,
         dry_run: bool,
     ) -> Outcome<()> {
         let mut next = lock(&self.next);
+        let name = super::metadata::text(service, "name").to_owned();
         let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else {
             return Ok(());
         };
@@ -41,13 +43,15 @@ impl Addresses {
         if kind == "ExternalName" {
             return Ok(());
         }
-        let in_use = InUse::of(cluster);
-        allocate_address(spec, old, &in_use, &mut next)?;
+        let in_use = InUse::of(&call.cluster);
+        allocate_address(spec, old, &in_use, &mut next, &name)?;
         if !dry_run || spec.contains_key("clusterIP") {
             set_families(spec);
         }
         if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-            allocate_ports(spec, old, &in_use, cluster);
+            check_ports(spec, old, &in_use, call.query.get("dryRun").is_some())
+                .map_err(|cause| refuse(&name, cause))?;
+            allocate_ports(spec, old, &in_use, &call.cluster);
         }
         Ok(())
     }
@@ -91,12 +95,13 @@ fn allocate_address(
     old: Option<&Value>,
     in_use: &InUse,
     next: &mut u32,
+    name: &str,
 ) -> Outcome<()> {
     let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
     let before = old.and_then(|old| old.get("clusterIP")).and_then(Value::as_str).unwrap_or_default();
     let address = if !given.is_empty() {
         if given != "None" && given != before && in_use.addresses.contains(&given) {
-            return Err(taken(&given));
+            return Err(refuse(name, taken(&given)));
         }
         given
     } else if !before.is_empty() {
@@ -118,23 +123,60 @@ fn allocate_address(
     Ok(())
 }
 
-fn taken(address: &str) -> ApiError {
-    let cause = crate::status::Cause {
+fn taken(address: &str) -> Cause {
+    Cause {
         reason: "FieldValueInvalid".into(),
         message: format!(
             "Invalid value: [{address:?}]: failed to allocate IP {address}: provided IP is already allocated"
         ),
         field: "spec.clusterIPs".into(),
-    };
-    match crate::kind::find("", "v1", "services") {
-        Some(kind) => ApiError::invalid(kind, "", vec![cause]),
-        None => ApiError::bad_request(cause.message),
     }
 }
 
 fn set_families(spec: &mut Map<String, Value>) {
     spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
     spec.entry("ipFamilyPolicy").or_insert_with(|| json!("SingleStack"));
+}
+
+/// Refuses node ports that are out of the range or belong to another service.
+///
+/// Who only tries is not told about the range: no port is given then.
+fn check_ports(
+    spec: &Map<String, Value>,
+    old: Option<&Value>,
+    in_use: &InUse,
+    tries: bool,
+) -> Result<(), Cause> {
+    let listed = |spec: Option<&Value>| -> Vec<u32> {
+        spec.and_then(Value::as_array).into_iter().flatten().filter_map(node_port).collect()
+    };
+    let own = listed(old.and_then(|old| old.get("ports")));
+    for (index, port) in spec.get("ports").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let Some(number) = node_port(port).filter(|number| !own.contains(number)) else {
+            continue;
+        };
+        let why = if !PORTS.contains(&number) && !tries {
+            let (first, last) = (PORTS.start, PORTS.end - 1);
+            format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
+        } else if in_use.ports.contains(&number) {
+            "provided port is already allocated".to_owned()
+        } else {
+            continue;
+        };
+        return Err(Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!("Invalid value: {number}: {why}"),
+            field: format!("spec.ports[{index}].nodePort"),
+        });
+    }
+    Ok(())
+}
+
+fn refuse(name: &str, cause: Cause) -> ApiError {
+    match crate::kind::find("", "v1", "services") {
+        Some(kind) => ApiError::invalid(kind, name, vec![cause]),
+        None => ApiError::bad_request(cause.message),
+    }
 }
 
 fn allocate_ports(spec: &mut Map<String, Value>, old: Option<&Value>, in_use: &InUse, cluster: &Cluster) {

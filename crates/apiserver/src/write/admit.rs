@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::metadata;
 use super::options::WriteOptions;
+use crate::auth::User;
 use crate::call::Call;
 use crate::status::{ApiError, Cause, Details, Outcome};
 
@@ -67,7 +68,7 @@ pub(super) fn convert_changed(call: &Call, old: &Value, new: &mut Value) {
 pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions) -> Outcome<()> {
     let resource = &call.resource;
     if resource.is("", "services") {
-        return call.cluster.addresses.allocate(&call.cluster, None, object, options.dry_run);
+        return call.cluster.addresses.allocate(call, None, object, options.dry_run);
     }
     if resource.is("", "pods") {
         return admit_pod(call, object);
@@ -80,6 +81,9 @@ pub(super) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
     }
     if resource.is("", "nodes") {
         taint_new_node(object);
+    }
+    if resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        sign_for(&call.user, object);
     }
     if resource.is("coordination.k8s.io", "leases") {
         // Elections by strategy are not offered.
@@ -144,7 +148,7 @@ pub(super) fn keep_unsaid(call: &Call, old: &Value, new: &mut Value) {
 /// Fills in what the cluster decides for a new version.
 pub(super) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome<()> {
     if call.resource.is("", "services") {
-        return call.cluster.addresses.allocate(&call.cluster, Some(old), new, true);
+        return call.cluster.addresses.allocate(call, Some(old), new, true);
     }
     if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::custom::admit(new);
@@ -217,6 +221,15 @@ fn select_pods_of_job(job: &mut Value) {
     let own = job.get_mut("metadata").and_then(Value::as_object_mut);
     if let (Some(own), Some(labels)) = (own, labels) {
         own.entry("labels").or_insert(labels);
+    }
+}
+
+/// A request for a certificate says who made it, whatever the client wrote.
+fn sign_for(user: &User, request: &mut Value) {
+    if let Some(spec) = request.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert("username".into(), json!(user.name));
+        spec.insert("uid".into(), json!(user.uid));
+        spec.insert("groups".into(), json!(user.groups));
     }
 }
 

@@ -47,8 +47,10 @@ pub(crate) fn create(call: &Call, name: Option<&str>) -> Outcome<Response<Body>>
     let options = WriteOptions::of(&call.query, &call.headers, "CreateOptions")?;
     let body = object(&call.body, call.header(CONTENT_TYPE), &call.resource.kind)?;
     let mut warnings = Vec::new();
-    let written = create_object(call, body, name, &options, &mut warnings)?;
-    written.answer(call, 201, &warnings)
+    match create_object(call, body, name, &options, &mut warnings) {
+        Ok(written) => written.answer(call, 201, &warnings),
+        Err(error) => Ok(crate::answer::warned_refusal(&error, &warnings)),
+    }
 }
 
 /// Creates an object. `name` is the name in the path if there is one.

@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 
 use super::decode::untyped;
-use super::options::invalid_options;
+use super::options::{invalid_options, not_supported};
 use super::update::{ATTEMPTS, place_of};
 use super::{admit, metadata, steps};
 use crate::call::Call;
@@ -45,7 +45,7 @@ impl DeleteOptions {
             Value::Null
         } else {
             let content_type = call.header(CONTENT_TYPE);
-            untyped(&call.body, content_type, ("v1", "DeleteOptions"))?
+            untyped(&call.body, content_type, ("v1", "DeleteOptions")).map_err(|error| unread(&error))?
         };
         let query = &call.query;
         let text = |name: &str| {
@@ -61,15 +61,28 @@ impl DeleteOptions {
             Some(orphan) => Some(orphan),
             None => query.text("orphanDependents").map(|value| value == "true"),
         };
+        if let Some(value) = query.all("dryRun").find(|value| *value != "All") {
+            let cause = not_supported("dryRun", &format!("[{value:?}]"), &["All"]);
+            return Err(invalid_options("DeleteOptions", vec![cause]));
+        }
         let dry = body.get("dryRun").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
         Ok(DeleteOptions {
-            dry_run: dry || query.dry_run()?,
+            dry_run: dry || query.get("dryRun").is_some(),
             grace: grace.filter(|&grace| grace >= 0),
             uid: precondition("uid"),
             revision: precondition("resourceVersion"),
             propagation: propagation(text("propagationPolicy").as_deref(), orphan)?,
             orphan,
         })
+    }
+}
+
+/// What is no JSON is told as a failure of the server here.
+fn unread(error: &ApiError) -> ApiError {
+    let text = error.to_string();
+    match text.strip_prefix("error decoding JSON: ") {
+        Some(why) => ApiError::new(500, "", format!("couldn't get version/kind; json parse error: {why}")),
+        None => error.clone(),
     }
 }
 
@@ -160,6 +173,11 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
         let mut value = old.value();
         let marked = mark(call, &mut value, options);
         let waits = marked.waits;
+        if options.dry_run && waits && marked.changed {
+            let tried = Encoded::new(&value, &steps::stored_fields(resource));
+            let tried = tried.into_stored(old.key.clone(), old.revision);
+            return Ok(Deleted::Waiting(Arc::new(tried)));
+        }
         if options.dry_run || (waits && !marked.changed) {
             return Ok(if waits { Deleted::Waiting(old) } else { Deleted::Gone(old) });
         }

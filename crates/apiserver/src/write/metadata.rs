@@ -91,7 +91,7 @@ pub(super) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> 
     metadata.insert("creationTimestamp".into(), json!(seconds(call.now)));
     if generation {
         metadata.insert("generation".into(), json!(1));
-    } else {
+    } else if metadata.get("generation").and_then(Value::as_i64).is_none_or(|given| given >= 0) {
         metadata.remove("generation");
     }
     Ok(())

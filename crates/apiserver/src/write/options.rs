@@ -91,7 +91,7 @@ impl WriteOptions {
     }
 }
 
-fn not_supported(field: &str, value: &str, supported: &[&str]) -> Cause {
+pub(super) fn not_supported(field: &str, value: &str, supported: &[&str]) -> Cause {
     let supported: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
     Cause {
         reason: "FieldValueNotSupported".into(),

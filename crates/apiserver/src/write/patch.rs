@@ -39,8 +39,10 @@ pub(crate) fn patch(call: &Call, name: &str) -> Outcome<Response<Body>> {
     }
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
-        if let Some(answer) = attempt(call, name, kind, &decoded, &options, &mut warnings)? {
-            return Ok(answer);
+        match attempt(call, name, kind, &decoded, &options, &mut warnings) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(error) => return Ok(crate::answer::warned_refusal(&error, &warnings)),
         }
     }
     Err(ApiError::modified(&call.resource.kind, name))
@@ -121,7 +123,9 @@ fn attempt(
         }
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => {
             let new = semantics::patched(resource, kind, &old_value, &decoded.value)?;
-            let mut new = chain.conform(new.into(), &decoded.strict)?;
+            let conformed = chain.conform(new.clone().into(), &decoded.strict);
+            let mut new = conformed
+                .map_err(|error| semantics::misfit(resource, kind, &decoded.value, &new).unwrap_or(error))?;
             metadata::place_in_namespace(call, &mut new)?;
             metadata::prepare_patched(call, name, &old_value, &mut new)?;
             chain.change(&old, &old_value, new)?

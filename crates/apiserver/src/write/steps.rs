@@ -117,6 +117,7 @@ impl Chain<'_> {
         let mut body = Node::from(applied.value.clone());
         check_type(resource, &mut body)?;
         let value = Value::from(body.clone());
+        semantics::check_applied(resource, &value)?;
         let decoded = semantics::conform(resource, body)?;
         let mut found = applied.strict.clone();
         found.extend(decoded.strict);
@@ -167,18 +168,24 @@ impl Chain<'_> {
     }
 
     pub(super) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
-        let causes = semantics::validate_new(&self.call.resource, object, self.warnings);
-        self.refuse(object, causes)
+        let mut warnings = Vec::new();
+        let causes = semantics::validate_new(&self.call.resource, object, &mut warnings);
+        self.judge(object, causes, warnings)
     }
 
     pub(super) fn validate_update(&mut self, old: &Value, new: &Value) -> Outcome<()> {
         let part = self.call.subresource.as_deref();
-        let causes = semantics::validate_changed(&self.call.resource, part, old, new, self.warnings);
-        self.refuse(new, causes)
+        let mut warnings = Vec::new();
+        let causes = semantics::validate_changed(&self.call.resource, part, old, new, &mut warnings);
+        self.judge(new, causes, warnings)
     }
 
-    fn refuse(&self, object: &Value, causes: Vec<Cause>) -> Outcome<()> {
+    /// Refuses an object for a cause; only what is accepted is warned of.
+    fn judge(&mut self, object: &Value, causes: Vec<Cause>, warnings: Vec<String>) -> Outcome<()> {
         if causes.is_empty() {
+            let new: Vec<String> =
+                warnings.into_iter().filter(|text| !self.warnings.contains(text)).collect();
+            self.warnings.extend(new);
             return Ok(());
         }
         Err(ApiError::invalid(&self.call.resource.kind, metadata::text(object, "name"), causes))
@@ -274,8 +281,27 @@ pub(super) fn separate_status(call: &Call, old: &Value, new: &mut Value) {
                 }
             }
         }
+    } else if let Some(part @ ("ephemeralcontainers" | "resize")) = call.subresource.as_deref() {
+        separate_containers(part, old, new);
     } else if kind.has_status() && matches!(call.subresource.as_deref(), None | Some("finalize")) {
         set(new, "status", old.get("status").cloned());
+    }
+}
+
+/// Takes over nothing but the containers of a pod that are written through a part of their own.
+fn separate_containers(part: &str, old: &Value, new: &mut Value) {
+    let fields: &[&str] =
+        if part == "resize" { &["containers", "initContainers"] } else { &["ephemeralContainers"] };
+    let managed = new.pointer("/metadata/managedFields").cloned();
+    let spec = new.get("spec").cloned().unwrap_or_default();
+    *new = old.clone();
+    if let Some(kept) = new.get_mut("spec") {
+        for name in fields {
+            set(kept, name, spec.get(*name).cloned());
+        }
+    }
+    if let Some(kept) = new.get_mut("metadata") {
+        set(kept, "managedFields", managed);
     }
 }
 

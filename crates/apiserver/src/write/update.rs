@@ -14,6 +14,7 @@ use super::steps::{self, Chain};
 use super::{admit, metadata};
 use crate::call::Call;
 use crate::cluster::Cluster;
+use crate::decode::Node;
 use crate::registry::Resource;
 use crate::semantics;
 use crate::status::{ApiError, Outcome};
@@ -27,23 +28,36 @@ pub(crate) fn update(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&call.query, &call.headers, "UpdateOptions")?;
     let body = object(&call.body, call.header(CONTENT_TYPE), &call.resource.kind)?;
     let mut warnings = Vec::new();
+    match replace(call, name, &body, &options, &mut warnings) {
+        Ok(answer) => Ok(answer),
+        Err(error) => Ok(crate::answer::warned_refusal(&error, &warnings)),
+    }
+}
+
+fn replace(
+    call: &Call,
+    name: &str,
+    body: &Node,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Outcome<Response<Body>> {
     let resource = &call.resource;
     for _ in 0..ATTEMPTS {
         let Some(old) = call.cluster.get(&resource.table, call.namespace.as_deref(), name) else {
             if call.subresource.is_none() && steps::creates_on_update(resource) {
-                let written = create_object(call, body, Some(name), &options, &mut warnings)?;
-                return written.answer(call, 201, &warnings);
+                let written = create_object(call, body.clone(), Some(name), options, warnings)?;
+                return written.answer(call, 201, warnings);
             }
             return Err(ApiError::not_found(&resource.kind, name));
         };
-        let mut chain = Chain { call, options: &options, warnings: &mut warnings };
+        let mut chain = Chain { call, options, warnings };
         let mut new = chain.conform(body.clone(), &[])?;
         metadata::place_in_namespace(call, &mut new)?;
         let old_value = steps::kept(&old, resource);
         let conditional = metadata::prepare_update(call, name, &old_value, &mut new)?;
         steps::check_conditional(resource, name, conditional)?;
         match chain.change(&old, &old_value, new)? {
-            Some(written) => return written.answer(call, 200, &warnings),
+            Some(written) => return written.answer(call, 200, warnings),
             None if conditional => break,
             None => {}
         }

@@ -2,14 +2,16 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod clients;
+mod cluster;
 mod faults;
 mod lifecycle;
 mod requests;
 mod simulation;
 mod sockets;
 mod state;
+mod strain;
 
-use apiserver::{ApiServer, ApiService};
+use apiserver::{ApiServer, Endpoint};
 use axum::body::Body;
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -27,13 +29,7 @@ fn client(server: &ApiServer) -> Client {
 }
 
 /// Sends a request; returns status and body.
-async fn send(
-    service: ApiService,
-    method: Method,
-    path: &str,
-    content_type: &str,
-    body: &str,
-) -> (u16, Value) {
+async fn send(service: Endpoint, method: Method, path: &str, content_type: &str, body: &str) -> (u16, Value) {
     let request = Request::builder()
         .method(method)
         .uri(path)

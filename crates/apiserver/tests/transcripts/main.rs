@@ -112,3 +112,22 @@ async fn recorded_scripts_are_answered_as_by_a_real_server() {
     assert!(count >= 400, "only {count} scripts");
     assert!(report.is_empty(), "{wrong} of {count} scripts differ\n{report}");
 }
+
+/// The documentation shows the differences that are known, and how many scripts there are.
+#[test]
+fn the_documentation_lists_what_is_known() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/apiserver.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, table) = text.split_once("| Script | Where | Difference |\n|---|---|---|\n").unwrap();
+    let shown: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let expected: Vec<String> =
+        known().iter().map(|k| format!("| `{}` | `{}` | {} |", k.script, k.path, k.reason)).collect();
+    assert_eq!(shown, expected);
+    let mut count = 0;
+    for (family, scripts) in files() {
+        let scripts = scripts.lines().count();
+        assert!(text.contains(&format!("| `{family}.jsonl` | {scripts} |")), "{family}: {scripts}");
+        count += scripts;
+    }
+    assert!(text.contains(&format!("holds {count} request scripts")), "{count}");
+}

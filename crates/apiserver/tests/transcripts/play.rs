@@ -1,6 +1,6 @@
 //! Plays one script against the server in process.
 
-use apiserver::ApiService;
+use apiserver::Endpoint;
 use axum::body::Body;
 use http::Request;
 use http_body_util::BodyExt;
@@ -109,7 +109,7 @@ impl Names {
 }
 
 async fn send(
-    service: &ApiService,
+    service: &Endpoint,
     method: &str,
     path: &str,
     types: (&str, &str),
@@ -151,7 +151,7 @@ fn read(text: &str) -> Value {
 }
 
 /// Returns the normalised answers of a script.
-pub(crate) async fn script(service: &ApiService, script: &Script, number: usize) -> Vec<Value> {
+pub(crate) async fn script(service: &Endpoint, script: &Script, number: usize) -> Vec<Value> {
     let names = Names { namespace: format!("nsx{number}y"), unique: format!("ux{number}y") };
     let namespace = json!({"metadata": {"name": names.namespace}}).to_string();
     send(service, "POST", "/api/v1/namespaces", ("application/json", "application/json"), Some(namespace))

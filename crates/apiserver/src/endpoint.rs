@@ -36,7 +36,7 @@ pub struct ConnectionCut;
 
 /// A Kubernetes API server as a service: `kube::Client::new(service, "default")`. Clones are the same server.
 #[derive(Clone, Debug)]
-pub struct ApiService {
+pub struct Endpoint {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) audit: Option<Arc<Audit>>,
     /// Whether clients must show a token: those of a socket must.
@@ -45,7 +45,7 @@ pub struct ApiService {
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, ConnectionCut>> + Send>>;
 
-impl<B> tower::Service<Request<B>> for ApiService
+impl<B> tower::Service<Request<B>> for Endpoint
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -69,7 +69,7 @@ pub(crate) fn user_of(cluster: &Cluster, token: &str) -> Option<User> {
     if token == cluster.config.token { Some(User::admin()) } else { cluster.tokens.user(token) }
 }
 
-impl ApiService {
+impl Endpoint {
     async fn answer<B>(self, request: Request<B>) -> Result<Response<Body>, ConnectionCut>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,

@@ -1,0 +1,139 @@
+//! Why a merged object does not fit its type, as servers say it that turn trees into structs.
+
+use serde_json::Value;
+
+use crate::decode::{self, Node};
+use crate::types::{Object, Shape};
+
+/// Returns the first value that does not fit `shape`; nothing if all do.
+pub fn misfit(value: &Value, shape: &Shape) -> Option<String> {
+    at(value, shape, "")
+}
+
+fn at(value: &Value, shape: &Shape, own: &str) -> Option<String> {
+    match shape {
+        _ if value.is_null() => None,
+        Shape::Any | Shape::Fields => None,
+        Shape::Named(_) | Shape::Object(_) => match value.as_object() {
+            Some(fields) => shape.object().and_then(|object| in_object(fields, object)),
+            None => Some(format!("cannot restore struct from: {}", kind(value))),
+        },
+        Shape::List(item, _) => match value.as_array() {
+            Some(items) => items.iter().find_map(|value| at(value, item, "")),
+            None => Some(format!("cannot restore slice from {}", kind(value))),
+        },
+        Shape::Map(item, _) => match value.as_object() {
+            Some(fields) => fields.values().find_map(|value| at(value, item, "")),
+            None => Some(format!("cannot restore map from {}", kind(value))),
+        },
+        Shape::Bytes
+        | Shape::Quantity
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Duration
+        | Shape::IntOrString => {
+            decode::typed(Node::from(value.clone()), shape).err().map(|error| error.to_string())
+        }
+        Shape::String => scalar(value, "string", own, value.is_string()),
+        Shape::Boolean => scalar(value, "bool", own, value.is_boolean()),
+        Shape::Int32 => scalar(value, "int32", own, is_whole(value)),
+        Shape::Int64 => scalar(value, "int64", own, is_whole(value)),
+        Shape::Number => scalar(value, "float64", own, value.is_number()),
+    }
+}
+
+fn in_object(fields: &serde_json::Map<String, Value>, object: &Object) -> Option<String> {
+    let known = object.fields.iter().filter_map(|field| Some((field, fields.get(&*field.name)?)));
+    known.into_iter().find_map(|(field, value)| at(value, &field.shape, &field.go_type))
+}
+
+fn is_whole(value: &Value) -> bool {
+    value.is_i64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+/// Numbers become other numbers and, by their nature, texts; what does not is told with other words.
+fn scalar(value: &Value, target: &str, own: &str, fits: bool) -> Option<String> {
+    if fits {
+        return None;
+    }
+    let from = kind(value);
+    let shown = if own.is_empty() { target } else { own };
+    Some(match (from, target) {
+        ("int64", "string") | ("float64", "int32" | "int64") => format!("cannot convert {from} to {shown}"),
+        (_, _) => format!("unrecognized type: {target}"),
+    })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    }
+}
+
+/// Returns a value as Go prints it: `map[a:1 b:[x y]]`.
+pub fn printed(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")),
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}:{}", printed(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types;
+    use serde_json::json;
+
+    #[test]
+    fn what_does_not_fit_a_struct_is_told_in_its_words() {
+        let shape = Shape::Named(types::name_of_kind("apps", "v1", "Deployment").unwrap());
+        let template =
+            |container: Value| json!({"spec": {"template": {"spec": {"containers": [container]}}}});
+        for (object, expected) in [
+            (json!({"spec": {"replicas": 2, "paused": true}}), None),
+            (json!({"spec": {"replicas": "x"}}), Some("unrecognized type: int32")),
+            (json!({"spec": {"replicas": 1.5}}), Some("cannot convert float64 to int32")),
+            (json!({"spec": {"paused": "x"}}), Some("unrecognized type: bool")),
+            (json!({"spec": "x"}), Some("cannot restore struct from: string")),
+            (json!({"spec": {"template": []}}), Some("cannot restore struct from: slice")),
+            (json!({"metadata": {"labels": [1]}}), Some("cannot restore map from slice")),
+            (json!({"metadata": {"labels": {"a": 1}}}), Some("cannot convert int64 to string")),
+            (
+                json!({"spec": {"template": {"spec": {"containers": "x"}}}}),
+                Some("cannot restore slice from string"),
+            ),
+            (
+                template(json!({"name": "x", "imagePullPolicy": 5})),
+                Some("cannot convert int64 to v1.PullPolicy"),
+            ),
+            (
+                template(json!({"resources": {"limits": {"cpu": true}}})),
+                Some(
+                    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+                ),
+            ),
+        ] {
+            assert_eq!(misfit(&object, &shape).as_deref(), expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn values_are_printed_as_maps_and_slices() {
+        let value = json!({"spec": {"b": [1, "x y", null, true], "a": {}}});
+        assert_eq!(printed(&value), "map[spec:map[a:map[] b:[1 x y <nil> true]]]");
+    }
+}
