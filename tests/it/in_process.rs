@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use addon_operator::app::{self, Outcome, Surroundings};
 use addon_operator::cluster::connect_in_process;
 use addon_operator::config::{Environment, Given, Settings};
-use apiserver::{ApiServer, ApiService, FaultPlan};
+use apiserver::{ApiServer, Endpoint, FaultPlan};
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -254,7 +254,7 @@ async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
 /// An API server that asks for the end of the operator at a certain request.
 #[derive(Clone)]
 struct Interrupting {
-    service: ApiService,
+    service: Endpoint,
     asked: Arc<AtomicU64>,
     at: u64,
     shutdown: Arc<watch::Sender<bool>>,
@@ -262,11 +262,11 @@ struct Interrupting {
 
 impl<B> Service<http::Request<B>> for Interrupting
 where
-    ApiService: Service<http::Request<B>>,
+    Endpoint: Service<http::Request<B>>,
 {
-    type Response = <ApiService as Service<http::Request<B>>>::Response;
-    type Error = <ApiService as Service<http::Request<B>>>::Error;
-    type Future = <ApiService as Service<http::Request<B>>>::Future;
+    type Response = <Endpoint as Service<http::Request<B>>>::Response;
+    type Error = <Endpoint as Service<http::Request<B>>>::Error;
+    type Future = <Endpoint as Service<http::Request<B>>>::Future;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.service.poll_ready(context)
