@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use addon_operator::app::{self, Outcome, Surroundings};
-use addon_operator::cluster::connect_in_process;
+use addon_operator::cluster::{Limit, connect_in_process};
 use addon_operator::config::{Environment, Given, Settings};
 use apiserver::{ApiServer, Endpoint, FaultPlan};
 use http::Method;
@@ -34,6 +34,7 @@ pub(crate) struct World {
 
 /// A running operator.
 pub(crate) struct Operator {
+    pub(crate) port: u16,
     shutdown: watch::Sender<bool>,
     running: JoinHandle<anyhow::Result<Outcome>>,
 }
@@ -113,14 +114,17 @@ impl World {
     pub(crate) async fn start(&self, extra: &[(&str, &str)]) -> Operator {
         let (shutdown, ended) = watch::channel(false);
         let meters = app::meters();
-        let [client, patcher] =
-            meters.each_ref().map(|meter| connect_in_process(meter.layer(self.server.service()), "ops"));
+        // As for a real cluster: a limit, here one that is not felt, and what measures.
+        let [client, patcher] = meters.each_ref().map(|meter| {
+            let limit = Limit::new(0.0, 1).measured(meter.clone());
+            connect_in_process(limit.layer(meter.layer(self.server.service())), "ops")
+        });
         let around = self.around(client.clone(), false, ended, extra);
         let around = Surroundings { client, patcher, meters, ..around };
         let (told, mut listening) = mpsc::unbounded_channel();
         let running = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
-        listening.recv().await.unwrap();
-        Operator { shutdown, running }
+        let port = listening.recv().await.unwrap().port();
+        Operator { port, shutdown, running }
     }
 
     /// Runs an operator until it has converged or can't.

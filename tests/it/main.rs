@@ -19,6 +19,7 @@ mod hooks;
 mod in_process;
 mod jq;
 mod loading;
+mod metrics;
 mod object_patches;
 mod operator;
 mod orphans;

@@ -1,0 +1,168 @@
+//! Every metric has a value in some run.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use apiserver::FaultPlan;
+use http::Method;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::DeleteParams;
+use serde_json::json;
+
+use crate::in_process::World;
+
+/// How long a value is waited for before the test fails.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// What the reference operator exports and we do, without the prefix.
+const METRICS: &[&str] = &[
+    "live_ticks",
+    "binding_count",
+    "config_values_errors_total",
+    "modules_discover_errors_total",
+    "module_delete_errors_total",
+    "module_run_seconds",
+    "module_run_errors_total",
+    "modules_absent_resources_total",
+    "mm_module_info",
+    "mm_module_maintenance",
+    "module_hook_run_seconds",
+    "module_hook_run_user_cpu_seconds",
+    "module_hook_run_sys_cpu_seconds",
+    "module_hook_run_max_rss_bytes",
+    "module_hook_allowed_errors_total",
+    "module_hook_errors_total",
+    "module_hook_success_total",
+    "global_hook_run_seconds",
+    "global_hook_run_user_cpu_seconds",
+    "global_hook_run_sys_cpu_seconds",
+    "global_hook_run_max_rss_bytes",
+    "global_hook_allowed_errors_total",
+    "global_hook_errors_total",
+    "global_hook_success_total",
+    "convergence_seconds",
+    "convergence_total",
+    "module_helm_seconds",
+    "helm_operation_seconds",
+    "task_wait_in_queue_seconds_total",
+    "tasks_queue_length",
+    "tasks_queue_head_info",
+    "tasks_queue_action_duration_seconds",
+    "kube_snapshot_objects",
+    "kube_jq_filter_duration_seconds",
+    "kube_event_duration_seconds",
+    "kubernetes_client_watch_errors_total",
+    "kubernetes_client_request_latency_seconds",
+    "kubernetes_client_request_result_total",
+    "kubernetes_client_rate_limiter_latency_seconds",
+];
+
+fn scrape(port: u16) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Asks until a metric has a value; notes all that have one.
+fn wait_for(seen: &mut BTreeSet<String>, port: u16, metric: &str) {
+    let begun = Instant::now();
+    while !seen.contains(&format!("addon_operator_{metric}")) {
+        assert!(begun.elapsed() < DEADLINE, "{metric} gets no value; with values are {seen:#?}");
+        seen.extend(with_values(&scrape(port)));
+    }
+}
+
+/// Returns the names of the series whose value is not 0; those of histograms also without their endings.
+fn with_values(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for line in text.lines().filter(|line| line.starts_with(|char: char| char.is_ascii_alphabetic())) {
+        let Some((series, value)) = line.rsplit_once(' ') else { continue };
+        if value.parse::<f64>().is_ok_and(|value| value != 0.0) {
+            let name = series.split('{').next().unwrap_or_default();
+            let ends = ["_bucket", "_sum", "_count"];
+            names.extend(ends.iter().filter_map(|end| name.strip_suffix(end)).map(str::to_owned));
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+fn hook(config: &str, body: &str) -> String {
+    format!(
+        "#!/bin/sh\nif [ \"$1\" = --config ]; then echo '{{\"configVersion\":\"v1\",{config}}}'; exit; fi\n{body}\n"
+    )
+}
+
+/// Fails the first time only.
+fn once(name: &str) -> String {
+    format!("if ! [ -e \"$WORLD/{name}\" ]; then touch \"$WORLD/{name}\"; exit 1; fi")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_gets_a_value_in_some_run() {
+    let world = World::new().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
+    world.write(
+        "modules/010-web/templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
+    );
+    world.write(
+        "modules/010-web/enabled",
+        &format!("#!/bin/sh\n{}\necho true > \"$MODULE_ENABLED_RESULT\"\n", once("enabled")),
+    );
+    world.write("modules/010-web/hooks/run.sh", &hook("\"beforeHelm\":1", &once("run")));
+    world.write("modules/010-web/hooks/delete.sh", &hook("\"afterDeleteHelm\":1", &once("delete")));
+    let watches = |allow: bool| {
+        format!(
+            "\"kubernetes\":[{{\"name\":\"items\",\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"jqFilter\":\".data\",\
+             \"labelSelector\":{{\"matchLabels\":{{\"item\":\"yes\"}}}},\"allowFailure\":{allow}}}]"
+        )
+    };
+    let events = |name: &str| format!("grep -q Event \"$BINDING_CONTEXT_PATH\" || exit 0\n{}", once(name));
+    world.write("modules/010-web/hooks/allowed.sh", &hook(&watches(true), &events("allowed")));
+    world.write("modules/010-web/hooks/watch.sh", &hook(&watches(false), &events("watch")));
+    world.write("global-hooks/allowed.sh", &hook(&watches(true), &events("global-allowed")));
+    let patch = "{\"operation\":\"CreateOrUpdate\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\
+                 \"metadata\":{\"name\":\"patched\",\"namespace\":\"ops\"}}}";
+    let patches = format!("{}\necho '{patch}' > \"$KUBERNETES_PATCH_PATH\"", events("global"));
+    world.write("global-hooks/watch.sh", &hook(&watches(false), &patches));
+    let operator = world.start(&[]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(world.client(), "ops");
+    let is_there = |map: &serde_json::Value| !map.is_null();
+    let mut seen = BTreeSet::new();
+    // The enabled script fails first, so that a head waits for its next try.
+    wait_for(&mut seen, operator.port, "tasks_queue_head_info");
+    world.settled("web", is_there).await;
+    world.put("item", json!({"metadata": {"labels": {"item": "yes"}}, "data": {"a": "b"}})).await;
+    world.settled("patched", is_there).await;
+    // An object of the release goes and comes back.
+    maps.delete("web", &DeleteParams::default()).await.unwrap();
+    wait_for(&mut seen, operator.port, "modules_absent_resources_total");
+    world.settled("web", is_there).await;
+    // A watch breaks, and its next list, too.
+    world.server.faults().add(FaultPlan::on(Method::GET, "/api/v1/configmaps").times(9).fail(500));
+    world.server.faults().drop_watches();
+    wait_for(&mut seen, operator.port, "kubernetes_client_watch_errors_total");
+    world.server.faults().clear();
+    // A key that can't be read, a module in maintenance, and one that goes.
+    for (config, metric) in [
+        (json!({"data": {"web": "{"}}), "config_values_errors_total"),
+        (json!({"data": {"webMaintenance": "NoResourceReconciliation"}}), "mm_module_maintenance"),
+        (json!({"data": {"webEnabled": "false"}}), "module_delete_errors_total"),
+    ] {
+        world.put("addon-operator", config).await;
+        wait_for(&mut seen, operator.port, metric);
+    }
+    for metric in METRICS {
+        wait_for(&mut seen, operator.port, metric);
+    }
+    operator.stop().await;
+    let text = "object_patcher_kubernetes_client_request_result_total";
+    assert!(seen.contains(text), "{seen:?}");
+}
