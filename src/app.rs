@@ -1,5 +1,6 @@
 //! Wiring: builds the adapters and hands them to the driver. It decides nothing.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,16 +16,16 @@ use kube::Client;
 use tokio::sync::watch;
 
 use crate::cluster::{Access, ConnectError, Discovery, Limit, Meter, connect};
-use crate::config::{self, Environment, Settings};
+use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
-use crate::kube::{ConfigSource, Monitors, Patcher, Timing};
+use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
 use crate::load::{Loader, Places, files};
 use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
-use crate::telemetry::{Progress, Telemetry};
+use crate::telemetry::{Progress, Telemetry, log};
 
 /// How long the operator waits before it asks an API server that was not there again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -118,9 +119,12 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let health = Health { watches: monitors.health() };
     let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&helm)));
-    let served = http::serve(settings, &questions, &telemetry, health, releases, around.any_port).await?;
+    let parameters = Parameters::new(settings.log_level, log::set_level);
+    let asked = http::Asked { questions, releases, parameters: parameters.clone() };
+    let served = http::serve(settings, &asked, &telemetry, health, around.any_port).await?;
     listening(served.address);
-    let outcome = operate(&around, &telemetry, helm, discovery, monitors, (inbox, channels)).await;
+    let cluster = Cluster { helm, discovery, monitors, parameters };
+    let outcome = operate(&around, &telemetry, cluster, (inbox, channels)).await;
     served.close();
     outcome
 }
@@ -141,6 +145,10 @@ impl Releases for ReleaseTexts {
         let lines =
             |names: Vec<ReleaseName>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         async move { self.0.list().await.map(lines) }.boxed()
+    }
+
+    fn watched(&self) -> BTreeMap<String, Vec<String>> {
+        self.0.watched()
     }
 
     fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>> {
@@ -165,17 +173,34 @@ impl Releases for ReleaseTexts {
         }
         .boxed()
     }
+
+    fn diff(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+        async move {
+            if !module.has_chart {
+                return Ok(String::new());
+            }
+            self.0.diff(&module, &values).await
+        }
+        .boxed()
+    }
+}
+
+/// What is bound to the cluster.
+struct Cluster {
+    helm: Arc<Helm>,
+    discovery: Discovery,
+    monitors: Monitors,
+    parameters: Parameters,
 }
 
 async fn operate(
     around: &Surroundings,
     telemetry: &Arc<Telemetry>,
-    helm: Arc<Helm>,
-    discovery: Discovery,
-    monitors: Monitors,
+    cluster: Cluster,
     channels: (Inbox, Channels),
 ) -> anyhow::Result<Outcome> {
     let settings = &around.settings;
+    let Cluster { helm, discovery, monitors, parameters } = cluster;
     let loader = Arc::new(Loader::new(places(settings, variables(&around.environment))));
     let catalog = loader.load().await.context("the modules can't be loaded")?;
     for warning in &catalog.warnings {
@@ -191,7 +216,7 @@ async fn operate(
     let parts =
         Parts { telemetry: Arc::clone(telemetry), loader: Arc::clone(&loader), helm, discovery, monitors };
     let adapters = wire(around, &source, parts)?;
-    let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health));
+    let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health, parameters));
     let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
     let mut config_of_engine = engine_config(settings);
     if around.once {
@@ -241,6 +266,7 @@ pub(crate) fn wire(
         loader: parts.loader,
         hooks: Arc::new(hooks),
         config: Arc::new(source.clone()),
+        events: Events::start(around.client.clone(), &around.settings.namespace, &around.settings.config_map),
         helm: parts.helm,
         monitors: parts.monitors,
         patcher: Arc::new(patcher),

@@ -1,8 +1,11 @@
 //! The command line: what was typed, what is done, and what is printed back.
 
+mod ask;
 mod commands;
 mod debug;
 mod hook;
+mod paint;
+mod tables;
 mod tests;
 
 use std::collections::BTreeMap;
@@ -11,7 +14,6 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
@@ -19,12 +21,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings, parse_duration};
+use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
 use crate::telemetry::log::Log;
-use debug::{DebugRequest, debug_request};
 
 pub use commands::command;
 
@@ -60,7 +61,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("test", inner)) => tests::run(inner),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
-        Some((name, inner)) => ask(name, inner),
+        Some(("completion", inner)) => completion(inner),
+        Some((name, inner)) => ask::ask(&matches, name, inner),
     }
 }
 
@@ -201,70 +203,12 @@ fn api_server(matches: &ArgMatches) -> u8 {
     })
 }
 
-/// Asks a running operator.
-fn ask(name: &str, matches: &ArgMatches) -> u8 {
-    let Some(request) = debug_request(name, matches) else { return FAILED };
-    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
-    let typed = leaf.try_get_one::<String>("debug-unix-socket").ok().flatten().cloned();
-    let socket = typed.map_or_else(usual_socket, PathBuf::from);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return complain(&error.into()),
-    };
-    if leaf.try_get_one::<bool>("watch").ok().flatten().copied().unwrap_or(false) {
-        return runtime.block_on(watch_answer(&request, &socket, leaf));
-    }
-    match runtime.block_on(request.send(&socket)) {
-        Ok((status, body)) => {
-            let mut text = String::from_utf8_lossy(&body).into_owned();
-            text.push('\n');
-            print(&text);
-            if status >= 400 { FAILED } else { OK }
-        }
-        Err(error) => complain(&error.into()),
-    }
-}
-
-/// Shows the answer again and again on the other screen of the terminal, until the operator does not answer.
-async fn watch_answer(request: &DebugRequest, socket: &Path, matches: &ArgMatches) -> u8 {
-    let given = matches.get_one::<String>("watchInterval").map_or("1s", String::as_str);
-    let pause = parse_duration(given).unwrap_or_else(|| {
-        let _ = writeln!(std::io::stderr().lock(), "{given:?} is no duration like 2s; it is 1s");
-        Duration::from_secs(1)
-    });
-    print("\u{1b}[?1049h");
-    loop {
-        match request.send(socket).await {
-            Ok((_, body)) => {
-                let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z");
-                print(&format!("\u{1b}[H\u{1b}[2J{now}\n{}", String::from_utf8_lossy(&body)));
-            }
-            Err(error) => {
-                print("\u{1b}[?1049l");
-                return complain(&error.into());
-            }
-        }
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            _ = tokio::signal::ctrl_c() => {
-                return print("\u{1b}[?1049l");
-            }
-        }
-    }
-}
-
-/// Returns the socket of the operator in this directory, or of the one in the cluster.
-fn usual_socket() -> PathBuf {
-    let environment = Environment::of_process();
-    if let Some(path) = environment.text("DEBUG_UNIX_SOCKET") {
-        return path.into();
-    }
-    let here = Path::new(".addon-operator/debug.socket");
-    if here.exists() {
-        return here.to_owned();
-    }
-    let setting = SETTINGS.iter().find(|setting| setting.flag == "debug-unix-socket");
-    setting.map_or("", |setting| setting.default).into()
+/// Writes the completion of a shell.
+fn completion(matches: &ArgMatches) -> u8 {
+    let Some(shell) = matches.get_one::<clap_complete::Shell>("shell") else { return MISCONFIGURED };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut command(), "addon-operator", &mut script);
+    print(&String::from_utf8_lossy(&script))
 }
 
 fn debug_options() -> u8 {

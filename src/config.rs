@@ -1,6 +1,7 @@
 //! What was asked for: flags before environment before defaults, checked as a whole.
 
 mod options;
+mod parameters;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 pub use options::{Kind, SETTINGS, Setting};
+pub use parameters::{Parameter, ParameterError, Parameters};
 pub use settings::{LogType, OnModuleFailure, Settings, processors};
 
 /// Why the configuration can't be used. The program exits with 2.

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::driver::{Inbox, Outside};
 use crate::helm::Helm;
 use crate::hook::{HookRun, Hooks, ScriptRun};
-use crate::kube::{ConfigSource, Monitors, Patcher};
+use crate::kube::{ConfigSource, Events, Monitors, Patcher};
 use crate::load::Loader;
 use crate::schedule::Clock;
 use crate::telemetry::Telemetry;
@@ -30,6 +30,8 @@ pub struct Adapters {
     pub hooks: Arc<Hooks>,
     /// Writes the ConfigMap.
     pub config: Arc<ConfigSource>,
+    /// Writes Kubernetes Events.
+    pub events: Events,
     /// Looks after releases.
     pub helm: Arc<Helm>,
     /// Watches objects.
@@ -85,6 +87,7 @@ impl Outside for Adapters {
 
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         match effect {
+            Effect::Announce(announcement) => self.events.tell(announcement),
             // The driver itself answers commands and ends; no admission or conversion server asks anything.
             Effect::AnswerCommand { .. } | Effect::AnswerReview { .. } | Effect::Exit => {}
             Effect::CancelRun { run } => {

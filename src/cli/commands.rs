@@ -1,5 +1,7 @@
 //! All commands with their arguments and help texts.
 
+mod running;
+
 use clap::builder::styling::Styles;
 use clap::{Arg, ArgAction, Args, Command};
 
@@ -10,7 +12,7 @@ use crate::helm::template::TemplateArgs;
 pub fn command() -> Command {
     Command::new("addon-operator")
         .about("Turns modules (a Helm chart, shell hooks and values) into addons of a Kubernetes cluster")
-        .after_help("Try it without a cluster: addon-operator dev")
+        .after_help(EXAMPLES)
         .version(env!("CARGO_PKG_VERSION"))
         .styles(Styles::styled())
         .args(settings())
@@ -22,12 +24,45 @@ pub fn command() -> Command {
         .subcommand(super::tests::command())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
-        .subcommands(debug())
+        .subcommand(completion())
+        .subcommands(running::commands())
+}
+
+const EXAMPLES: &str = "\
+Try it without a cluster:
+  addon-operator dev
+
+Look at an operator that runs:
+  addon-operator status                     everything on one screen, with what needs attention
+  addon-operator why module cert-manager    who switched it on or off, what it waits for, what to do
+  addon-operator why queue main             what blocks the queue, since when, what waits behind it
+  addon-operator journal --follow           what happens, with causes
+  addon-operator module values cert-manager the values that its hooks and its chart see
+
+In a cluster:
+  kubectl -n NAMESPACE exec deploy/addon-operator -- addon-operator status";
+
+/// Writes what a shell needs to complete commands and options.
+fn completion() -> Command {
+    Command::new("completion")
+        .about("Write the completion of a shell")
+        .after_help("For this shell:\n  source <(addon-operator completion bash)\nFor all shells to come:\n  addon-operator completion bash > /etc/bash_completion.d/addon-operator")
+        .arg(
+            Arg::new("shell")
+                .required(true)
+                .value_parser(clap::value_parser!(clap_complete::Shell))
+                .help("Which shell"),
+        )
 }
 
 fn start() -> Command {
     Command::new("start")
         .about("Run the operator in a cluster (also what runs without a command)")
+        .after_help(
+            "Examples:\n  addon-operator start --modules-dir /modules --namespace addons\n  \
+             addon-operator start --kube-config ~/.kube/config --namespace addons --watch-files\n\n\
+             Each option has an environment variable; the option is stronger.",
+        )
         .args(settings())
         .arg(once())
 }
@@ -35,6 +70,12 @@ fn start() -> Command {
 fn dev() -> Command {
     Command::new("dev")
         .about("Run the operator with a cluster of its own in this process; touches no other cluster")
+        .after_help(
+            "Examples:\n  addon-operator dev                   run modules/ and global-hooks/ of this directory, take up changes\n  \
+             addon-operator dev --once            end when all modules have converged\n  \
+             addon-operator dev --reset           begin with an empty cluster\n\n\
+             In another terminal, in the same directory:\n  addon-operator status",
+        )
         .args(settings())
         .arg(once())
         .arg(
@@ -138,84 +179,6 @@ fn hook() -> Command {
                     named("is-null", "Tell by the exit code whether a value is null or missing"),
                 ]),
         ])
-}
-
-fn debug() -> Vec<Command> {
-    let named = |name: &'static str, about: &'static str| {
-        Command::new(name).about(about).arg(Arg::new("name").required(true).help("The module")).arg(socket())
-    };
-    let formatted = |command: Command, default: &'static str| command.arg(output(default));
-    let plain = |name: &'static str, about: &'static str| Command::new(name).about(about).arg(socket());
-    let global_too = Arg::new("global")
-        .long("global")
-        .short('g')
-        .action(ArgAction::SetTrue)
-        .help("Show the global section, too");
-    vec![
-        Command::new("queue").about("Show what waits and runs").subcommand_required(true).subcommands([
-            formatted(plain("list", "Show all queues"), "text").args([
-                Arg::new("show-empty")
-                    .long("show-empty")
-                    .short('e')
-                    .action(ArgAction::SetTrue)
-                    .help("Show empty queues, too"),
-                Arg::new("watch")
-                    .long("watch")
-                    .short('w')
-                    .action(ArgAction::SetTrue)
-                    .help("Show them again and again, until interrupted"),
-                Arg::new("watchInterval")
-                    .long("watchInterval")
-                    .short('t')
-                    .value_name("DURATION")
-                    .default_value("1s")
-                    .help("How often they are shown again"),
-            ]),
-            formatted(plain("main", "Show the main queue"), "text"),
-        ]),
-        Command::new("global").about("Show global hooks and values").subcommand_required(true).subcommands([
-            formatted(plain("list", "List the global hooks"), "yaml"),
-            formatted(plain("values", "Show the global values"), "yaml"),
-            formatted(plain("config", "Show the global values that the user configured"), "yaml"),
-            formatted(plain("patches", "Show the patches that hooks made"), "json"),
-            formatted(plain("snapshots", "Show the snapshots of global hooks"), "yaml"),
-        ]),
-        Command::new("module").about("Show modules and switch them").subcommand_required(true).subcommands([
-            formatted(plain("list", "List the modules"), "yaml"),
-            formatted(named("values", "Show the values of a module"), "yaml").arg(global_too.clone()),
-            formatted(named("config", "Show the values that the user configured"), "yaml").arg(global_too),
-            formatted(named("patches", "Show the patches that hooks made"), "json"),
-            formatted(named("snapshots", "Show the snapshots of a module's hooks"), "yaml"),
-            named("render", "Show what the chart renders to"),
-            named("history", "Show the revisions of the release"),
-            plain("releases", "List the releases"),
-            named("enable", "Switch a module on, in the ConfigMap"),
-            named("disable", "Switch a module off, in the ConfigMap"),
-            named("run", "Run a module now"),
-            named("resume", "Take up a parked module again"),
-            named("purge", "Remove the release of a module whose directory is gone"),
-        ]),
-        Command::new("raw")
-            .about("Get a path from the debugging socket")
-            .arg(Arg::new("path").default_value("/").help("The path"))
-            .arg(socket()),
-    ]
-}
-
-fn output(default: &'static str) -> Arg {
-    Arg::new("output")
-        .long("output")
-        .short('o')
-        .value_parser(["json", "yaml", "text"])
-        .default_value(default)
-        .help("The format")
-}
-
-fn socket() -> Arg {
-    Arg::new("debug-unix-socket")
-        .long("debug-unix-socket")
-        .value_name("FILE")
-        .help("The socket of the operator")
 }
 
 fn settings() -> Vec<Arg> {

@@ -1,5 +1,6 @@
 //! One request to the debugging socket of a running operator.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -17,9 +18,19 @@ pub(super) enum DebugError {
         "debug socket '{0}' is not exists: is the operator running? --debug-unix-socket names its socket"
     )]
     Missing(PathBuf),
-    /// The socket does not let us in.
-    #[error("debug socket '{path}' can't be opened: {source} (is the operator running, and is it yours?)")]
-    Refused {
+    /// We may not use the socket.
+    #[error(
+        "debug socket '{0}' does not let you in: it is open to the user who runs the operator only; run this as that user"
+    )]
+    Denied(PathBuf),
+    /// Nobody listens.
+    #[error(
+        "nobody answers at debug socket '{0}': the operator is not running, it left the socket when it was killed"
+    )]
+    Dead(PathBuf),
+    /// The socket can't be used.
+    #[error("debug socket '{path}' can't be opened: {source}")]
+    Broken {
         /// The socket.
         path: PathBuf,
         /// What the system said.
@@ -33,6 +44,17 @@ pub(super) enum DebugError {
         /// What happened.
         message: String,
     },
+    /// The operator knows no such path.
+    #[error(
+        "the operator at '{path}' does not know {route}: it is another version than this command ({version}); use the command of its own version",
+        version = env!("CARGO_PKG_VERSION")
+    )]
+    Older {
+        /// The socket.
+        path: PathBuf,
+        /// What it was asked for.
+        route: String,
+    },
 }
 
 /// What a debugging command asks for.
@@ -42,45 +64,95 @@ pub(super) struct DebugRequest {
     pub(super) method: &'static str,
     /// The path with its query.
     pub(super) path: String,
+    /// The form that is sent.
+    pub(super) form: String,
+}
+
+fn get(path: String) -> DebugRequest {
+    DebugRequest { method: "GET", path, form: String::new() }
+}
+
+fn post(path: String) -> DebugRequest {
+    DebugRequest { method: "POST", path, form: String::new() }
 }
 
 /// Returns what the command line asks the socket for; `None` when it is no debugging command.
 pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugRequest> {
-    let get = |path: String| Some(DebugRequest { method: "GET", path });
-    if name == "raw" {
-        let path: &String = matches.get_one("path")?;
-        return get(if path.starts_with('/') { path.clone() } else { format!("/{path}") });
+    let text =
+        |of: &ArgMatches, id: &str| of.try_get_one::<String>(id).ok().flatten().cloned().unwrap_or_default();
+    let format = text(matches, "output");
+    match name {
+        "raw" => {
+            let path: &String = matches.get_one("path")?;
+            return Some(get(if path.starts_with('/') { path.clone() } else { format!("/{path}") }));
+        }
+        "status" => return Some(get(format!("/status.{format}"))),
+        "journal" => return Some(get(format!("/journal.{format}"))),
+        "graph" => {
+            return Some(get(if format == "svg" {
+                "/graph".to_owned()
+            } else {
+                "/graph?format=text".to_owned()
+            }));
+        }
+        "converge" => return Some(post("/converge".to_owned())),
+        _ => {}
     }
     let (command, inner) = matches.subcommand()?;
-    let text = |id: &str| inner.try_get_one::<String>(id).ok().flatten().cloned().unwrap_or_default();
     let on = |id: &str| inner.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
-    let (format, module) = (text("output"), text("name"));
-    match (name, command) {
+    let (format, module) = (text(inner, "output"), encoded(&text(inner, "name")));
+    Some(match (name, command) {
+        ("why", what) => get(format!("/why/{what}/{module}?output={format}")),
+        ("config", "set") => {
+            let fields =
+                ["name", "value", "duration"].map(|id| format!("{id}={}", encoded(&text(inner, id))));
+            DebugRequest { form: fields.join("&"), ..post("/config/set".to_owned()) }
+        }
         ("queue", "list") => get(format!("/queue/list.{format}?showEmpty={}", on("show-empty"))),
-        ("queue" | "global" | "module", "main" | "list") => get(format!("/{name}/{command}.{format}")),
+        ("queue" | "global" | "module" | "config", "main" | "list") => {
+            get(format!("/{name}/{command}.{format}"))
+        }
         ("global", "patches") => get("/global/patches.json".to_owned()),
         ("global", _) => get(format!("/global/{command}.{format}")),
         ("module", "values" | "config") => {
             get(format!("/module/{module}/{command}.{format}?global={}", on("global")))
         }
         ("module", "patches") => get(format!("/module/{module}/patches.json")),
-        ("module", "snapshots") => get(format!("/module/{module}/snapshots.{format}")),
+        ("module", "snapshots" | "status") => get(format!("/module/{module}/{command}.{format}")),
         ("module", "releases") => get("/module/releases".to_owned()),
-        ("module", "render" | "history") => get(format!("/module/{module}/{command}")),
-        ("module", _) => Some(DebugRequest { method: "POST", path: format!("/module/{module}/{command}") }),
-        _ => None,
+        ("module", "resource-monitor") => get(format!("/module/resource-monitor.{format}")),
+        ("module", "render") => {
+            get(format!("/module/{module}/render?debug={}&diff={}", on("debug"), on("diff")))
+        }
+        ("module", "history") => get(format!("/module/{module}/history")),
+        ("module", _) => post(format!("/module/{module}/{command}")),
+        _ => return None,
+    })
+}
+
+/// Returns `text` as a part of a path or a form.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
     }
+    encoded
 }
 
 impl DebugRequest {
     /// Sends the request to the operator behind `socket`. Returns the status and the body.
     pub(super) async fn send(&self, socket: &Path) -> Result<(u16, Vec<u8>), DebugError> {
         let path = socket.to_owned();
-        if !socket.exists() {
-            return Err(DebugError::Missing(path));
-        }
-        let stream = UnixStream::connect(socket);
-        let stream = stream.await.map_err(|source| DebugError::Refused { path: path.clone(), source })?;
+        let stream = UnixStream::connect(socket).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => DebugError::Missing(path.clone()),
+            ErrorKind::PermissionDenied => DebugError::Denied(path.clone()),
+            ErrorKind::ConnectionRefused => DebugError::Dead(path.clone()),
+            _ => DebugError::Broken { path: path.clone(), source: error },
+        })?;
         let silent =
             |error: hyper::Error| DebugError::Silent { path: path.clone(), message: error.to_string() };
         let (mut sender, connection) =
@@ -90,11 +162,19 @@ impl DebugRequest {
             .method(self.method)
             .uri(&self.path)
             .header("host", "unix")
-            .body(Full::<bytes::Bytes>::default())
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Full::new(bytes::Bytes::from(self.form.clone())))
             .map_err(|error| DebugError::Silent { path: path.clone(), message: error.to_string() })?;
         let answer = sender.send_request(request).await.map_err(silent)?;
         let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await.map_err(silent)?.to_bytes();
-        Ok((status, body.to_vec()))
+        let body = answer.into_body().collect().await.map_err(silent)?.to_bytes().to_vec();
+        // An operator that knows the path says what it misses behind it.
+        let is_unknown =
+            status == 405 || (status == 404 && (body.is_empty() || body.starts_with(b"404 page not found")));
+        if is_unknown {
+            let route = self.path.split('?').next().unwrap_or_default().to_owned();
+            return Err(DebugError::Older { path, route });
+        }
+        Ok((status, body))
     }
 }

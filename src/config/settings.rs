@@ -258,7 +258,7 @@ fn parse_rate(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0)
 }
 
-fn parse_level(text: &str) -> Option<tracing::Level> {
+pub(super) fn parse_level(text: &str) -> Option<tracing::Level> {
     match text.to_ascii_lowercase().as_str() {
         "fatal" | "critical" | "none" => Some(tracing::Level::ERROR),
         "warning" => Some(tracing::Level::WARN),

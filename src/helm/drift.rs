@@ -120,6 +120,20 @@ impl Drift {
         self.watch_kinds();
     }
 
+    /// Returns the objects that somebody is told about, by release.
+    pub(super) fn watched(&self) -> BTreeMap<String, Vec<String>> {
+        self.with(|state| {
+            let listened = state.releases.iter().filter(|(_, tracked)| tracked.listener.is_some());
+            let names = |tracked: &Tracked| {
+                let name = |key: &Key| format!("{}/{}/{}", key.namespace, key.kind, key.name);
+                let mut names: Vec<String> = tracked.objects.keys().map(name).collect();
+                names.sort();
+                names
+            };
+            listened.map(|(release, tracked)| (release.clone(), names(tracked))).collect()
+        })
+    }
+
     /// Forgets a release; watches that nobody needs any more end.
     pub(super) fn forget(&self, module: &ModuleName) {
         self.with(|state| {

@@ -11,6 +11,7 @@ mod apply;
 mod change;
 mod charts;
 mod crds;
+mod diff;
 mod drift;
 mod dsa;
 mod error;
@@ -175,6 +176,11 @@ impl Helm {
     /// Watches the objects of a module's release and calls `tell` with what drifts.
     pub fn watch_by(&self, module: ModuleName, tell: Tell) {
         self.drift.watch(module, tell);
+    }
+
+    /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
+    pub fn watched(&self) -> BTreeMap<String, Vec<String>> {
+        self.drift.watched()
     }
 
     /// Stops watching the objects of a module's release.

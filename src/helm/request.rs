@@ -90,6 +90,17 @@ impl Requests {
         self.send(Method::PATCH, &path, Some(content_type), bytes(change)).await
     }
 
+    /// Returns what would become of an object if `manager` applied this one. Nothing is changed.
+    pub(super) async fn tried(
+        &self,
+        path: &str,
+        manager: &str,
+        object: &Value,
+    ) -> Result<Value, RequestError> {
+        let path = format!("{path}?fieldManager={manager}&force=true&dryRun=All");
+        self.send(Method::PATCH, &path, Some("application/apply-patch+yaml"), bytes(object)).await
+    }
+
     /// Deletes an object and, in the background, what it owns; returns whether there was one.
     pub(super) async fn delete(&self, path: &str) -> Result<bool, RequestError> {
         let options = json!({ "propagationPolicy": "Background" });

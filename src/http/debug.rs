@@ -8,20 +8,26 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::TaskView;
+use engine::view::{TaskView, Telling, nearest};
 use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, ValuesInput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
-use super::queue;
+use super::explain::{self, Form};
+use super::{parameters, queue};
+use crate::config::Parameters;
 use crate::driver::Questions;
 
 /// What the socket answers from.
 #[derive(Clone)]
-pub(super) struct Debug {
-    pub(super) questions: Questions,
-    pub(super) releases: Arc<dyn Releases>,
+pub struct Asked {
+    /// The engine.
+    pub questions: Questions,
+    /// The releases.
+    pub releases: Arc<dyn Releases>,
+    /// What can be changed while the operator runs.
+    pub parameters: Parameters,
 }
 
 /// What the socket tells about releases.
@@ -30,12 +36,16 @@ pub trait Releases: Send + Sync {
     fn list(&self) -> BoxFuture<'_, Result<String, Failure>>;
     /// Returns the revisions of a release, a line each.
     fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>>;
+    /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
+    fn watched(&self) -> BTreeMap<String, Vec<String>>;
     /// Returns what the chart of a module renders to; empty for a module without chart.
     fn render(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>>;
+    /// Returns how the cluster differs from what the chart of a module renders to.
+    fn diff(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>>;
 }
 
 /// Returns the routes of the socket.
-pub(super) fn router(debug: Debug) -> Router {
+pub(super) fn router(debug: Asked) -> Router {
     Router::new()
         .route("/", get(|| async { "debug endpoint is alive" }))
         .route("/discovery", get(discovery))
@@ -44,27 +54,35 @@ pub(super) fn router(debug: Debug) -> Router {
         .route("/module/{file}", get(modules))
         .route("/module/{name}/{file}", get(module).post(command))
         .route("/converge", post(converge))
+        .route("/config/{file}", get(parameters::list).post(parameters::set))
+        .route("/why/{what}/{name}", get(why))
+        .route("/{file}", get(explained))
         .with_state(debug)
 }
 
-const ROUTES: &str = "GET /global/config.{json,yaml,text}\nGET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\n\
-GET /global/snapshots.{json,yaml,text}\nGET /global/values.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
-GET /module/{name}/config.{json,yaml,text}\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/snapshots.{json,yaml,text}\n\
-GET /module/{name}/values.{json,yaml,text}\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";
+const ROUTES: &str = "GET /config/list.{json,yaml,text}\nGET /discovery\nGET /global/config.{json,yaml,text}\n\
+GET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\nGET /global/snapshots.{json,yaml,text}\n\
+GET /global/values.{json,yaml,text}\nGET /graph\nGET /journal.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
+GET /module/releases\nGET /module/resource-monitor.{json,yaml,text}\nGET /module/{name}/config.{json,yaml,text}\n\
+GET /module/{name}/history\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/render\n\
+GET /module/{name}/snapshots.{json,yaml,text}\nGET /module/{name}/status.{json,yaml,text}\n\
+GET /module/{name}/values.{json,yaml,text}\nGET /queue/list.{json,yaml,text}\nGET /queue/main.{json,yaml,text}\n\
+GET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\nGET /why/task/{id}\n\
+POST /config/set\nPOST /converge\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";
 
 async fn discovery() -> &'static str {
     ROUTES
 }
 
 /// A name of a route with its format: `values.yaml`.
-fn split(file: &str) -> (&str, &str) {
+pub(super) fn split(file: &str) -> (&str, &str) {
     file.rsplit_once('.')
         .filter(|(_, format)| matches!(*format, "json" | "yaml" | "text"))
         .unwrap_or((file, "text"))
 }
 
 /// Returns data in a format; text is YAML, except for what has a text of its own.
-fn formatted(format: &str, data: &Value) -> Response {
+pub(super) fn formatted(format: &str, data: &Value) -> Response {
     match format {
         "json" => ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response(),
         "yaml" => ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response(),
@@ -72,16 +90,16 @@ fn formatted(format: &str, data: &Value) -> Response {
     }
 }
 
-fn ended() -> Response {
+pub(super) fn ended() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
 }
 
-fn not_found() -> Response {
+pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
 }
 
 async fn queues(
-    State(debug): State<Debug>,
+    State(debug): State<Asked>,
     Path(file): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
@@ -102,7 +120,7 @@ fn is_true(text: Option<&String>) -> bool {
     text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
 
-async fn global(State(debug): State<Debug>, Path(file): Path<String>) -> Response {
+async fn global(State(debug): State<Asked>, Path(file): Path<String>) -> Response {
     let (Some(inspection), Some(view)) = (debug.questions.inspect().await, debug.questions.view().await)
     else {
         return ended();
@@ -114,7 +132,7 @@ async fn global(State(debug): State<Debug>, Path(file): Path<String>) -> Respons
     }
 }
 
-async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Response {
+async fn modules(State(debug): State<Asked>, Path(file): Path<String>) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     match name {
@@ -140,9 +158,12 @@ async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Respon
             formatted(format, &list)
         }
         "resource-monitor" => {
-            let monitors = view.modules.iter().filter(|module| module.enabled == Some(true));
+            let mut watched = debug.releases.watched();
+            let enabled = view.modules.iter().filter(|module| module.enabled == Some(true));
+            let mut monitor =
+                |name: &str| watched.remove(name).map_or_else(|| Value::from("No monitor"), Value::from);
             let data: Map<String, Value> =
-                monitors.map(|module| (module.name.to_string(), module.release.into())).collect();
+                enabled.map(|module| (module.name.to_string(), monitor(module.name.as_str()))).collect();
             formatted(format, &data.into())
         }
         _ => not_found(),
@@ -150,21 +171,21 @@ async fn modules(State(debug): State<Debug>, Path(file): Path<String>) -> Respon
 }
 
 async fn module(
-    State(debug): State<Debug>,
+    State(debug): State<Asked>,
     Path((name, file)): Path<(String, String)>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
     let Some(scope) = inspection.modules.get(name.as_str()) else { return unknown(&inspection, &name) };
     let (part, format) = split(&file);
-    if part == "history" {
-        return told(debug.releases.history(name).await);
-    }
-    if part == "render" {
-        let Some((module, values)) = debug.questions.chart_input(ModuleName::from(name)).await else {
-            return ended();
-        };
-        return told(debug.releases.render(module, values).await);
+    match part {
+        "history" => return told(debug.releases.history(name).await),
+        "render" => return render(&debug, name, &query).await,
+        "status" => {
+            let Some(view) = debug.questions.view().await else { return ended() };
+            return explain::why(&view, "module", &name, Form::named(format, Form::Text), OPEN);
+        }
+        _ => {}
     }
     let Some(data) = scope_part(scope, part) else { return not_found() };
     if is_true(query.get("global"))
@@ -176,39 +197,80 @@ async fn module(
     formatted(format, &data)
 }
 
+/// Renders a module; with `diff` tells how the cluster differs from that.
+async fn render(debug: &Asked, name: String, query: &BTreeMap<String, String>) -> Response {
+    let Some((module, values)) = debug.questions.chart_input(ModuleName::from(name)).await else {
+        return ended();
+    };
+    if is_true(query.get("diff")) {
+        return told(debug.releases.diff(module, values).await);
+    }
+    match debug.releases.render(module, values).await {
+        // Whoever debugs a chart wants to know all that led to the error, one line each.
+        Err(failure) if is_true(query.get("debug")) => {
+            let text = [vec![failure.message], failure.chain, failure.advice.into_iter().collect()]
+                .concat()
+                .join("\n");
+            (StatusCode::INTERNAL_SERVER_ERROR, text + "\n").into_response()
+        }
+        outcome => told(outcome),
+    }
+}
+
 fn told(outcome: Result<String, Failure>) -> Response {
     match outcome {
         Ok(text) => text.into_response(),
-        Err(failure) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")).into_response(),
+        Err(failure) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("{}\n", with_advice(&failure))).into_response()
+        }
+    }
+}
+
+/// Returns a failure with what to do about it.
+fn with_advice(failure: &Failure) -> String {
+    match &failure.advice {
+        Some(advice) => format!("{failure} ({advice})"),
+        None => failure.to_string(),
+    }
+}
+
+/// The owner of the socket may see everything.
+const OPEN: Telling<'static> = Telling { show: &as_it_is, at: &explain::time_of_day };
+
+fn as_it_is(text: &str) -> String {
+    text.to_owned()
+}
+
+async fn why(
+    State(debug): State<Asked>,
+    Path((what, name)): Path<(String, String)>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    explain::why(&view, &what, &name, Form::of(&query, Form::Text), OPEN)
+}
+
+async fn explained(
+    State(debug): State<Asked>,
+    Path(file): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    let (name, format) = split(&file);
+    let form = Form::of(&query, Form::named(format, Form::Text));
+    match name {
+        "status" => explain::status(&view, form, OPEN),
+        "journal" => explain::journal(&view, &query, form, OPEN),
+        "graph" => explain::graph(&view, &query),
+        _ => not_found(),
     }
 }
 
 /// Says that there is no such module, and which one may be meant.
 fn unknown(inspection: &Inspection, name: &str) -> Response {
-    let near = inspection.modules.keys().map(ModuleName::as_str).min_by_key(|known| distance(known, name));
-    let hint = near.filter(|near| distance(near, name) <= 2).map(|near| format!("; did you mean {near}?"));
-    let text = format!("module not found: {name}{}\n", hint.unwrap_or_default());
-    (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
-}
-
-/// Returns how many letters have to change to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (place, left) in a.chars().enumerate() {
-        let mut diagonal = place;
-        let mut last = place + 1;
-        for (right, above) in b.iter().zip(row.iter_mut().skip(1)) {
-            let cost = diagonal + usize::from(left != *right);
-            diagonal = *above;
-            last = cost.min(last + 1).min(diagonal + 1);
-            *above = last;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = place + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+    let near = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
+    let hint = near.map(|near| format!(": {name}; did you mean {near}?")).unwrap_or_default();
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("module not found{hint}\n")).into_response()
 }
 
 fn scope_part(scope: &ScopeInspection, part: &str) -> Option<Value> {
@@ -254,7 +316,7 @@ fn snapshots(scope: &ScopeInspection) -> Value {
     Value::Object(hooks.collect())
 }
 
-async fn command(State(debug): State<Debug>, Path((name, what)): Path<(String, String)>) -> Response {
+async fn command(State(debug): State<Asked>, Path((name, what)): Path<(String, String)>) -> Response {
     let module = ModuleName::from(name.as_str());
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
     if what != "purge" && !inspection.modules.contains_key(name.as_str()) {
@@ -271,14 +333,14 @@ async fn command(State(debug): State<Debug>, Path((name, what)): Path<(String, S
     answer(&debug, command).await
 }
 
-async fn converge(State(debug): State<Debug>) -> Response {
+async fn converge(State(debug): State<Asked>) -> Response {
     answer(&debug, Command::Converge).await
 }
 
-async fn answer(debug: &Debug, command: Command) -> Response {
+async fn answer(debug: &Asked, command: Command) -> Response {
     match debug.questions.command(command).await {
         Some(Ok(text)) => format!("{text}\n").into_response(),
-        Some(Err(failure)) => (StatusCode::CONFLICT, format!("{failure}\n")).into_response(),
+        Some(Err(failure)) => (StatusCode::CONFLICT, format!("{}\n", with_advice(&failure))).into_response(),
         None => ended(),
     }
 }

@@ -12,10 +12,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::connection;
-use super::debug::{self, Debug, Releases};
+use super::debug::{self, Asked};
 use super::public::{self, Health};
 use crate::config::Settings;
-use crate::driver::Questions;
 use crate::telemetry::Telemetry;
 
 /// Why the operator can't be asked anything.
@@ -54,19 +53,18 @@ pub struct Served {
 /// With `any_port` a port that is taken is replaced by a free one.
 pub async fn serve(
     settings: &Settings,
-    questions: &Questions,
+    asked: &Asked,
     telemetry: &Arc<Telemetry>,
     health: Health,
-    releases: Arc<dyn Releases>,
     any_port: bool,
 ) -> Result<Served, ListenError> {
     let listener = bind(&settings.listen_address, settings.listen_port, any_port).await?;
     let address =
         listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
     let (stop, stopped) = watch::channel(false);
-    let public = public::router(questions.clone(), Arc::clone(telemetry), health);
+    let public = public::router(asked.questions.clone(), Arc::clone(telemetry), health);
     let mut servers = vec![tokio::spawn(connection::serve(listener, public, stopped.clone()))];
-    let debug = debug::router(Debug { questions: questions.clone(), releases });
+    let debug = debug::router(asked.clone());
     let socket = bind_socket(&settings.debug_socket)?;
     let (router, stopped_too) = (debug.clone(), stopped.clone());
     servers.push(tokio::spawn(async move {

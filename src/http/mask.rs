@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::view::{View, masked};
+use engine::view::{View, masked, masked_text};
 use engine::{Failure, ModuleName};
 use serde_json::Value;
 
@@ -41,11 +41,19 @@ impl Mask {
         let values: Vec<&Value> = self.global.iter().chain(sections).map(AsRef::as_ref).collect();
         masked(failure, &values)
     }
+
+    /// Returns a text without the values of any module.
+    pub(super) fn text(&self, text: &str) -> String {
+        let sections = self.global.iter().chain(self.modules.values().flatten());
+        let values: Vec<&Value> = sections.map(AsRef::as_ref).collect();
+        masked_text(text, &values)
+    }
 }
 
 fn has_failure(view: &View) -> bool {
     let broken = |module: &engine::view::ModuleView| {
-        module.last_error.is_some() || module.broken_version.is_some() || module.parked.is_some()
+        let has_reason = module.opinions.iter().any(|opinion| opinion.reason.is_some());
+        has_reason || module.last_error.is_some() || module.broken_version.is_some() || module.parked.is_some()
     };
     let tasks = || view.queues.iter().flat_map(|queue| &queue.tasks);
     !view.config_problems.is_empty()

@@ -1,14 +1,16 @@
 //! HTTP: what everybody may see on the TCP port, and what only the owner may see on the socket.
 
 mod connection;
+mod converge_status;
 mod debug;
+mod explain;
 mod listen;
 mod mask;
 mod page;
+mod parameters;
 mod public;
 mod queue;
-mod status;
 
-pub use debug::Releases;
+pub use debug::{Asked, Releases};
 pub use listen::{ListenError, Served, serve};
 pub use public::Health;

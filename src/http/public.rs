@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
-use engine::view::{TaskView, View};
+use engine::view::{TaskView, Telling, View, status};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::explain::{self, Form};
 use super::mask::Mask;
 use super::page::{Pages, Wish};
-use super::{queue, status};
+use super::{converge_status, queue};
 use crate::driver::Questions;
 use crate::kube::Healths;
 use crate::telemetry::Telemetry;
@@ -41,13 +42,17 @@ struct Public {
 
 /// The routes, for `/discovery` and for the page at `/`.
 pub(super) const ROUTES: &[&str] =
-    &["/", "/discovery", "/healthz", "/metrics", "/metrics/hooks", "/queue", "/readyz", "/status/converge"];
+    &["/", "/discovery", "/graph", "/healthz", "/journal", "/metrics", "/metrics/hooks", "/queue", "/readyz", "/status", "/status/converge"];
 
 /// Returns the routes of the port.
 pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/discovery", get(discovery))
+        .route("/graph", get(graph))
+        .route("/journal", get(journal))
+        .route("/status", get(overview))
+        .route("/why/{what}/{name}", get(why))
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/metrics/hooks", get(hook_metrics))
@@ -112,9 +117,9 @@ async fn readyz(State(public): State<Public>) -> Response {
 async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     if query.output == "json" {
-        json(&status::data(&view.converge))
+        json(&converge_status::data(&view.converge))
     } else {
-        text(status::text(&view.converge))
+        text(converge_status::text(&view.converge))
     }
 }
 
@@ -141,35 +146,40 @@ async fn queue_page(State(public): State<Public>, Query(query): Query<Format>) -
     match query.format.as_str() {
         "json" => json(&queue::list_json(&view, true, &show)),
         "yaml" => text(values::yaml::emit(&queue::list_json(&view, true, &show))),
-        _ => text(queue::page_text(&view, &show, &problems(&view, &mask))),
+        _ => {
+            let telling = Telling { show: &|text| mask.text(text), at: &explain::time_of_day };
+            text(queue::page_text(&view, &show, &status::problems(&view, telling)))
+        }
     }
 }
 
-/// Returns what is wrong beside the queues.
-fn problems(view: &View, mask: &Mask) -> Vec<String> {
-    let config = view.config_problems.iter().map(|failure| mask.show(failure, None));
-    let modules = view.modules.iter().filter_map(|module| {
-        let parked = module.parked.as_ref().map(|why| format!("module {} is parked: {why}", module.name));
-        let broken = module.broken_version.as_ref();
-        parked.or_else(|| {
-            broken.map(|failure| {
-                format!(
-                    "module {}: its new version is broken: {}",
-                    module.name,
-                    mask.show(failure, Some(&module.name))
-                )
-            })
-        })
-    });
-    let watches = view.watches.iter().filter_map(|watch| {
-        let missing =
-            watch.missing_kind.as_ref().map(|kind| format!("waits for kind {kind}; is its CRD installed?"));
-        let failed = watch.failure.as_ref().map(|failure| mask.show(failure, None));
-        Some(format!("watch of {}: {}", watch.kind, missing.or(failed)?))
-    });
-    let files = view
-        .file_problems
-        .iter()
-        .map(|failure| format!("changed files are not in force: {}", mask.show(failure, None)));
-    config.chain(files).chain(modules).chain(watches).collect()
+async fn graph(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
+    let Some(view) = public.questions.view().await else { return ended() };
+    explain::graph(&view, &query)
+}
+
+async fn journal(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
+    let form = Form::of(&query, Form::Text);
+    told(&public, |view, telling| explain::journal(view, &query, form, telling)).await
+}
+
+async fn overview(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
+    let form = Form::of(&query, Form::Text);
+    told(&public, |view, telling| explain::status(view, form, telling)).await
+}
+
+async fn why(
+    State(public): State<Public>,
+    Path((what, name)): Path<(String, String)>,
+    Query(query): Query<explain::Query>,
+) -> Response {
+    let form = Form::of(&query, Form::Json);
+    told(&public, |view, telling| explain::why(view, &what, &name, form, telling)).await
+}
+
+/// Answers from a picture, without the values of modules.
+async fn told(public: &Public, tell: impl FnOnce(&View, Telling<'_>) -> Response) -> Response {
+    let Some(view) = public.questions.view().await else { return ended() };
+    let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
+    tell(&view, Telling { show: &|text| mask.text(text), at: &explain::time_of_day })
 }

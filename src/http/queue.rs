@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use engine::view::status::Problem;
 use engine::view::{QueueView, TaskView, View};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ fn one_queue(queue: &QueueView, show: Show<'_>, explained: bool) -> String {
 
 /// Says about a task what an administrator asks next.
 fn explain(text: &mut String, task: &TaskView, failure: &str, is_head: bool) {
-    let _ = write!(text, "      {} old", span(task.age.as_secs_f64()));
+    let _ = write!(text, "      {}, {} old", task.id, span(task.age.as_secs_f64()));
     if let Some(running) = task.running {
         let _ = write!(text, ", runs for {}", span(running.as_secs_f64()));
     }
@@ -201,7 +202,7 @@ pub(super) fn list_json(view: &View, show_empty: bool, show: Show<'_>) -> Value 
 }
 
 /// Returns what `/queue` on the port shows: the exact lines, then what explains them.
-pub(super) fn page_text(view: &View, show: Show<'_>, problems: &[String]) -> String {
+pub(super) fn page_text(view: &View, show: Show<'_>, problems: &[Problem]) -> String {
     let active: Vec<&QueueView> = view.queues.iter().filter(|queue| !queue.tasks.is_empty()).collect();
     let mut text: String = active.iter().map(|queue| one_queue(queue, show, true) + "\n").collect();
     if active.is_empty() {
@@ -210,7 +211,7 @@ pub(super) fn page_text(view: &View, show: Show<'_>, problems: &[String]) -> Str
         text.push_str(&summary_text(view));
     }
     for problem in problems {
-        let _ = writeln!(text, "! {problem}");
+        let _ = writeln!(text, "! {} {}\n  do: {}", problem.about, problem.what, problem.advice);
     }
     text
 }

@@ -14,6 +14,7 @@ use super::feed::{Feed, News};
 use super::monitors::Healths;
 use super::stream::{Source, encode};
 use crate::cluster::{failure, is_conflict, is_not_found};
+use crate::config::Parameters;
 use crate::driver::Inbox;
 
 /// How often a write is tried when somebody else creates or removes the ConfigMap at the same moment.
@@ -51,7 +52,7 @@ impl ConfigSource {
     }
 
     /// Tells each change, for as long as anybody listens.
-    pub async fn watch(self, inbox: Inbox, health: Healths) {
+    pub async fn watch(self, inbox: Inbox, health: Healths, parameters: Parameters) {
         let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
         let selected = encode(&format!("metadata.name={}", self.name));
         let source = Source::new(&path, &format!("&fieldSelector={selected}"));
@@ -76,10 +77,22 @@ impl ConfigSource {
                     continue;
                 }
             };
+            if parameters.shows_events() {
+                self.log(&event);
+            }
             if !inbox.event(event).await {
                 return;
             }
         }
+    }
+
+    /// Logs which keys there are and how long their texts are. The texts are values and stay out of logs.
+    fn log(&self, event: &Event) {
+        let Event::ConfigChanged { version, data } = event else { return };
+        let keys = data.iter().flat_map(|data| &data.0);
+        let keys: Vec<String> = keys.map(|(key, text)| format!("{key}: {} bytes", text.len())).collect();
+        let (version, keys) = (version.as_str(), keys.join(", "));
+        tracing::info!(version, keys, "{} changed", self.title);
     }
 
     /// Sets one key, or removes it. Other keys are left as they are. Returns the new resource version.

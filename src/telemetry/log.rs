@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -25,6 +25,16 @@ const WAITING_LINES: usize = 16 * 1024;
 /// The name of the field whose JSON object is merged into the line.
 pub const MERGED: &str = "merged";
 
+/// The least severe level that is written. The log is one of this process, and so is its level.
+static LEVEL: AtomicU8 = AtomicU8::new(3);
+
+/// Changes the least severe level that is written.
+pub fn set_level(level: Level) {
+    LEVEL.store(rank(level), Ordering::Relaxed);
+    // Which lines are worth making is remembered where they are made.
+    tracing::callsite::rebuild_interest_cache();
+}
+
 /// The open log. It ends, with all lines written, when it is closed.
 #[derive(Debug)]
 pub struct Log {
@@ -43,8 +53,8 @@ impl Log {
         let (sender, receiver) = sync_channel(WAITING_LINES);
         let writer =
             std::thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&receiver)).ok();
-        let layer =
-            Lines { form, no_time, level: rank(level), sender: sender.clone(), dropped: AtomicU64::new(0) };
+        let layer = Lines { form, no_time, sender: sender.clone(), dropped: AtomicU64::new(0) };
+        set_level(level);
         // A second log, as in tests, leaves the first in place.
         let _ = tracing_subscriber::registry().with(layer).try_init();
         Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer) })
@@ -90,14 +100,13 @@ fn write_lines(lines: &Receiver<Line>) {
 struct Lines {
     form: LogType,
     no_time: bool,
-    level: u8,
     sender: SyncSender<Line>,
     dropped: AtomicU64,
 }
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
-        let least = self.level;
+        let least = LEVEL.load(Ordering::Relaxed);
         let rank = rank(*metadata.level());
         // Libraries are heard when they warn, or when everything is asked for.
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";

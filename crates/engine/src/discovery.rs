@@ -3,16 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::cause::Cause;
 use crate::effect::{Effect, ValuesInput};
 use crate::engine::Engine;
 use crate::event::{Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::module::{ModuleState, Phase, Question, ScriptAnswer};
-use crate::name::{HookName, ModuleName, RunId, Scope};
+use crate::name::{HookId, HookName, ModuleName, RunId, Scope};
 use crate::next::Next;
 use crate::notice::Notice;
 use crate::queue::Reason;
 use crate::task::{ConvergePhase, Task, TaskKind};
+use crate::time::Time;
 use crate::work::{Running, ScriptWork, Work};
 
 /// How far a discovery got. The modules are asked in order.
@@ -26,6 +28,19 @@ pub(crate) struct Discovery {
     pub(crate) decisions: Vec<Decision>,
     /// Modules whose script ran in this discovery.
     pub(crate) asked: usize,
+}
+
+/// What a global hook said about a module.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct DynamicFlag {
+    /// What it says.
+    pub(crate) on: bool,
+    /// The hook.
+    pub(crate) hook: HookId,
+    /// Since when it says so.
+    pub(crate) since: Time,
+    /// Why the hook ran.
+    pub(crate) cause: Cause,
 }
 
 /// Whether a module is on, and who said so.
@@ -105,8 +120,8 @@ impl Engine {
         if let Some(flag) = &spec.enabled {
             opinions.push(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) });
         }
-        if let Some((on, hook)) = self.dynamic_flags.get(&spec.name) {
-            opinions.push(Opinion::Dynamic { on: *on, hook: hook.name.clone() });
+        if let Some(flag) = self.dynamic_flags.get(&spec.name) {
+            opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
         }
         if let Some(on) = self.user.enabled_flag(&spec.key) {
             opinions.push(Opinion::ConfigMap { on, key: format!("{}Enabled", spec.key) });
@@ -213,10 +228,11 @@ impl Engine {
             outcome: end,
             startup,
         });
+        let now = self.now;
         match outcome {
             Ok(verdict) => {
                 if let Some(module) = self.modules.get_mut(&name) {
-                    module.script = Some(ScriptAnswer { question, verdict });
+                    module.script = Some(ScriptAnswer { question, verdict, at: now });
                 }
                 self.resume(&queue, task);
             }
@@ -283,7 +299,7 @@ impl Engine {
     pub(crate) fn why_off(&self, name: &ModuleName) -> Failure {
         let Some(module) = self.modules.get(name) else {
             return Failure::new(FailureKind::Files, format!("there is no module {name}"))
-                .advise("`addon-operator module list --all` shows the names");
+                .advise("`addon-operator status` shows the names");
         };
         let why = module
             .decision

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::announce::Announcement;
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::failure::Failure;
@@ -24,6 +25,8 @@ use crate::object_patch::ObjectPatch;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "an effect that is not carried out stalls its queue"]
 pub enum Effect {
+    /// Write a Kubernetes Event. Never answered.
+    Announce(Announcement),
     /// Tell who gave a command what came of it.
     AnswerCommand {
         /// Which command.

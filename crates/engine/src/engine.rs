@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, Hook};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::converge::ConvergeState;
+use crate::discovery::DynamicFlag;
 use crate::effect::{Effect, ModuleValues, ValuesInput};
 use crate::event::Event;
 use crate::hook::rate::Rate;
@@ -37,8 +38,8 @@ pub struct Engine {
     pub(crate) keys: BTreeMap<Arc<str>, ModuleName>,
     pub(crate) global_hooks: BTreeMap<HookName, Arc<Hook>>,
     pub(crate) enabled_modules: Arc<[ModuleName]>,
-    /// What global hooks say about modules, and which hook said it.
-    pub(crate) dynamic_flags: BTreeMap<ModuleName, (bool, HookId)>,
+    /// What global hooks say about modules.
+    pub(crate) dynamic_flags: BTreeMap<ModuleName, DynamicFlag>,
     pub(crate) user: UserConfig,
     pub(crate) watches: Watches,
     pub(crate) schedules: Schedules,
@@ -222,6 +223,7 @@ impl Engine {
             cause,
             queued_at: self.now,
             begun_at: None,
+            failing_since: None,
             failures: 0,
             last_failure: None,
             not_before: None,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use values::Section;
 
 use crate::catalog::Hook;
+use crate::cause::Cause;
+use crate::discovery::DynamicFlag;
 use crate::effect::{ConfigText, Effect};
 use crate::engine::Engine;
 use crate::event::{HookOutput, Usage};
@@ -162,7 +164,8 @@ impl Engine {
             self.user.config_committed(section.key(), section.config_or_null());
         }
         self.set_section(scope, section);
-        let flags_changed = *scope == Scope::Global && self.set_dynamic_flags(&work.hook, &prepared.output);
+        let flags_changed =
+            *scope == Scope::Global && self.set_dynamic_flags(&work.hook, &prepared.output, &task.cause);
         if !prepared.output.metrics.is_empty() {
             let operations = prepared.output.metrics.as_slice().into();
             self.notify(Notice::MetricsExported { hook: work.hook.id.clone(), operations });
@@ -201,7 +204,7 @@ impl Engine {
     }
 
     /// Takes in what a global hook says about modules. Returns whether that is something new.
-    fn set_dynamic_flags(&mut self, hook: &Hook, output: &HookOutput) -> bool {
+    fn set_dynamic_flags(&mut self, hook: &Hook, output: &HookOutput, cause: &Cause) -> bool {
         let mut flags: BTreeMap<&String, &Option<bool>> = output.config_patch.enabled().iter().collect();
         flags.extend(output.values_patch.enabled());
         let mut is_new = false;
@@ -214,11 +217,17 @@ impl Engine {
                 self.notify(Notice::Warned { scope: Scope::Global, message });
                 continue;
             };
-            let before = match flag {
-                Some(on) => self.dynamic_flags.insert(name, (*on, hook.id.clone())).map(|(on, _)| on),
-                None => self.dynamic_flags.remove(&name).map(|(on, _)| on),
-            };
-            is_new |= before != *flag;
+            let known = self.dynamic_flags.get(&name);
+            is_new |= known.map(|known| known.on) != *flag;
+            match flag {
+                // To say the same again is nothing new.
+                Some(on) if known.is_some_and(|known| known.on == *on && known.hook == hook.id) => {}
+                Some(on) => {
+                    let (hook, since, cause) = (hook.id.clone(), self.now, cause.clone());
+                    self.dynamic_flags.insert(name, DynamicFlag { on: *on, hook, since, cause });
+                }
+                None => drop(self.dynamic_flags.remove(&name)),
+            }
         }
         is_new
     }

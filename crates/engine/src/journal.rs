@@ -18,13 +18,17 @@ const LENGTH: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     ends: VecDeque<TaskEnd>,
-    /// What the tasks wait for that were told to wait, so that nothing is told twice.
-    waits: VecDeque<(TaskId, Reason)>,
+    /// How many ends there were.
+    count: u64,
+    /// What the tasks wait for that were told to wait, and since when, so that nothing is told twice.
+    waits: VecDeque<(TaskId, Reason, Time)>,
 }
 
 /// How an attempt at a task ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskEnd {
+    /// Its number: the first end after the start is 1.
+    pub number: u64,
     /// When.
     pub at: Time,
     /// The task.
@@ -33,22 +37,35 @@ pub struct TaskEnd {
     pub took: Duration,
     /// Why it failed, if it did.
     pub failure: Option<Arc<Failure>>,
+    /// Whether it was allowed to fail, so that its queue goes on.
+    pub allowed: bool,
+}
+
+/// What an attempt came to.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// It did what it should.
+    Done,
+    /// It failed, and may.
+    Allowed(Failure),
+    /// It failed and is tried again.
+    Failed(Failure),
 }
 
 impl Journal {
-    pub(crate) fn ended(
-        &mut self,
-        queue: &QueueName,
-        task: &Task,
-        at: Time,
-        took: Duration,
-        failure: Option<Failure>,
-    ) {
+    pub(crate) fn ended(&mut self, queue: &QueueName, task: &Task, at: Time, took: Duration, end: Ending) {
         if self.ends.len() == LENGTH {
             self.ends.pop_front();
         }
-        self.ends.push_back(TaskEnd { at, task: task.info(queue), took, failure: failure.map(Arc::new) });
-        self.waits.retain(|(id, _)| *id != task.id);
+        self.count += 1;
+        let (failure, allowed) = match end {
+            Ending::Done => (None, false),
+            Ending::Allowed(failure) => (Some(Arc::new(failure)), true),
+            Ending::Failed(failure) => (Some(Arc::new(failure)), false),
+        };
+        let (number, task) = (self.count, task.info(queue));
+        self.waits.retain(|(id, _, _)| *id != task.id);
+        self.ends.push_back(TaskEnd { number, at, task, took, failure, allowed });
     }
 
     /// Returns how many entries there are.
@@ -56,17 +73,17 @@ impl Journal {
         self.ends.len() + self.waits.len()
     }
 
-    /// Returns whether the last thing that was told about the task is that it waits for `reason`.
-    pub(crate) fn is_last_wait(&self, task: TaskId, reason: &Reason) -> bool {
-        self.waits.iter().any(|(id, known)| *id == task && known == reason)
+    /// Returns since when the task waits for `reason`, if that is the last thing that was told about it.
+    pub(crate) fn waits_since(&self, task: TaskId, reason: &Reason) -> Option<Time> {
+        self.waits.iter().find(|(id, known, _)| *id == task && known == reason).map(|(_, _, since)| *since)
     }
 
-    pub(crate) fn waits(&mut self, task: TaskId, reason: Reason) {
-        self.waits.retain(|(id, _)| *id != task);
+    pub(crate) fn waits(&mut self, task: TaskId, reason: Reason, since: Time) {
+        self.waits.retain(|(id, _, _)| *id != task);
         if self.waits.len() == LENGTH {
             self.waits.pop_front();
         }
-        self.waits.push_back((task, reason));
+        self.waits.push_back((task, reason, since));
     }
 
     /// Iterates over the ends, the oldest first.

@@ -8,6 +8,7 @@
 //!                  queues, modules, bindings
 //! ```
 
+mod announce;
 mod binding;
 mod bootstrap;
 mod broken_files;
@@ -50,6 +51,7 @@ pub mod view;
 mod wave;
 mod work;
 
+pub use announce::Announcement;
 pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};

@@ -84,6 +84,36 @@ impl fmt::Display for Reason {
     }
 }
 
+impl Reason {
+    /// Returns what a person can do about it.
+    pub(crate) fn advice(&self) -> String {
+        match self {
+            Self::BrokenVersion(_) => {
+                "correct the file that the message names; it is read again by itself".to_owned()
+            }
+            Self::EarlierRun => "nothing: it goes on when that run has ended".to_owned(),
+            Self::Kind(kind) => format!(
+                "install the CustomResourceDefinition of {kind}, or switch the module on that brings it; the task goes on by itself"
+            ),
+            Self::List(_) => {
+                "look whether the API server answers and whether the operator may list and watch that kind (RBAC); \
+                 the task goes on by itself"
+                    .to_owned()
+            }
+            Self::Modules(_) => {
+                "look at those modules: `addon-operator why module NAME`".to_owned()
+            }
+            Self::Rate { .. } => {
+                "nothing: settings.executionMinInterval of the hook asks for this pause".to_owned()
+            }
+            Self::Slot => "nothing, unless it lasts: then raise --max-hooks, or look for a hook that hangs".to_owned(),
+            Self::Synchronization(_) => {
+                "look at the queue of that hook: `addon-operator why queue NAME`".to_owned()
+            }
+        }
+    }
+}
+
 impl Queue {
     /// Returns the number of tasks, the running one too.
     pub(crate) fn len(&self) -> usize {

@@ -93,7 +93,7 @@ impl Engine {
         self.index_global_hooks();
         let before = self.dynamic_flags.len();
         let hooks = &self.global_hooks;
-        self.dynamic_flags.retain(|_, (_, hook)| hooks.contains_key(&hook.name));
+        self.dynamic_flags.retain(|_, flag| hooks.contains_key(&flag.hook.name));
         everything |= before != self.dynamic_flags.len();
         if self.is_ready() {
             self.enable_global_schedules();

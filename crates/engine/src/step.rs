@@ -6,6 +6,7 @@ use crate::config::OnModuleFailure;
 use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::journal::Ending;
 use crate::module::Phase;
 use crate::name::{QueueName, RunId};
 use crate::next::Next;
@@ -109,9 +110,8 @@ impl Engine {
     }
 
     fn wait(&mut self, queue: &QueueName, task: Task, reason: Reason) {
-        let is_known = self.journal.is_last_wait(task.id, &reason);
-        if !is_known {
-            self.journal.waits(task.id, reason.clone());
+        if self.journal.waits_since(task.id, &reason).is_none() {
+            self.journal.waits(task.id, reason.clone(), self.now);
             self.notify(Notice::TaskWaits { task: task.info(queue), reason: reason.to_string() });
         }
         let since = self.now;
@@ -127,7 +127,8 @@ impl Engine {
         self.note_begun(queue, &mut task);
         let took = self.now.since(task.begun_at.unwrap_or(self.now));
         let is_allowed = allowed.is_some();
-        self.journal.ended(queue, &task, self.now, took, allowed.clone());
+        let ending = allowed.clone().map_or(Ending::Done, Ending::Allowed);
+        self.journal.ended(queue, &task, self.now, took, ending);
         let info = task.info(queue);
         self.notify(Notice::TaskFinished {
             task: info,
@@ -150,10 +151,11 @@ impl Engine {
         let took = self.now.since(task.begun_at.take().unwrap_or(self.now));
         task.failures = task.failures.saturating_add(1);
         task.queued_at = self.now;
+        task.failing_since.get_or_insert(self.now);
         let delay = self.config.retry_after(task.failures, task.id.number());
         let until = self.now + delay;
         task.not_before = Some(until);
-        self.journal.ended(queue, &task, self.now, took, Some(failure.clone()));
+        self.journal.ended(queue, &task, self.now, took, Ending::Failed(failure.clone()));
         let info = task.info(queue);
         self.notify(Notice::TaskFinished {
             task: info,

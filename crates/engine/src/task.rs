@@ -31,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) queued_at: Time,
     /// When its current attempt began.
     pub(crate) begun_at: Option<Time>,
+    /// When it failed for the first time.
+    pub(crate) failing_since: Option<Time>,
     /// How many attempts failed.
     pub(crate) failures: u32,
     /// Why the last one failed.

@@ -80,6 +80,12 @@ impl UserConfig {
         self.problems.get(key)
     }
 
+    /// Returns what is wrong with the keys of a module: its section, whether it is on, its maintenance.
+    pub(crate) fn module_problem(&self, key: &str) -> Option<&Failure> {
+        let keys = [key.to_owned(), format!("{key}Enabled"), format!("{key}Maintenance")];
+        keys.iter().find_map(|key| self.problems.get(key))
+    }
+
     /// Returns all that is wrong, by key.
     pub(crate) fn problems(&self) -> Vec<Failure> {
         self.rejected.iter().chain(self.problems.values()).cloned().collect()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::announce::Announced;
 use crate::catalog::Module;
 use crate::discovery::Decision;
 use crate::event::Verdict;
@@ -58,6 +59,8 @@ pub(crate) struct ModuleState {
     pub(crate) missed_events: bool,
     /// Effects in flight that nobody waits for any more.
     pub(crate) stale_runs: usize,
+    /// What the cluster was told about it.
+    pub(crate) announced: Announced,
 }
 
 /// What a module is doing.
@@ -147,6 +150,8 @@ pub(crate) struct ScriptAnswer {
     pub(crate) question: Question,
     /// What it said.
     pub(crate) verdict: Verdict,
+    /// When.
+    pub(crate) at: Time,
 }
 
 /// What an enabled script reads.
@@ -214,6 +219,7 @@ impl ModuleState {
             is_synchronizing: false,
             missed_events: false,
             stale_runs: 0,
+            announced: Announced::default(),
         }
     }
 

@@ -427,6 +427,7 @@ impl Engine {
             module.since = now;
         }
         module.phase = phase;
+        self.announce(name, phase, reason.as_deref());
         self.notify(Notice::ModuleChanged { module: name.clone(), phase: phase.as_str(), reason });
     }
 }

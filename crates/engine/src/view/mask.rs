@@ -15,6 +15,11 @@ const MASK: &str = "******";
 /// That is what the port without authentication may show: the message and its last line, with every
 /// string value of the module that is long enough to be a secret masked.
 pub fn masked(failure: &Failure, values: &[&Value]) -> String {
+    masked_text(&failure.to_string(), values)
+}
+
+/// Returns `text` as [`masked`] returns a failure.
+pub fn masked_text(text: &str, values: &[&Value]) -> String {
     let mut secrets = Vec::new();
     for value in values {
         collect(value, &mut secrets);
@@ -22,7 +27,7 @@ pub fn masked(failure: &Failure, values: &[&Value]) -> String {
     // The longest first, so that a value that is part of another leaves no rest.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets.dedup();
-    let mut text = failure.to_string();
+    let mut text = text.to_owned();
     for secret in secrets {
         if text.contains(secret) {
             text = text.replace(secret, MASK);

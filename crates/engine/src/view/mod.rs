@@ -1,18 +1,27 @@
 //! A picture for people and programs. It holds no values but what failures quote.
 
+pub mod graph;
+pub mod journal;
 mod mask;
+mod near;
 mod queue;
+pub mod status;
 mod take;
+pub mod why;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::journal::TaskEnd;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::time::Time;
 
-pub use mask::masked;
+pub use mask::{masked, masked_text};
+pub use near::nearest;
+pub use words::{Telling, span};
 
 /// What the operator is doing, at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +50,8 @@ pub struct View {
     pub processes: usize,
     /// How many answers came that nobody waited for any more.
     pub stale_answers: u64,
+    /// The ConfigMap: `namespace/name`.
+    pub config_map: String,
     /// Whether the operator is about to end.
     pub is_ending: bool,
 }
@@ -81,6 +92,16 @@ pub struct TaskView {
     pub waits_for: Option<String>,
     /// Why it exists.
     pub cause: String,
+    /// The same, link by link.
+    pub chain: Cause,
+    /// What its line calls its type: `ModuleRun`.
+    pub kind: &'static str,
+    /// Its hook, if it runs one.
+    pub hook: Option<HookId>,
+    /// How long it has been failing or waiting for the same thing.
+    pub blocked_for: Option<Duration>,
+    /// What a person can do about what it waits for.
+    pub wait_advice: Option<String>,
 }
 
 /// A module.
@@ -102,6 +123,10 @@ pub struct ModuleView {
     pub enabled: Option<bool>,
     /// Who said so, the last one wins.
     pub why: String,
+    /// The same, one by one. Before the first discovery: what is known already.
+    pub opinions: Vec<OpinionView>,
+    /// What is wrong with its keys of the ConfigMap.
+    pub config_problem: Option<Failure>,
     /// Why its last run failed. Can hold secrets.
     pub last_error: Option<Arc<Failure>>,
     /// The revision of its release, if one is deployed.
@@ -116,6 +141,34 @@ pub struct ModuleView {
     pub broken_version: Option<Failure>,
     /// Its hooks.
     pub hooks: Vec<HookId>,
+}
+
+/// What one source says about whether a module is on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpinionView {
+    /// What kind of source it is.
+    pub source: Source,
+    /// What it says.
+    pub says: bool,
+    /// Which one: the file, the global hook, the key of the ConfigMap, the script.
+    pub by: String,
+    /// Why it says so, if it told. Can hold secrets.
+    pub reason: Option<String>,
+    /// How long it has been saying so, if that is known.
+    pub ago: Option<Duration>,
+}
+
+/// Who can say whether a module is on, the weakest first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// A file of static values.
+    Static,
+    /// A global hook.
+    Dynamic,
+    /// The ConfigMap.
+    ConfigMap,
+    /// The enabled script.
+    Script,
 }
 
 /// A watch.
@@ -150,6 +203,8 @@ pub struct ConvergeView {
     pub tasks: usize,
     /// How long ago the last one ended.
     pub finished_ago: Option<Duration>,
+    /// How long the one has run that runs.
+    pub began_ago: Option<Duration>,
     /// Why the one runs that runs.
     pub cause: Option<String>,
 }

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use super::{QueueView, TaskView};
+use crate::journal::Journal;
 use crate::name::QueueName;
 use crate::queue::{Blocked, Queue};
 use crate::task::{HookRun, Task, TaskKind};
 use crate::time::Time;
 
 impl QueueView {
-    pub(super) fn of(name: &QueueName, queue: &Queue, now: Time) -> Self {
+    pub(super) fn of(name: &QueueName, queue: &Queue, journal: &Journal, now: Time) -> Self {
         let is_blocked = queue.running.is_none();
         let tasks = queue.iter().enumerate().map(|(place, task)| {
             let blocked = queue.blocked.as_ref().filter(|_| place == 0 && is_blocked);
             let running =
                 queue.running.as_ref().filter(|_| place == 0).map(|running| now.since(running.since));
-            TaskView::of(name, task, running, blocked, now)
+            TaskView::of(name, task, Head { running, blocked, journal }, now)
         });
         Self { name: name.clone(), status: status(queue, now), tasks: tasks.collect() }
     }
@@ -43,18 +44,23 @@ fn seconds(duration: Duration) -> String {
     if minutes == 0 { rest } else { format!("{minutes}m{rest}") }
 }
 
+/// What is known about the first task of a queue only.
+struct Head<'a> {
+    running: Option<Duration>,
+    blocked: Option<&'a Blocked>,
+    journal: &'a Journal,
+}
+
 impl TaskView {
-    fn of(
-        queue: &QueueName,
-        task: &Task,
-        running: Option<Duration>,
-        blocked: Option<&Blocked>,
-        now: Time,
-    ) -> Self {
-        let waits_for = match blocked {
-            Some(Blocked::Waiting { reason, .. }) => Some(reason.to_string()),
+    fn of(queue: &QueueName, task: &Task, head: Head<'_>, now: Time) -> Self {
+        let Head { running, blocked, journal } = head;
+        let waiting = match blocked {
+            Some(Blocked::Waiting { reason, since }) => Some((reason, *since)),
             Some(Blocked::Backoff { .. }) | None => None,
         };
+        let waits_since =
+            waiting.map(|(reason, since)| journal.waits_since(task.id, reason).unwrap_or(since).min(since));
+        let blocked_since = waits_since.or(task.failing_since);
         Self {
             id: task.id,
             description: description(queue, task),
@@ -65,8 +71,13 @@ impl TaskView {
             failures: task.failures,
             last_failure: task.last_failure.clone(),
             retry_in: task.not_before.filter(|until| *until > now).map(|until| until.since(now)),
-            waits_for,
+            waits_for: waiting.map(|(reason, _)| reason.to_string()),
             cause: task.cause.to_string(),
+            chain: task.cause.clone(),
+            kind: task.type_name(),
+            hook: task.hook_run().map(|run| run.hook.clone()),
+            blocked_for: blocked_since.map(|since| now.since(since)),
+            wait_advice: waiting.map(|(reason, _)| reason.advice()),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Taking the picture.
 
-use super::{ConvergeView, ModuleView, QueueView, View, WatchView};
+use super::{ConvergeView, ModuleView, OpinionView, QueueView, Source, View, WatchView};
 use crate::binding::kubernetes::Monitor;
 use crate::converge::First;
+use crate::discovery::Opinion;
 use crate::engine::{Engine, Life};
 use crate::module::{ModuleState, Release};
 use crate::name::MonitorId;
@@ -20,7 +21,7 @@ impl Engine {
     pub fn view_at(&self, now: Time) -> View {
         let now = now.max(self.now);
         let mut queues: Vec<QueueView> =
-            self.queues.iter().map(|(name, queue)| QueueView::of(name, queue, now)).collect();
+            self.queues.iter().map(|(name, queue)| QueueView::of(name, queue, &self.journal, now)).collect();
         queues.sort_by_key(|queue| !queue.name.is_main());
         let in_order = self.order.iter().filter_map(|name| self.modules.get(name));
         let orphans = self.modules.values().filter(|module| !self.keys.contains_key(&module.spec.key));
@@ -37,6 +38,7 @@ impl Engine {
             journal: self.journal.iter().rev().cloned().collect(),
             processes: self.processes,
             stale_answers: self.stale_answers,
+            config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
             is_ending: self.life == Life::Draining || self.life == Life::Stopped,
         }
     }
@@ -49,6 +51,7 @@ impl Engine {
             first_done: self.converge.first == First::Done,
             tasks: self.queues.unready(),
             finished_ago: self.converge.finished_at.map(|at| now.since(at)),
+            began_ago: self.converge.begun.as_ref().map(|(at, _)| now.since(*at)),
             cause: self.converge.begun.as_ref().map(|(_, cause)| cause.to_string()),
         }
     }
@@ -64,6 +67,8 @@ impl Engine {
             since: now.since(module.since),
             enabled: module.decision.as_ref().map(|_| module.is_on()),
             why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
+            opinions: self.opinions(module, now),
+            config_problem: self.user.module_problem(&spec.key).cloned(),
             last_error: module.last_error.clone(),
             revision: match module.release {
                 Release::Deployed { revision, .. } => Some(revision),
@@ -81,6 +86,36 @@ impl Engine {
             broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
             hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
         }
+    }
+
+    /// Returns who says what about a module; before the first discovery that is what flags say.
+    fn opinions(&self, module: &ModuleState, now: Time) -> Vec<OpinionView> {
+        let decision = module.decision.clone().unwrap_or_else(|| self.flags_of(module));
+        let view = |opinion: Opinion| {
+            let (source, says, by) = match &opinion {
+                Opinion::Static { on, file } => (Source::Static, *on, file.to_string()),
+                Opinion::Dynamic { on, hook } => (Source::Dynamic, *on, hook.to_string()),
+                Opinion::ConfigMap { on, key } => (Source::ConfigMap, *on, key.clone()),
+                Opinion::Script(verdict) => {
+                    let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
+                    (Source::Script, verdict.enabled, path.unwrap_or_default())
+                }
+            };
+            let since = match &opinion {
+                Opinion::Static { .. } | Opinion::ConfigMap { .. } => None,
+                Opinion::Dynamic { .. } => self.dynamic_flags.get(&module.spec.name).map(|flag| flag.since),
+                Opinion::Script(_) => module.script.as_ref().map(|answer| answer.at),
+            };
+            let reason = match opinion {
+                Opinion::Static { .. } | Opinion::ConfigMap { .. } => None,
+                Opinion::Dynamic { .. } => {
+                    self.dynamic_flags.get(&module.spec.name).map(|flag| flag.cause.to_string())
+                }
+                Opinion::Script(verdict) => verdict.reason,
+            };
+            OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
+        };
+        decision.opinions.into_iter().map(view).collect()
     }
 
     fn watch_view(&self, id: MonitorId, monitor: &Monitor) -> WatchView {

@@ -43,7 +43,8 @@ const EVENTS: [&str; 25] = [
     "WatchFailed",
 ];
 
-const EFFECTS: [&str; 19] = [
+const EFFECTS: [&str; 20] = [
+    "Announce",
     "AnswerCommand",
     "AnswerReview",
     "CancelRun",
@@ -127,6 +128,7 @@ pub(crate) fn saw_event(event: &Event) {
 
 pub(crate) fn saw_effect(effect: &Effect) {
     see(match effect {
+        Effect::Announce(_) => "Announce",
         Effect::AnswerCommand { .. } => "AnswerCommand",
         Effect::AnswerReview { .. } => "AnswerReview",
         Effect::CancelRun { .. } => "CancelRun",

@@ -21,5 +21,7 @@ mod queueing;
 mod random;
 mod reload;
 mod start;
+mod status;
 mod watches;
+mod why;
 mod world;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use engine::hook::{Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module, MonitorId, Notice,
-    ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
+    Announcement, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
+    MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
 };
 
 use crate::build::Files;
@@ -35,6 +35,7 @@ pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) trace: String,
     pub(crate) notices: Vec<Notice>,
+    pub(crate) announcements: Vec<Announcement>,
     /// Events on their way to the engine. Equal times keep insertion order.
     pending: BTreeMap<(Time, u64), Event>,
     next_seq: u64,
@@ -50,6 +51,7 @@ pub(crate) struct World {
     pub(crate) deployed: BTreeMap<String, (u32, u64)>,
     objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
     missing_kinds: BTreeSet<String>,
+    silent_kinds: BTreeSet<String>,
     pub(crate) monitors: BTreeMap<MonitorId, String>,
     config: ConfigData,
     config_version: u64,
@@ -77,6 +79,7 @@ impl World {
             now: Time::START,
             trace: String::new(),
             notices: Vec::new(),
+            announcements: Vec::new(),
             pending: BTreeMap::new(),
             next_seq: 0,
             hooks: BTreeMap::new(),
@@ -89,6 +92,7 @@ impl World {
             deployed: BTreeMap::new(),
             objects: BTreeMap::new(),
             missing_kinds: BTreeSet::new(),
+            silent_kinds: BTreeSet::new(),
             monitors: BTreeMap::new(),
             config: ConfigData::default(),
             config_version: 100,
@@ -135,6 +139,18 @@ impl World {
         let outcome = outcome.map(|enabled| Verdict { enabled, reason: None }).map_err(failure);
         self.scripts.entry(module.to_owned()).or_default().push_back(outcome);
         self
+    }
+
+    /// Makes the next run of a module's enabled script say no, for this reason.
+    pub(crate) fn refuses(mut self, module: &str, reason: &str) -> Self {
+        let verdict = Verdict { enabled: false, reason: Some(reason.to_owned()) };
+        self.scripts.entry(module.to_owned()).or_default().push_back(Ok(verdict));
+        self
+    }
+
+    /// Lets lists of `kind` never be answered.
+    pub(crate) fn never_lists(&mut self, kind: &str) {
+        self.silent_kinds.insert(kind.to_owned());
     }
 
     /// Makes the next work on a release end like this.
@@ -354,12 +370,17 @@ impl World {
             self.notices.push(notice);
             return;
         }
+        if let Effect::Announce(announcement) = effect {
+            self.announcements.push(announcement);
+            return;
+        }
         if !self.is_quiet {
             let shown = self.shown_effect(&effect);
             writeln!(self.trace, "{}     {shown}", self.now).unwrap();
         }
         match effect {
-            Effect::AnswerCommand { .. }
+            Effect::Announce(_)
+            | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::Exit
             | Effect::ForgetRelease { .. }
@@ -429,7 +450,7 @@ impl World {
                 self.monitors.insert(monitor, kind.clone());
                 if self.missing_kinds.contains(&kind) {
                     self.send_in(LIST, Event::KindVanished { monitor, kind });
-                } else {
+                } else if !self.silent_kinds.contains(&kind) {
                     self.list(monitor, &kind);
                 }
             }
@@ -550,6 +571,7 @@ impl World {
 
     fn shown_effect(&self, effect: &Effect) -> String {
         match effect {
+            Effect::Announce(_) | Effect::Notify(_) => String::new(),
             Effect::AnswerCommand { id, outcome: Ok(text) } => format!("answer {id} {text}"),
             Effect::AnswerCommand { id, outcome: Err(failure) } => format!("refuse {id} {failure}"),
             Effect::AnswerReview { id, outcome } => {
@@ -561,7 +583,6 @@ impl World {
             Effect::ForgetRelease { module } => format!("forget release {module}"),
             Effect::ListReleases { run } => format!("list releases {run}"),
             Effect::LoadModule { run, module } => format!("load module {module} {run}"),
-            Effect::Notify(_) => String::new(),
             Effect::PatchObjects { run, hook, patches } => {
                 format!("patch {} objects for {hook} {run}", patches.len())
             }

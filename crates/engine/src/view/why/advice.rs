@@ -1,0 +1,54 @@
+//! What a person can do about a failure.
+
+use crate::failure::{Failure, FailureKind};
+use crate::name::{HookId, ModuleName, Scope};
+use crate::view::TaskView;
+
+/// Returns what a person can do about the failure of a task.
+pub(super) fn about(failure: &Failure, task: &TaskView) -> String {
+    if let Some(advice) = &failure.advice {
+        return advice.clone();
+    }
+    by_kind(failure.kind, task.module.as_ref(), task.hook.as_ref(), &task.id.to_string())
+}
+
+/// Returns what a person can do about the failure of a module.
+pub(super) fn about_module(failure: &Failure, module: &ModuleName) -> String {
+    failure.advice.clone().unwrap_or_else(|| by_kind(failure.kind, Some(module), None, ""))
+}
+
+fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>, task: &str) -> String {
+    let module = module.map_or("MODULE", ModuleName::as_str);
+    match kind {
+        FailureKind::Bug => "report this together with the log of the last minute".to_owned(),
+        FailureKind::Cluster => {
+            "look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself"
+                .to_owned()
+        }
+        FailureKind::Files => "correct the file that the message names; it is tried again by itself".to_owned(),
+        FailureKind::HookExit => {
+            let whose = match hook.map(|hook| &hook.scope) {
+                Some(Scope::Global) => "the global hook".to_owned(),
+                Some(Scope::Module(_)) | None => "the hook or script".to_owned(),
+            };
+            let grep = if task.is_empty() { String::new() } else { format!(" (task.id={task})") };
+            format!("read in the log what {whose} printed{grep}, and correct it or what it needs; it is tried again by itself")
+        }
+        FailureKind::HookOutput => {
+            "correct what the hook writes; nothing of it took effect, it is tried again by itself".to_owned()
+        }
+        FailureKind::HookTimeout => {
+            "find out what the hook waits for; settings.timeout in its configuration or --hook-timeout gives it more time"
+                .to_owned()
+        }
+        FailureKind::Release => {
+            format!("`addon-operator module history {module}` shows the revisions; correct the chart or the objects that are in its way")
+        }
+        FailureKind::Render => {
+            format!("`addon-operator module render {module}` shows the error; correct the chart or its values")
+        }
+        FailureKind::Values => {
+            format!("`addon-operator module values {module}` shows the values; correct them in the ConfigMap, the files or the hook that sets them")
+        }
+    }
+}

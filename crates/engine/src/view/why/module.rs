@@ -1,0 +1,257 @@
+//! Why a module is on or off, and what it is doing.
+
+use super::advice;
+use super::{Answer, Link, Unknown, unknown_module};
+use crate::view::words::{Telling, span, why_queue};
+use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
+
+/// Returns why the module `name` is on or off, and what it is doing.
+pub fn module(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, Unknown> {
+    let module = view.modules.iter().find(|module| module.name.as_str() == name);
+    let Some(module) = module else { return Err(unknown_module(view, name)) };
+    let mut answer = Answer {
+        about: "module",
+        name: name.to_owned(),
+        state: "unknown",
+        verdict: String::new(),
+        chain: module.opinions.iter().map(|opinion| link(view, opinion, telling)).collect(),
+        facts: Vec::new(),
+        behind: Vec::new(),
+        advice: Vec::new(),
+    };
+    let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
+    judge(view, module, &tasks, telling, &mut answer);
+    facts(view, module, telling, &mut answer);
+    for (queue, place, task) in tasks {
+        answer.facts.push(("task", place_of(queue, place, task, telling)));
+    }
+    Ok(answer)
+}
+
+fn link(view: &View, opinion: &OpinionView, telling: Telling<'_>) -> Link {
+    let (what, reason) = match opinion.source {
+        Source::Static => (opinion.by.clone(), None),
+        Source::Dynamic => (
+            format!("global hook {}", opinion.by),
+            opinion.reason.as_ref().map(|why| format!("it ran because: {why}")),
+        ),
+        Source::ConfigMap => (format!("ConfigMap {} key {}", view.config_map, opinion.by), None),
+        Source::Script => {
+            ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (telling.show)(reason)))
+        }
+    };
+    let at = opinion.ago.map(|ago| ((telling.at)(ago), ago.as_secs_f64()));
+    Link { what, says: Some(opinion.says), reason, at }
+}
+
+/// Returns the tasks that are about the module, with their queue and their place in it.
+fn tasks_of<'v>(view: &'v View, module: &ModuleView) -> Vec<(&'v QueueView, usize, &'v TaskView)> {
+    let in_queue =
+        |queue: &'v QueueView| queue.tasks.iter().enumerate().map(move |(place, task)| (queue, place, task));
+    let all = view.queues.iter().flat_map(in_queue);
+    all.filter(|(_, _, task)| task.module.as_ref() == Some(&module.name)).collect()
+}
+
+fn place_of(queue: &QueueView, place: usize, task: &TaskView, telling: Telling<'_>) -> String {
+    let mut text = format!("{} {}", task.id, task.kind);
+    if let Some(hook) = &task.hook {
+        text.push_str(&format!(" {}", hook.name));
+    }
+    text.push_str(&match (place, task.running) {
+        (_, Some(running)) => format!(" runs in queue {} for {}", queue.name, span(running)),
+        (0, None) => format!(" is the first in queue {}", queue.name),
+        (place, None) => format!(" is number {} in queue {}", place + 1, queue.name),
+    });
+    if let Some(reason) = &task.waits_for {
+        text.push_str(&format!(
+            ", waits for {}: {}",
+            span(task.blocked_for.unwrap_or_default()),
+            (telling.show)(reason)
+        ));
+    }
+    if task.failures > 0 {
+        text.push_str(&format!(", failed {} times", task.failures));
+    }
+    if let Some(retry) = task.retry_in {
+        text.push_str(&format!(", tried again in {}", span(retry)));
+    }
+    text
+}
+
+fn judge(
+    view: &View,
+    module: &ModuleView,
+    tasks: &[(&QueueView, usize, &TaskView)],
+    telling: Telling<'_>,
+    answer: &mut Answer,
+) {
+    let name = &module.name;
+    if module.phase == "orphaned" {
+        answer.state = "orphaned";
+        answer.verdict =
+            format!("module {name} is orphaned: its directory is gone, its hooks stopped, its release stays");
+        answer.advice.push(format!("put {} back to take it up again", module.path));
+        answer.advice.push(format!("`addon-operator module purge {name}` removes its release"));
+        return;
+    }
+    match module.enabled {
+        None => {
+            answer.state = "unknown";
+            answer.verdict = format!(
+                "whether module {name} is on is not known yet: no discovery of modules was completed"
+            );
+            answer.advice.push(format!("{} tells what the discovery waits for", why_queue(&"main".into())));
+        }
+        Some(false) => off(view, module, telling, answer),
+        Some(true) => on(module, tasks, telling, answer),
+    }
+}
+
+fn off(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answer) {
+    let name = &module.name;
+    answer.state = if module.phase == "deleting" { "deleting" } else { "off" };
+    let begin = if module.phase == "deleting" {
+        format!("module {name} is being removed")
+    } else {
+        format!("module {name} is off")
+    };
+    let enable = format!(
+        "`addon-operator module enable {name}` writes {}Enabled: \"true\" into ConfigMap {}",
+        module.key, view.config_map
+    );
+    let Some(last) = module.opinions.last() else {
+        answer.verdict = format!("{begin}: nothing enables it");
+        answer.advice.push(enable);
+        answer
+            .advice
+            .push(format!("or set {}Enabled: true in values.yaml of the modules directory", module.key));
+        return;
+    };
+    let at = last.ago.map(|ago| format!(" at {} ({} ago)", (telling.at)(ago), span(ago))).unwrap_or_default();
+    match last.source {
+        Source::Static => {
+            answer.verdict = format!("{begin}: {} says so, and nothing after it says otherwise", last.by);
+            answer.advice.push(enable);
+        }
+        Source::Dynamic => {
+            answer.verdict = format!("{begin}: global hook {} said so{at}", last.by);
+            answer.advice.push(format!("look at what the hook {} decides by", last.by));
+            answer.advice.push(format!("{enable}, which has more weight than a hook"));
+        }
+        Source::ConfigMap => {
+            answer.verdict = format!("{begin}: key {} of ConfigMap {} says so", last.by, view.config_map);
+            answer.advice.push(format!("`addon-operator module enable {name}` sets that key to \"true\""));
+        }
+        Source::Script => {
+            let reason = last.reason.as_ref().map(|reason| (telling.show)(reason));
+            let reason =
+                reason.map_or_else(|| "without a reason".to_owned(), |reason| format!("because: {reason}"));
+            answer.verdict = format!("{begin}: its enabled script said no{at}, {reason}");
+            answer.advice.push(format!(
+                "the script has the last word: look at what {}/enabled asks for; it runs again when its values or the modules before it change",
+                module.path
+            ));
+        }
+    }
+}
+
+fn on(
+    module: &ModuleView,
+    tasks: &[(&QueueView, usize, &TaskView)],
+    telling: Telling<'_>,
+    answer: &mut Answer,
+) {
+    let name = &module.name;
+    let first = tasks.first();
+    if let Some(why) = &module.parked {
+        answer.state = "parked";
+        answer.verdict = format!("module {name} is on and parked: {}", (telling.show)(why));
+        answer.advice.push(format!(
+            "`addon-operator module render {name} --diff` shows what the chart changes each time"
+        ));
+        answer.advice.push(format!("correct the chart, then `addon-operator module resume {name}`"));
+        return;
+    }
+    if let Some((_, _, task)) = first
+        && let Some(reason) = task.waits_for.as_ref()
+    {
+        answer.state = "waiting";
+        answer.verdict = format!("module {name} is on, but waits: {}", (telling.show)(reason));
+        answer.advice.extend(task.wait_advice.clone());
+        return;
+    }
+    if module.phase == "failed"
+        && let Some(error) = &module.last_error
+    {
+        answer.state = "failing";
+        answer.verdict = format!("module {name} is on, but its last run failed: {}", telling.failure(error));
+        let advice = first
+            .map_or_else(|| advice::about_module(error, name), |(_, _, task)| advice::about(error, task));
+        answer.advice.push(advice);
+        answer.advice.push(format!("`addon-operator module run {name}` tries it at once"));
+        return;
+    }
+    answer.state = if module.phase == "running" { "running" } else { "starting" };
+    answer.verdict = match (module.phase, first) {
+        ("running", _) => format!("module {name} is on and its last run succeeded"),
+        (_, Some((queue, place, _))) if *place > 0 => {
+            answer.advice.push(format!("{} tells what is before it", why_queue(&queue.name)));
+            format!("module {name} is on and waits for its turn in queue {}", queue.name)
+        }
+        (_, Some(_)) => format!("module {name} is on and is being run"),
+        (_, None) => format!("module {name} is on and is {}", module.phase),
+    };
+    let failing = tasks.iter().find(|(_, _, task)| task.failures > 0);
+    if let Some((queue, _, task)) = failing
+        && let Some(error) = &task.last_failure
+    {
+        answer.state = "failing";
+        answer.verdict.push_str(&format!(
+            ", but a task of it fails in queue {}: {}",
+            queue.name,
+            telling.failure(error)
+        ));
+        answer.advice.push(advice::about(error, task));
+    }
+}
+
+fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answer) {
+    if let Some(problem) = &module.config_problem {
+        let usual = "correct that key of the ConfigMap; it is taken up by itself";
+        answer.advice.push(problem.advice.clone().unwrap_or_else(|| usual.to_owned()));
+    }
+    if module.broken_version.is_some() {
+        answer
+            .advice
+            .push(format!("correct the files in {}; they are read again by themselves", module.path));
+    }
+    let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
+    fact("phase", format!("{} for {}", module.phase, span(module.since)));
+    let release = match module.revision {
+        Some(revision) => format!("{}, revision {revision}", module.release),
+        None => module.release.to_owned(),
+    };
+    fact("release", release);
+    if module.maintenance {
+        fact("maintenance", format!("{}Maintenance is set: its release is left alone", module.key));
+    }
+    if module.phase != "failed"
+        && let Some(error) = &module.last_error
+    {
+        fact("last error", telling.failure(error));
+    }
+    if let Some(problem) = &module.config_problem {
+        fact("ConfigMap", format!("{}; what was good before stays in force", telling.failure(problem)));
+    }
+    if let Some(broken) = &module.broken_version {
+        fact("new version", format!("is broken, the old one stays in force: {}", telling.failure(broken)));
+    }
+    let discovery = view
+        .queues
+        .iter()
+        .filter_map(|queue| queue.tasks.first())
+        .find(|task| task.kind == "ConvergeModules" && task.failures > 0);
+    if let Some(failure) = discovery.and_then(|task| task.last_failure.as_ref()) {
+        fact("discovery", format!("fails, so that nothing new is decided: {}", telling.failure(failure)));
+    }
+}

@@ -1,0 +1,59 @@
+//! Answers in plain lines.
+
+use std::fmt::Write as _;
+
+use super::Answer;
+use crate::view::words::columns;
+
+/// Returns an answer for people.
+pub(super) fn of(answer: &Answer) -> String {
+    let mut verdict = answer.verdict.clone();
+    if let Some(first) = verdict.get(..1).map(str::to_uppercase) {
+        verdict.replace_range(..1, &first);
+    }
+    let mut text = format!("{verdict}.\n");
+    if !answer.chain.is_empty() {
+        let title = if answer.about == "module" { "Who said what, the last one wins:" } else { "Because:" };
+        let _ = write!(text, "\n{title}\n{}", chain(answer));
+    }
+    if !answer.facts.is_empty() {
+        let rows: Vec<Vec<String>> = answer
+            .facts
+            .iter()
+            .map(|(name, fact)| vec![format!("{name}:"), fact.replace('\n', "\n      ")])
+            .collect();
+        let _ = write!(text, "\n{}", columns(&["", ""], &rows, "  "));
+    }
+    if !answer.behind.is_empty() {
+        text.push_str("\nBehind it:\n");
+        for line in &answer.behind {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    if !answer.advice.is_empty() {
+        text.push_str("\nWhat to do:\n");
+        for line in &answer.advice {
+            let _ = writeln!(text, "  - {line}");
+        }
+    }
+    text
+}
+
+fn chain(answer: &Answer) -> String {
+    let rows: Vec<Vec<String>> = answer
+        .chain
+        .iter()
+        .enumerate()
+        .map(|(place, link)| {
+            let says = match link.says {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "",
+            };
+            let at = link.at.as_ref().map(|(at, _)| format!("at {at}")).unwrap_or_default();
+            let reason = link.reason.clone().unwrap_or_default();
+            vec![format!("{}.", place + 1), link.what.clone(), says.to_owned(), at, reason]
+        })
+        .collect();
+    columns(&["", "", "", "", ""], &rows, "  ")
+}

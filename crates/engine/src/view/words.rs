@@ -1,0 +1,108 @@
+//! How pictures are put into words: lengths of time, moments, texts that are not ours.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::name::{ModuleName, QueueName};
+
+/// How texts that are not ours, and moments, are shown to who asks.
+#[derive(Clone, Copy)]
+pub struct Telling<'a> {
+    /// Returns a text that can quote values as it may be shown: as it is to the owner, masked to everybody.
+    pub show: &'a dyn Fn(&str) -> String,
+    /// Returns the time of day of a moment that was so long ago.
+    pub at: &'a dyn Fn(Duration) -> String,
+}
+
+impl Telling<'_> {
+    /// Returns a failure as it may be shown.
+    pub fn failure(&self, failure: &Failure) -> String {
+        (self.show)(&failure.to_string())
+    }
+}
+
+impl fmt::Debug for Telling<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telling").finish_non_exhaustive()
+    }
+}
+
+/// Returns a length of time as people say it: `3.2 s`, `45 s`, `5 min`, `3 h`, `2 d`.
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{}.{} s", seconds, time.subsec_millis() / 100),
+        10..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Returns `1 task` or `5 tasks`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Returns a chain of causes without its beginning when that is all there is to say.
+pub(super) fn because(cause: &Cause) -> String {
+    cause.to_string()
+}
+
+/// Returns the command that explains a queue.
+pub(super) fn why_queue(queue: &QueueName) -> String {
+    format!("`addon-operator why queue {queue}`")
+}
+
+/// Returns the command that explains a module.
+pub(super) fn why_module(module: &ModuleName) -> String {
+    format!("`addon-operator why module {module}`")
+}
+
+/// Returns lines with columns of equal width, the first line being `head`; nothing trails.
+pub(super) fn columns(head: &[&str], rows: &[Vec<String>], indent: &str) -> String {
+    let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let cells: Vec<String> =
+            cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
+        format!("{indent}{}\n", cells.join("  ").trim_end())
+    };
+    let mut text =
+        if head.iter().all(|cell| cell.is_empty()) { String::new() } else { line(&mut head.iter().copied()) };
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_said_as_people_say_them() {
+        for (millis, said) in [
+            (0, "0.0 s"),
+            (9_990, "9.9 s"),
+            (45_000, "45 s"),
+            (300_000, "5 min"),
+            (10_800_000, "3 h"),
+            (200_000_000, "2 d"),
+        ] {
+            assert_eq!(span(Duration::from_millis(millis)), said);
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [vec!["a".to_owned(), "long one".to_owned()], vec!["bbb".to_owned(), String::new()]];
+        assert_eq!(columns(&["X", "Y"], &rows, "  "), "  X    Y\n  a    long one\n  bbb\n");
+    }
+}

@@ -1,0 +1,677 @@
+//! What is answered to "why", one test for each kind of answer.
+
+use std::time::Duration;
+
+use engine::view::{Telling, why};
+use engine::{Config, Event, Failure, FailureKind, MonitorId};
+use insta::assert_snapshot;
+
+use crate::build::{Files, config, files, patches};
+use crate::world::World;
+
+fn asked(
+    world: &World,
+    ask: impl Fn(&engine::View, Telling<'_>) -> Result<why::Answer, why::Unknown>,
+) -> String {
+    let view = world.engine.view_at(world.now);
+    let at =
+        |ago: Duration| format!("{}", engine::Time::from_start(view.now.since_start().saturating_sub(ago)));
+    let telling = Telling { show: &|text| text.to_owned(), at: &at };
+    match ask(&view, telling) {
+        Ok(answer) => answer.text(),
+        Err(unknown) => unknown.to_string(),
+    }
+}
+
+fn why_module(world: &World, name: &str) -> String {
+    asked(world, |view, telling| why::module(view, name, telling))
+}
+
+fn why_queue(world: &World, name: &str) -> String {
+    asked(world, |view, telling| why::queue(view, name, telling))
+}
+
+fn why_task(world: &World, id: &str) -> String {
+    asked(world, |view, telling| why::task(view, id, telling))
+}
+
+fn web() -> Files {
+    files().global_hook("decide.sh", "{beforeAll: 1}").module(10, "web").hook("hooks/a.sh", "{beforeHelm: 1}")
+}
+
+/// What a global hook says about a module.
+fn says(on: bool) -> engine::HookOutput {
+    patches(&serde_json::json!([{"op": "add", "path": "/webEnabled", "value": on}]))
+}
+
+#[test]
+fn a_module_that_nothing_enables() {
+    let world = World::new(&files().module(10, "web").off()).settled();
+    assert_snapshot!(why_module(&world, "web"), @r#"
+    Module web is off: nothing enables it.
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - `addon-operator module enable web` writes webEnabled: "true" into ConfigMap ops/addon-operator
+      - or set webEnabled: true in values.yaml of the modules directory
+    "#);
+}
+
+#[test]
+fn a_module_that_a_file_switches_off() {
+    let files = files().module(10, "web").with(|module| module.enabled.as_mut().unwrap().value = false);
+    assert_snapshot!(why_module(&World::new(&files).settled(), "web"), @r#"
+    Module web is off: modules/values.yaml says so, and nothing after it says otherwise.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  no
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - `addon-operator module enable web` writes webEnabled: "true" into ConfigMap ops/addon-operator
+    "#);
+}
+
+#[test]
+fn a_module_that_a_global_hook_switches_off() {
+    let world = World::new(&web()).hook("global/decide.sh", Ok(says(false))).settled();
+    assert_snapshot!(why_module(&world, "web"), @r#"
+    Module web is off: global hook decide.sh said so at 0.010s (0.0 s ago).
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml    yes
+      2.  global hook decide.sh  no   at 0.010s  it ran because: start → converge 1 → beforeAll hook decide.sh
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - look at what the hook decide.sh decides by
+      - `addon-operator module enable web` writes webEnabled: "true" into ConfigMap ops/addon-operator, which has more weight than a hook
+    "#);
+}
+
+#[test]
+fn a_module_that_the_config_map_switches_off() {
+    let world = World::new(&web())
+        .configured(&[("webEnabled", "false")])
+        .hook("global/decide.sh", Ok(says(true)))
+        .settled();
+    assert_snapshot!(why_module(&world, "web"), @r#"
+    Module web is off: key webEnabled of ConfigMap ops/addon-operator says so.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml                          yes
+      2.  global hook decide.sh                        yes  at 0.010s  it ran because: start → converge 1 → beforeAll hook decide.sh
+      3.  ConfigMap ops/addon-operator key webEnabled  no
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - `addon-operator module enable web` sets that key to "true"
+    "#);
+}
+
+#[test]
+fn a_module_whose_script_says_no_with_its_reason() {
+    let mut world = World::new(&web().script())
+        .configured(&[("webEnabled", "true")])
+        .hook("global/decide.sh", Ok(says(true)))
+        .refuses("web", "needs ingress");
+    world.run();
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is off: its enabled script said no at 0.020s (0.0 s ago), because: needs ingress.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml                          yes
+      2.  global hook decide.sh                        yes  at 0.010s  it ran because: start → converge 1 → beforeAll hook decide.sh
+      3.  ConfigMap ops/addon-operator key webEnabled  yes
+      4.  enabled script                               no   at 0.020s  needs ingress
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - the script has the last word: look at what /modules/010-web/enabled asks for; it runs again when its values or the modules before it change
+    ");
+}
+
+#[test]
+fn a_module_that_runs() {
+    assert_snapshot!(why_module(&World::new(&web()).settled(), "web"), @r"
+    Module web is on and its last run succeeded.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    running for 0.0 s
+      release:  deployed, revision 1
+    ");
+}
+
+#[test]
+fn a_module_before_the_first_discovery() {
+    let mut world = World::new(&web()).takes("global/decide.sh", 60_000);
+    world.run_until(1_000);
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Whether module web is on is not known yet: no discovery of modules was completed.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    disabled for 0.0 s
+      release:  unknown
+
+    What to do:
+      - `addon-operator why queue main` tells what the discovery waits for
+    ");
+}
+
+#[test]
+fn a_module_that_waits_for_its_turn() {
+    let mut world = World::new(&web().module(20, "late")).takes("web/hooks/a.sh", 60_000);
+    world.run_until(1_000);
+    assert_snapshot!(why_module(&world, "late"), @r"
+    Module late is on and waits for its turn in queue main.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    starting for 0.0 s
+      release:  unknown
+      task:     t4 ModuleRun is number 2 in queue main
+
+    What to do:
+      - `addon-operator why queue main` tells what is before it
+    ");
+}
+
+#[test]
+fn a_module_whose_hook_fails() {
+    let mut world = World::new(&web()).fails("web/hooks/a.sh", 3);
+    world.run_until(8_000);
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is on, but its last run failed: exit status 1.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    failed for 5.0 s
+      release:  unknown
+      task:     t3 ModuleRun is the first in queue main, failed 2 times, tried again in 5.0 s
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t3), and correct it or what it needs; it is tried again by itself
+      - `addon-operator module run web` tries it at once
+    ");
+}
+
+#[test]
+fn a_module_whose_release_fails() {
+    let mut world =
+        World::new(&web()).release("web", Err("helm upgrade failed: Service \"web\" is immutable"));
+    world.run_until(3_000);
+    assert_snapshot!(why_module(&world, "web"), @r#"
+    Module web is on, but its last run failed: helm upgrade failed: Service "web" is immutable.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    failed for 0.0 s
+      release:  broken
+      task:     t3 ModuleRun is the first in queue main, failed 1 times, tried again in 5.0 s
+
+    What to do:
+      - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
+      - `addon-operator module run web` tries it at once
+    "#);
+}
+
+#[test]
+fn a_module_that_waits_for_a_kind() {
+    let files = files().module(10, "web").hook("hooks/a.sh", "{kubernetes: [{name: things, kind: Thing}]}");
+    let mut world = World::new(&files).without_kind("Thing");
+    world.run_until(60_000);
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is on, but waits: kind Thing does not exist yet.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    starting for 0.0 s
+      release:  unknown
+      task:     t2 ModuleRun is the first in queue main, waits for 0.0 s: kind Thing does not exist yet
+
+    What to do:
+      - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
+    ");
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main waits: kind Thing does not exist yet.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:           t2 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:  0.010s (0.0 s ago)
+      watch:          waits for kind Thing, which does not exist
+      behind it:      1 task
+
+    Behind it:
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
+    ");
+}
+
+#[test]
+fn a_module_whose_config_map_key_is_broken() {
+    let mut world = World::new(&web()).configured(&[("web", "a: 1")]).settled();
+    let at = world.later(10);
+    world = world.at(at, config(101, &[("web", "a: [")]));
+    world.run();
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is on and its last run succeeded.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:      running for 0.0 s
+      release:    deployed, revision 1
+      ConfigMap:  ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected node content while parsing a flow node; the last good values stay in force
+    ");
+}
+
+#[test]
+fn a_module_whose_new_version_is_broken() {
+    let files = web();
+    let mut world = World::new(&files).settled();
+    let mut after = files.clone();
+    after.modules[0].broken =
+        Some(Failure::new(FailureKind::Files, "hooks/a.sh answers --config with garbage"));
+    after.modules[0].content = 2;
+    world.send_in(10, Event::CatalogChanged { catalog: after.catalog() });
+    world.run();
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is on and its last run succeeded.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:        running for 0.0 s
+      release:      deployed, revision 1
+      new version:  is broken, the old one stays in force: hooks/a.sh answers --config with garbage
+    ");
+}
+
+#[test]
+fn a_module_whose_directory_is_gone() {
+    let files = web();
+    let mut world = World::new(&files).settled();
+    let mut after = files.clone();
+    after.modules.clear();
+    world.send_in(10, Event::CatalogChanged { catalog: after.catalog() });
+    world.run();
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is orphaned: its directory is gone, its hooks stopped, its release stays.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    orphaned for 0.0 s
+      release:  deployed, revision 1
+
+    What to do:
+      - put /modules/010-web back to take it up again
+      - `addon-operator module purge web` removes its release
+    ");
+}
+
+#[test]
+fn a_module_that_is_parked() {
+    let mut world = World::new(&web());
+    for _ in 0..4 {
+        world = world.release("web", Ok(engine::ReleaseAction::Upgraded));
+    }
+    world.run();
+    for n in 0..4 {
+        world.send_in(
+            n * 1_000,
+            Event::ReleaseDrifted {
+                module: "web".into(),
+                drift: engine::Drift::Absent("ops/ConfigMap/web".into()),
+            },
+        );
+        world.run();
+    }
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Module web is on and parked: its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    parked for 3.0 s
+      release:  deployed, revision 4
+
+    What to do:
+      - `addon-operator module render web --diff` shows what the chart changes each time
+      - correct the chart, then `addon-operator module resume web`
+    ");
+}
+
+#[test]
+fn a_module_while_the_discovery_fails() {
+    let mut world =
+        World::new(&web().module(20, "late").script()).script("late", Err("enabled: exit status 1"));
+    world.run_until(2_000);
+    assert_snapshot!(why_module(&world, "web"), @r"
+    Whether module web is on is not known yet: no discovery of modules was completed.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:      disabled for 0.0 s
+      release:    unknown
+      discovery:  fails, so that nothing new is decided: enabled script of module late: enabled: exit status 1
+
+    What to do:
+      - `addon-operator why queue main` tells what the discovery waits for
+    ");
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main is blocked: its first task failed once.
+
+    Because:
+      1.  start
+      2.  converge 1
+
+      task:            t1 ConvergeModules:main:::Operator-Startup
+      blocked since:   0.020s (0.0 s ago)
+      error:           enabled script of module late: enabled: exit status 1
+      tried again in:  5.0 s
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t1), and correct it or what it needs; it is tried again by itself
+    ");
+}
+
+#[test]
+fn a_module_that_is_not_there() {
+    let world = World::new(&web()).settled();
+    assert_snapshot!(why_module(&world, "wbe"), @"there is no module wbe; did you mean web?");
+    assert_snapshot!(why_module(&world, "prometheus"), @"there is no module prometheus; `addon-operator status` shows the names");
+}
+
+#[test]
+fn a_queue_that_is_blocked_by_a_failure() {
+    let mut world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9);
+    world.run_until(12_000);
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main is blocked: its first task failed 3 times.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:            t3 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:   0.020s (10 s ago)
+      error:           exit status 1
+      tried again in:  5.0 s
+      behind it:       2 tasks
+
+    Behind it:
+      t4 ModuleRun:main:late:doStartup:OperatorStartup (because: start → converge 1 → module late)
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t3), and correct it or what it needs; it is tried again by itself
+      - `addon-operator module run web` tries it at once
+    ");
+}
+
+#[test]
+fn a_queue_whose_first_task_runs() {
+    let mut world = World::new(&web()).takes("web/hooks/a.sh", 60_000);
+    world.run_until(5_000);
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main works: its first task runs for 0.0 s.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:           t3 ModuleRun:main:web:doStartup:OperatorStartup
+      running since:  0.010s (0.0 s ago)
+      behind it:      1 task
+
+    Behind it:
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - nothing, unless it takes too long: settings.timeout of a hook or --hook-timeout ends one that hangs
+    ");
+}
+
+#[test]
+fn a_queue_that_waits_for_the_first_list() {
+    let files = files().global_hook("g.sh", "{kubernetes: [{name: pods, kind: Secret}]}").module(10, "web");
+    let mut world = World::new(&files);
+    world.never_lists("Secret");
+    world.run_until(1_000);
+    let failure = Failure::new(FailureKind::Cluster, "secrets is forbidden");
+    world.send_in(0, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+    world.run_until(3_000);
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main waits: the first list of Secret for hook global/g.sh.
+
+    Because:
+      1.  start
+      2.  bindings of hook g.sh
+
+      task:           t1 GlobalHookEnableKubernetesBindings:main::g.sh:Operator-Startup
+      blocked since:  0.000s (0.0 s ago)
+      behind it:      2 tasks
+
+    Behind it:
+      t2 GlobalHookWaitKubernetesSynchronization:main:::Operator-Startup (because: start)
+      t3 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - look whether the API server answers and whether the operator may list and watch that kind (RBAC); the task goes on by itself
+    ");
+}
+
+#[test]
+fn a_queue_that_waits_for_modules_that_run_together() {
+    let files = files().module(10, "one").hook("a.sh", "{beforeHelm: 1}").module(10, "two");
+    let settings = Config { module_concurrency: 2, ..Config::default() };
+    let mut world = World::with_config(&files, settings).takes("one/a.sh", 60_000);
+    world.run_until(2_000);
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main waits: modules one.
+
+    Because:
+      1.  start
+      2.  converge 1
+
+      task:           t2 ParallelModuleRun:main:Parallel run for one:OperatorStartup
+      blocked since:  0.050s (0.0 s ago)
+      behind it:      1 task
+
+    Behind it:
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - look at those modules: `addon-operator why module NAME`
+    ");
+}
+
+#[test]
+fn a_queue_that_is_empty_and_one_that_is_not_there() {
+    let world = World::new(&web()).settled();
+    assert_snapshot!(why_queue(&world, "main"), @r"
+    Queue main is empty: nothing waits.
+
+      last converge:  ended 0.0 s ago
+    ");
+    assert_snapshot!(why_queue(&world, "mian"), @"there is no queue mian; did you mean main?");
+}
+
+#[test]
+fn a_task_that_waits_in_a_queue() {
+    let mut world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9);
+    world.run_until(12_000);
+    let view = world.view();
+    let ids: Vec<String> = view.queues[0].tasks.iter().map(|task| task.id.to_string()).collect();
+    assert_snapshot!(why_task(&world, &ids[0]), @r"
+    Task t3 (ModuleRun) exists because of: start; it failed 3 times.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      line:            ModuleRun:main:web:doStartup:OperatorStartup
+      queue:           main, place 1
+      error:           exit status 1
+      tried again in:  5.0 s
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t3), and correct it or what it needs; it is tried again by itself
+    ");
+    assert_snapshot!(why_task(&world, &ids[1]), @r"
+    Task t4 (ModuleRun) exists because of: start; it waits for 1 before it.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module late
+
+      line:   ModuleRun:main:late:doStartup:OperatorStartup
+      queue:  main, place 2
+
+    What to do:
+      - `addon-operator why queue main` tells what is before it
+    ");
+}
+
+#[test]
+fn a_task_that_has_ended() {
+    let mut world = World::new(&web()).settled();
+    let at = world.later(10);
+    world = world.at(at, config(101, &[("web", "a: 1")]));
+    world.run();
+    let view = world.view();
+    let end = view.journal.iter().find(|end| end.task.kind == "ModuleRun").unwrap();
+    assert_snapshot!(why_task(&world, &end.task.id.to_string()), @r"
+    Task t6 (ModuleRun of module web) existed because of: ConfigMap ops/addon-operator key web rv 101; it succeeded.
+
+    Because:
+      1.  ConfigMap ops/addon-operator key web rv 101
+      2.  converge 2
+      3.  module web
+
+      queue:  main
+      ended:  0.145s (0.0 s ago), took 0.0 s
+    ");
+}
+
+#[test]
+fn a_task_that_failed_and_then_succeeded() {
+    let world = World::new(&web()).fails("web/hooks/a.sh", 2).settled();
+    let view = world.view();
+    let end = view.journal.iter().find(|end| end.task.kind == "ModuleRun").unwrap();
+    assert_snapshot!(why_task(&world, &end.task.id.number().to_string()), @r"
+    Task t3 (ModuleRun of module web) existed because of: start; it succeeded.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      queue:     main
+      ended:     10.090s (0.0 s ago), took 0.0 s
+      attempts:  3
+    ");
+}
+
+#[test]
+fn a_task_that_is_not_known() {
+    let world = World::new(&web()).settled();
+    assert_snapshot!(why_task(&world, "t999"), @"there is no task t999; it never was, was merged into another one or dropped by a new converge, or ended more than a thousand tasks ago; `addon-operator journal` shows those that ended");
+    assert_snapshot!(why_task(&world, "web"), @"there is no task web; a task has a number like t12, as `queue list -o json`, `journal` and the log (task.id) show it");
+}
+
+#[test]
+fn f_e7_answers_and_announcements_quote_no_values() {
+    let secret = "hunter22-hunter22";
+    let mut world = World::new(&web())
+        .configured(&[("web", "password: hunter22-hunter22")])
+        .hook("web/hooks/a.sh", Err(Failure::new(FailureKind::HookExit, format!("exit status 1: {secret}"))));
+    world.run_until(2_000);
+    let view = world.view();
+    let inspection = world.engine.inspect();
+    let values: Vec<_> = inspection.modules.values().map(|scope| &*scope.values).collect();
+    let show = |text: &str| engine::view::masked_text(text, &values);
+    let telling = Telling { show: &show, at: &|_| String::new() };
+    let answers = [why::module(&view, "web", telling), why::queue(&view, "main", telling)];
+    for answer in answers {
+        let shown = answer.unwrap().data().to_string();
+        assert!(shown.contains("******") && !shown.contains(secret), "{shown}");
+    }
+    let status = engine::view::status::data(&view, telling).to_string();
+    assert!(status.contains("******") && !status.contains(secret), "{status}");
+    let journal = engine::view::journal::text(&view, 0, telling);
+    assert!(journal.contains("******") && !journal.contains(secret), "{journal}");
+    let told = format!("{:?}", world.announcements);
+    assert!(told.contains("ModuleFailed") && told.contains("******") && !told.contains(secret), "{told}");
+}
+
+#[test]
+fn data_and_text_say_the_same() {
+    let world = World::new(&web()).hook("global/decide.sh", Ok(says(false))).settled();
+    let view = world.view();
+    let telling = Telling { show: &|text| text.to_owned(), at: &|_| "now".to_owned() };
+    let answer = why::module(&view, "web", telling).unwrap();
+    assert_snapshot!(values::yaml::emit(&answer.data()), @r#"
+    about: module
+    advice:
+    - look at what the hook decide.sh decides by
+    - '`addon-operator module enable web` writes webEnabled: "true" into ConfigMap ops/addon-operator,
+      which has more weight than a hook'
+    chain:
+    - says: true
+      what: modules/values.yaml
+    - at: now
+      reason: 'it ran because: start → converge 1 → beforeAll hook decide.sh'
+      says: false
+      secondsAgo: 0.005
+      what: global hook decide.sh
+    facts:
+      phase: disabled for 0.0 s
+      release: unknown
+    name: web
+    state: "off"
+    verdict: 'module web is off: global hook decide.sh said so at now (0.0 s ago)'
+    "#);
+}
+
+#[test]
+fn a_flag_that_a_hook_repeats_keeps_its_time() {
+    let mut world = World::new(&web()).hook("global/decide.sh", Ok(says(false))).settled();
+    let first = world.now;
+    world = world.hook("global/decide.sh", Ok(says(false)));
+    let at = world.later(60_000);
+    world = world.at(at, config(101, &[("global", "a: 1")]));
+    world.run();
+    let view = world.view();
+    assert!(view.modules[0].opinions[1].ago.unwrap() >= view.now.since(first));
+}

@@ -1,0 +1,174 @@
+//! Asking a running operator, and showing what it says: tables and colours on a terminal, plain lines elsewhere.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use serde_json::Value;
+
+use super::debug::{DebugError, DebugRequest, debug_request};
+use super::{FAILED, OK, complain, paint, print, tables};
+use crate::config::{Environment, SETTINGS, parse_duration};
+
+/// How often a journal that is followed is looked at.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Asks a running operator what the command `name` is about.
+pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
+    let Some(request) = debug_request(name, matches) else { return FAILED };
+    let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
+    let socket = socket_of(&[leaf, matches, root]);
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error.into()),
+    };
+    let on = |id: &str| leaf.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
+    if on("watch") {
+        return runtime.block_on(watch_answer(&request, &socket, leaf));
+    }
+    let command = matches.subcommand_name().unwrap_or_default();
+    let asked = Question { request, command: (name, command), leaf };
+    if name == "journal" && format_of(leaf) == "text" {
+        return runtime.block_on(journal(&socket, leaf, on("follow")));
+    }
+    match runtime.block_on(asked.answer(&socket)) {
+        Ok((status, text)) => {
+            print(&text);
+            if status >= 400 { FAILED } else { OK }
+        }
+        Err(error) => complain(&error.into()),
+    }
+}
+
+/// Returns the socket that was typed, the innermost first, or the usual one.
+fn socket_of(places: &[&ArgMatches]) -> PathBuf {
+    let typed = places.iter().find_map(|matches| {
+        let is_typed = matches.try_contains_id("debug-unix-socket").unwrap_or(false)
+            && matches.value_source("debug-unix-socket") == Some(ValueSource::CommandLine);
+        is_typed.then(|| matches.get_one::<String>("debug-unix-socket").cloned()).flatten()
+    });
+    typed.map_or_else(usual_socket, PathBuf::from)
+}
+
+/// Returns the socket of the operator in this directory, or of the one in the cluster.
+fn usual_socket() -> PathBuf {
+    let environment = Environment::of_process();
+    if let Some(path) = environment.text("DEBUG_UNIX_SOCKET") {
+        return path.into();
+    }
+    let here = Path::new(".addon-operator/debug.socket");
+    if here.exists() {
+        return here.to_owned();
+    }
+    let setting = SETTINGS.iter().find(|setting| setting.flag == "debug-unix-socket");
+    setting.map_or("", |setting| setting.default).into()
+}
+
+fn format_of(leaf: &ArgMatches) -> String {
+    leaf.try_get_one::<String>("output").ok().flatten().cloned().unwrap_or_default()
+}
+
+/// What is asked, and how the answer is shown.
+struct Question<'a> {
+    request: DebugRequest,
+    command: (&'a str, &'a str),
+    leaf: &'a ArgMatches,
+}
+
+impl Question<'_> {
+    /// Returns the status and what is printed.
+    async fn answer(&self, socket: &Path) -> Result<(u16, String), DebugError> {
+        if self.wants_table() {
+            let path = match self.command {
+                ("config", _) => "/config/list.json",
+                _ => "/status.json",
+            };
+            let (status, body) = plain(path).send(socket).await?;
+            if let Ok(data) = serde_json::from_slice::<Value>(&body) {
+                return Ok((status, paint::words(&tables::of(self.command, &data))));
+            }
+        }
+        let (status, body) = self.request.send(socket).await?;
+        let text = String::from_utf8_lossy(&body).into_owned();
+        let text = match self.command {
+            ("config", "set") if status < 400 => tables::parameter_is_set(self.leaf),
+            // These are ours; what the reference has too is followed by an empty line as there.
+            ("status" | "why" | "journal" | "graph" | "converge", _) | ("module", "status") => text,
+            _ => text + "\n",
+        };
+        let is_text = matches!(format_of(self.leaf).as_str(), "text" | "");
+        Ok((status, if is_text && paint::is_wanted() { paint::words(&text) } else { text }))
+    }
+
+    /// Returns whether a table is drawn: for a person who did not ask for a format.
+    fn wants_table(&self) -> bool {
+        let is_table = matches!(self.command, ("status", _) | ("module" | "config", "list"));
+        let is_typed = is_table && self.leaf.value_source("output") == Some(ValueSource::CommandLine);
+        is_table && !is_typed && std::io::stdout().is_terminal()
+    }
+}
+
+fn plain(path: &str) -> DebugRequest {
+    DebugRequest { method: "GET", path: path.to_owned(), form: String::new() }
+}
+
+/// Shows the ends of tasks; with `follow` also those to come, until interrupted.
+async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
+    let lines = leaf.get_one::<usize>("lines").copied().unwrap_or(usize::MAX);
+    let mut after = 0;
+    let mut skip = Some(lines);
+    loop {
+        let data = match plain(&format!("/journal.json?after={after}")).send(socket).await {
+            Ok((status, body)) if status >= 400 => {
+                print(&String::from_utf8_lossy(&body));
+                return FAILED;
+            }
+            Ok((_, body)) => serde_json::from_slice::<Value>(&body).unwrap_or_default(),
+            Err(error) => return complain(&error.into()),
+        };
+        let ends = data.get("ends").and_then(Value::as_array).cloned().unwrap_or_default();
+        let past = skip.take().map_or(0, |lines| ends.len().saturating_sub(lines));
+        let text: String = ends.iter().skip(past).map(|end| tables::journal_line(end) + "\n").collect();
+        print(&if paint::is_wanted() { paint::words(&text) } else { text });
+        if !follow {
+            return OK;
+        }
+        let last = data.get("last").and_then(Value::as_u64).unwrap_or_default();
+        // An operator that was started again counts from one.
+        after = last;
+        tokio::select! {
+            () = tokio::time::sleep(AGAIN) => {}
+            _ = tokio::signal::ctrl_c() => return OK,
+        }
+    }
+}
+
+/// Shows the answer again and again on the other screen of the terminal, until the operator does not answer.
+async fn watch_answer(request: &DebugRequest, socket: &Path, matches: &ArgMatches) -> u8 {
+    let given = matches.get_one::<String>("watchInterval").map_or("1s", String::as_str);
+    let pause = parse_duration(given).unwrap_or_else(|| {
+        let _ = writeln!(std::io::stderr().lock(), "{given:?} is no duration like 2s; it is 1s");
+        Duration::from_secs(1)
+    });
+    print("\u{1b}[?1049h");
+    loop {
+        match request.send(socket).await {
+            Ok((_, body)) => {
+                let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z");
+                print(&format!("\u{1b}[H\u{1b}[2J{now}\n{}", String::from_utf8_lossy(&body)));
+            }
+            Err(error) => {
+                print("\u{1b}[?1049l");
+                return complain(&error.into());
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = tokio::signal::ctrl_c() => {
+                return print("\u{1b}[?1049l");
+            }
+        }
+    }
+}

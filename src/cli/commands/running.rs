@@ -1,0 +1,205 @@
+//! The commands that ask a running operator.
+
+use clap::{Arg, ArgAction, Command};
+
+/// Returns all commands that ask a running operator.
+pub(super) fn commands() -> Vec<Command> {
+    vec![status(), why(), journal(), graph(), queue(), config(), global(), module(), converge(), raw()]
+}
+
+fn status() -> Command {
+    Command::new("status")
+        .about("Show everything on one screen: modules, queues, watches, and what needs attention")
+        .after_help("Examples:\n  addon-operator status\n  addon-operator status -o json | jq '.problems'\n\nExit code: 0 if the operator answers, whatever it says.")
+        .arg(output(&["text", "json", "yaml"], "text"))
+        .arg(socket())
+}
+
+fn why() -> Command {
+    let about = |name: &'static str, about: &'static str, value: &'static str| {
+        let help = "Which one";
+        Command::new(name)
+            .about(about)
+            .arg(Arg::new("name").value_name(value).required(true).help(help))
+            .arg(output(&["text", "json", "yaml"], "text"))
+    };
+    Command::new("why")
+        .about("Explain why a module is on or off, why a queue is stuck, why a task exists")
+        .after_help(
+            "Examples:\n  addon-operator why module cert-manager   who said what, the last one wins; what it waits for\n  \
+             addon-operator why queue main            what blocks the first task, since when, when it is tried again\n  \
+             addon-operator why task t42              what led to it (journal and log show the numbers)",
+        )
+        .subcommand_required(true)
+        .arg(socket().global(true))
+        .subcommands([
+            about("module", "Why a module is on or off, and what it is doing", "NAME"),
+            about("queue", "What blocks a queue, and what waits behind it", "NAME"),
+            about("task", "What led to a task, and what became of it", "ID"),
+        ])
+}
+
+fn journal() -> Command {
+    Command::new("journal")
+        .about("Show the last tasks that ended, with cause, length and outcome (the last 1,000 are kept)")
+        .after_help("Examples:\n  addon-operator journal -n 20\n  addon-operator journal --follow\n  addon-operator journal -o json | jq '.ends[] | select(.outcome == \"failed\")'")
+        .args([
+            Arg::new("follow")
+                .long("follow")
+                .short('f')
+                .action(ArgAction::SetTrue)
+                .help("Go on with those that end from now on, until interrupted"),
+            Arg::new("lines")
+                .long("lines")
+                .short('n')
+                .value_name("NUMBER")
+                .value_parser(clap::value_parser!(usize))
+                .help("Show only that many of the past"),
+            output(&["text", "json", "yaml"], "text"),
+            socket(),
+        ])
+}
+
+fn graph() -> Command {
+    Command::new("graph")
+        .about("Draw the modules in the order in which they run")
+        .after_help("Examples:\n  addon-operator graph -o svg > modules.svg\n  addon-operator graph | dot -Tpng > modules.png")
+        .arg(output(&["dot", "svg"], "dot"))
+        .arg(socket())
+}
+
+fn converge() -> Command {
+    Command::new("converge")
+        .about("Discover which modules are on and run all of them again")
+        .after_help("Enabled scripts are asked again, too. Releases whose charts render to the same stay as they are.")
+        .arg(socket())
+}
+
+fn queue() -> Command {
+    let list = Command::new("list").about("Show all queues").args([
+        Arg::new("show-empty")
+            .long("show-empty")
+            .short('e')
+            .action(ArgAction::SetTrue)
+            .help("Show empty queues, too"),
+        Arg::new("watch")
+            .long("watch")
+            .short('w')
+            .action(ArgAction::SetTrue)
+            .help("Show them again and again, until interrupted"),
+        Arg::new("watchInterval")
+            .long("watchInterval")
+            .short('t')
+            .value_name("DURATION")
+            .default_value("1s")
+            .help("How often they are shown again"),
+    ]);
+    group("queue", "Show what waits and runs")
+        .after_help("Examples:\n  addon-operator queue list --watch\n  addon-operator queue list -o json | jq '.active[].tasks[0]'\n  addon-operator why queue main")
+        .subcommands([
+            list.arg(format("text")),
+            Command::new("main").about("Show the main queue").arg(format("text")),
+        ])
+}
+
+fn config() -> Command {
+    let set = Command::new("set").about("Change a parameter, for a while or until the operator ends").args([
+        Arg::new("name").required(true).help("The parameter, as `config list` shows it"),
+        Arg::new("value").required(true).help("Its new value"),
+        Arg::new("duration").help("How long it lasts, like 10m; debug lasts 30m if nothing is said"),
+    ]);
+    group("config", "Show and change parameters of a running operator")
+        .after_help("Examples:\n  addon-operator config list\n  addon-operator config set log.level debug 10m\n  addon-operator config set log.level info")
+        .subcommands([Command::new("list").about("Show all parameters").arg(format("text")), set])
+}
+
+fn global() -> Command {
+    let show = |name: &'static str, about: &'static str, default: &'static str| {
+        Command::new(name).about(about).arg(format(default))
+    };
+    group("global", "Show global hooks and values")
+        .after_help("Examples:\n  addon-operator global values -o json\n  addon-operator global snapshots")
+        .subcommands([
+            show("list", "List the global hooks", "yaml"),
+            show("values", "Show the global values", "yaml"),
+            show("config", "Show the global values that the user configured", "yaml"),
+            show("patches", "Show the patches that hooks made", "json"),
+            show("snapshots", "Show the snapshots of global hooks", "yaml"),
+        ])
+}
+
+fn module() -> Command {
+    let named = |name: &'static str, about: &'static str| {
+        Command::new(name).about(about).arg(Arg::new("name").required(true).help("The module"))
+    };
+    let global_too = Arg::new("global")
+        .long("global")
+        .short('g')
+        .action(ArgAction::SetTrue)
+        .help("Show the global section, too");
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    let monitor = Command::new("resource-monitor")
+        .about("Show which objects are watched for each module that is on")
+        .arg(Arg::new("name").help("Accepted and ignored, as ever"));
+    group("module", "Show modules and switch them")
+        .after_help(
+            "Examples:\n  addon-operator module list\n  addon-operator module values web -o json\n  addon-operator module render web --diff\n  \
+             addon-operator module disable web\n  addon-operator why module web",
+        )
+        .subcommands([
+            Command::new("list").about("List the modules that are on").arg(format("yaml")),
+            named("status", "Explain why a module is on or off, and what it is doing").arg(format("text")),
+            named("values", "Show the values of a module").arg(format("yaml")).arg(global_too.clone()),
+            named("config", "Show the values that the user configured").arg(format("yaml")).arg(global_too),
+            named("patches", "Show the patches that hooks made").arg(format("json")),
+            named("snapshots", "Show the snapshots of a module's hooks").arg(format("yaml")),
+            named("render", "Show what the chart renders to")
+                .arg(flag("debug", "Show all that led to an error"))
+                .arg(flag("diff", "Show how that differs from what is in the cluster; changes nothing")),
+            monitor.arg(format("yaml")),
+            named("history", "Show the revisions of the release"),
+            Command::new("releases").about("List the releases"),
+            named("enable", "Switch a module on, in the ConfigMap"),
+            named("disable", "Switch a module off, in the ConfigMap"),
+            named("run", "Run a module now"),
+            named("resume", "Take up a parked module again"),
+            named("purge", "Remove the release of a module whose directory is gone"),
+        ])
+}
+
+fn raw() -> Command {
+    Command::new("raw")
+        .about("Get a path from the debugging socket")
+        .after_help(
+            "Examples:\n  addon-operator raw /discovery\n  addon-operator raw /module/web/values.json",
+        )
+        .arg(Arg::new("path").default_value("/").help("The path"))
+        .arg(socket())
+}
+
+/// A command whose commands all take the socket, before or after their name.
+fn group(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).subcommand_required(true).arg(socket().global(true))
+}
+
+fn format(default: &'static str) -> Arg {
+    output(&["json", "yaml", "text"], default)
+}
+
+fn output(formats: &[&'static str], default: &'static str) -> Arg {
+    Arg::new("output")
+        .long("output")
+        .short('o')
+        .value_parser(clap::builder::PossibleValuesParser::new(formats.iter().copied()))
+        .default_value(default)
+        .help("The format")
+}
+
+fn socket() -> Arg {
+    Arg::new("debug-unix-socket")
+        .long("debug-unix-socket")
+        .value_name("FILE")
+        .help("The socket of the operator")
+}

@@ -1,0 +1,53 @@
+//! Colours on a terminal: the words that tell how something is.
+
+use std::io::IsTerminal;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::config::Environment;
+
+/// The words that are painted, as they stand alone.
+static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\b(failed|failing|fails|broken|parked|orphaned|waits|waiting|starting|deleting|running|done|ready|disabled|error:|last error:)").ok()
+});
+
+/// Returns whether standard output is a terminal whose user wants colours.
+pub(super) fn is_wanted() -> bool {
+    let environment = Environment::of_process();
+    let refused = environment.text("NO_COLOR").is_some_and(|text| !text.is_empty())
+        || environment.text("TERM") == Some("dumb");
+    std::io::stdout().is_terminal() && !refused
+}
+
+/// Returns `text` with its words about states in colours, if that is wanted.
+pub(super) fn words(text: &str) -> String {
+    if is_wanted() { painted(text) } else { text.to_owned() }
+}
+
+fn painted(text: &str) -> String {
+    let Some(words) = WORDS.as_ref() else { return text.to_owned() };
+    let paint = |found: &Captures<'_>| {
+        let word = found.get(0).map_or("", |word| word.as_str());
+        let code = match word {
+            "running" | "done" | "ready" => "32",
+            "starting" | "deleting" | "waits" | "waiting" | "parked" | "orphaned" => "33",
+            "disabled" => "2",
+            _ => "31",
+        };
+        format!("\u{1b}[{code}m{word}\u{1b}[0m")
+    };
+    words.replace_all(text, paint).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_states_are_painted_and_others_are_not() {
+        assert_eq!(painted("web running x"), "web \u{1b}[32mrunning\u{1b}[0m x");
+        assert_eq!(painted("module overrunning"), "module overrunning");
+        assert!(painted("a failed").contains("\u{1b}[31mfailed"));
+    }
+}

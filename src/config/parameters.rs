@@ -1,0 +1,281 @@
+//! What can be changed while the operator runs: parameters with a time at which they fall back.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use thiserror::Error;
+use tracing::Level;
+
+use super::parse_bool;
+use super::settings::parse_level;
+
+/// How long the level `debug` lasts when nobody says how long.
+const DEBUG: Duration = Duration::from_mins(30);
+
+/// The names of the parameters.
+const LEVEL: &str = "log.level";
+const EVENTS: &str = "log.configmap.events";
+
+/// Why a parameter was not set.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum ParameterError {
+    /// There is no parameter of this name.
+    #[error("there is no parameter {name:?}; there are log.level and log.configmap.events")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The value does not fit.
+    #[error("{name} can't be {value:?}: expected {expected}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// The duration can't be read.
+    #[error("the duration {given:?} can't be read: expected one like 30m or 1h30m, greater than zero")]
+    Duration {
+        /// What was given.
+        given: String,
+    },
+}
+
+/// A parameter as it is now.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// What it falls back to.
+    pub default: String,
+    /// What it is.
+    pub value: String,
+    /// When it falls back.
+    pub expires: Option<Timestamp>,
+}
+
+/// All parameters. Clones share them.
+#[derive(Clone)]
+pub struct Parameters(Arc<Shared>);
+
+struct Shared {
+    default_level: Level,
+    set_level: Box<dyn Fn(Level) + Send + Sync>,
+    level: Mutex<Held<Level>>,
+    shows_events: AtomicBool,
+    events: Mutex<Held<bool>>,
+}
+
+/// A value with the time at which it falls back.
+#[derive(Clone, Copy, Debug)]
+struct Held<T> {
+    value: T,
+    expires: Option<Timestamp>,
+    /// Counts changes, so that an old deadline ends nothing new.
+    change: u64,
+}
+
+impl<T> Held<T> {
+    fn new(value: T) -> Self {
+        Self { value, expires: None, change: 0 }
+    }
+
+    fn set(&mut self, value: T, expires: Option<Timestamp>) -> u64 {
+        self.value = value;
+        self.expires = expires;
+        self.change += 1;
+        self.change
+    }
+}
+
+impl Parameters {
+    /// Returns parameters with `level` as the default of the log; `set_level` changes it.
+    pub fn new(level: Level, set_level: impl Fn(Level) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Shared {
+            default_level: level,
+            set_level: Box::new(set_level),
+            level: Mutex::new(Held::new(level)),
+            shows_events: AtomicBool::new(false),
+            events: Mutex::new(Held::new(false)),
+        }))
+    }
+
+    /// Returns whether changes of the ConfigMap are logged.
+    pub fn shows_events(&self) -> bool {
+        self.0.shows_events.load(Ordering::Relaxed)
+    }
+
+    /// Returns all parameters.
+    pub fn list(&self) -> Vec<Parameter> {
+        let level = *self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = *self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        vec![
+            Parameter {
+                name: EVENTS,
+                description: "Log each change of the ConfigMap: which keys, how long their texts are; never the texts",
+                default: false.to_string(),
+                value: events.value.to_string(),
+                expires: events.expires,
+            },
+            Parameter {
+                name: LEVEL,
+                description: "Least severe level of log lines: trace, debug, info, warn or error",
+                default: word(self.0.default_level),
+                value: word(level.value),
+                expires: level.expires,
+            },
+        ]
+    }
+
+    /// Sets a parameter, for `duration` (in Go's notation) if that is not empty.
+    ///
+    /// Has to be called within a runtime, since a task sees to its end.
+    pub fn set(&self, name: &str, value: &str, duration: &str) -> Result<(), ParameterError> {
+        let duration = match duration {
+            "" => None,
+            given => Some(
+                super::parse_duration(given)
+                    .filter(|duration| !duration.is_zero())
+                    .ok_or_else(|| ParameterError::Duration { given: given.to_owned() })?,
+            ),
+        };
+        match name {
+            LEVEL => self.set_level(value, duration),
+            EVENTS => self.set_events(value, duration),
+            _ => Err(ParameterError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    fn set_level(&self, value: &str, duration: Option<Duration>) -> Result<(), ParameterError> {
+        let expected = "trace, debug, info, warn or error";
+        let wrong = || ParameterError::Value { name: LEVEL, value: value.to_owned(), expected };
+        let level = parse_level(value).ok_or_else(wrong)?;
+        let is_default = level == self.0.default_level;
+        // A log that says everything is easily forgotten.
+        let duration = duration.or_else(|| (level >= Level::DEBUG && !is_default).then_some(DEBUG));
+        let change = {
+            let mut held = self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
+            held.set(level, expiry(duration))
+        };
+        (self.0.set_level)(level);
+        self.later(duration, move |shared| {
+            let mut held = shared.level.lock().unwrap_or_else(PoisonError::into_inner);
+            if held.change == change {
+                held.set(shared.default_level, None);
+                (shared.set_level)(shared.default_level);
+            }
+        });
+        Ok(())
+    }
+
+    fn set_events(&self, value: &str, duration: Option<Duration>) -> Result<(), ParameterError> {
+        let expected = "true or false";
+        let wrong = || ParameterError::Value { name: EVENTS, value: value.to_owned(), expected };
+        let on = parse_bool(value).ok_or_else(wrong)?;
+        let change = {
+            let mut held = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+            held.set(on, expiry(duration))
+        };
+        self.0.shows_events.store(on, Ordering::Relaxed);
+        self.later(duration, move |shared| {
+            let mut held = shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+            if held.change == change {
+                held.set(false, None);
+                shared.shows_events.store(false, Ordering::Relaxed);
+            }
+        });
+        Ok(())
+    }
+
+    fn later(&self, duration: Option<Duration>, fall_back: impl FnOnce(&Shared) + Send + 'static) {
+        let Some(duration) = duration else { return };
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(duration).await;
+            fall_back(&shared);
+        });
+    }
+}
+
+fn expiry(duration: Option<Duration>) -> Option<Timestamp> {
+    duration.and_then(|duration| Timestamp::now().checked_add(duration).ok())
+}
+
+fn word(level: Level) -> String {
+    level.as_str().to_ascii_lowercase()
+}
+
+impl fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Parameters").field(&self.list()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters() -> (Parameters, Arc<Mutex<Vec<Level>>>) {
+        let levels = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&levels);
+        (Parameters::new(Level::INFO, move |level| seen.lock().unwrap().push(level)), levels)
+    }
+
+    fn value(parameters: &Parameters, name: &str) -> (String, bool) {
+        let all = parameters.list();
+        let found = all.iter().find(|parameter| parameter.name == name).unwrap();
+        (found.value.clone(), found.expires.is_some())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn debug_ends_after_half_an_hour() {
+        let (parameters, levels) = parameters();
+        parameters.set("log.level", "debug", "").unwrap();
+        assert_eq!(value(&parameters, "log.level"), ("debug".to_owned(), true));
+        tokio::time::sleep(Duration::from_mins(31)).await;
+        assert_eq!(value(&parameters, "log.level"), ("info".to_owned(), false));
+        assert_eq!(*levels.lock().unwrap(), [Level::DEBUG, Level::INFO]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_later_change_is_not_ended_by_an_earlier_deadline() {
+        let (parameters, _) = parameters();
+        parameters.set("log.level", "debug", "1m").unwrap();
+        parameters.set("log.level", "warn", "").unwrap();
+        tokio::time::sleep(Duration::from_mins(40)).await;
+        assert_eq!(value(&parameters, "log.level"), ("warn".to_owned(), false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_of_the_config_map_are_shown_for_a_while() {
+        let (parameters, _) = parameters();
+        parameters.set("log.configmap.events", "true", "10s").unwrap();
+        assert!(parameters.shows_events());
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert!(!parameters.shows_events());
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_refused_and_changes_nothing() {
+        let (parameters, levels) = parameters();
+        for (name, value, duration) in [
+            ("log.size", "1", ""),
+            ("log.level", "loud", ""),
+            ("log.level", "", ""),
+            ("log.level", "debug", "soon"),
+            ("log.level", "debug", "0s"),
+            ("log.level", "debug", "-5m"),
+            ("log.configmap.events", "perhaps", ""),
+        ] {
+            assert!(parameters.set(name, value, duration).is_err(), "{name} {value} {duration}");
+        }
+        assert!(levels.lock().unwrap().is_empty());
+    }
+}

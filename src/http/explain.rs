@@ -1,0 +1,99 @@
+//! Answers to why, status, journal and graph: the same on the socket, where values show, and on the port, where they don't.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::view::{Telling, View, graph, journal, status, why};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// The parameters of a request.
+pub(super) type Query = BTreeMap<String, String>;
+
+/// In which form an answer is given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Form {
+    Json,
+    Text,
+    Yaml,
+}
+
+impl Form {
+    /// Returns the form that `?output=` or `?format=` asks for, or `usual`.
+    pub(super) fn of(query: &Query, usual: Self) -> Self {
+        query.get("output").or_else(|| query.get("format")).map_or(usual, |name| Self::named(name, usual))
+    }
+
+    /// Returns the form with this name, or `usual`.
+    pub(super) fn named(name: &str, usual: Self) -> Self {
+        match name {
+            "json" => Self::Json,
+            "text" => Self::Text,
+            "yaml" => Self::Yaml,
+            _ => usual,
+        }
+    }
+}
+
+/// Returns the time of day of a moment that was so long ago, to the second.
+pub(super) fn time_of_day(ago: Duration) -> String {
+    let then = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{then:.0}")
+}
+
+pub(super) fn answer(form: Form, data: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Response {
+    match form {
+        Form::Json => ([(header::CONTENT_TYPE, "application/json")], format!("{}\n", data())).into_response(),
+        Form::Yaml => {
+            ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(&data())).into_response()
+        }
+        Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text()).into_response(),
+    }
+}
+
+/// Answers why a module, a queue or a task is as it is.
+pub(super) fn why(view: &View, what: &str, name: &str, form: Form, telling: Telling<'_>) -> Response {
+    let found = match what {
+        "module" => why::module(view, name, telling),
+        "queue" => why::queue(view, name, telling),
+        "task" => why::task(view, name, telling),
+        other => {
+            let text = format!(
+                "there is no answer about {other:?}; ask /why/module/NAME, /why/queue/NAME or /why/task/ID\n"
+            );
+            return (StatusCode::NOT_FOUND, text).into_response();
+        }
+    };
+    match found {
+        Ok(found) => answer(form, || found.data(), || found.text()),
+        Err(unknown) if form == Form::Json => {
+            let error = serde_json::json!({"error": unknown.to_string()});
+            let body = [(header::CONTENT_TYPE, "application/json")];
+            (StatusCode::NOT_FOUND, body, format!("{error}\n")).into_response()
+        }
+        Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),
+    }
+}
+
+/// Answers how everything is.
+pub(super) fn status(view: &View, form: Form, telling: Telling<'_>) -> Response {
+    answer(form, || status::data(view, telling), || status::text(view, telling))
+}
+
+/// Answers which tasks ended; `?after=` is the number of the last one that is known.
+pub(super) fn journal(view: &View, query: &Query, form: Form, telling: Telling<'_>) -> Response {
+    let after = query.get("after").and_then(|after| after.parse().ok()).unwrap_or(0);
+    answer(form, || journal::data(view, after, telling), || journal::text(view, after, telling))
+}
+
+/// Answers with the picture of the modules: SVG, or what Graphviz reads with `?format=text`.
+pub(super) fn graph(view: &View, query: &Query) -> Response {
+    match query.get("format").map(String::as_str) {
+        Some("text" | "dot") => {
+            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], graph::dot(view)).into_response()
+        }
+        Some(_) | None => ([(header::CONTENT_TYPE, "image/svg+xml")], graph::svg(view)).into_response(),
+    }
+}

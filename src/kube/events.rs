@@ -1,0 +1,113 @@
+//! Kubernetes Events about modules. They hang on the operator's ConfigMap, since modules are no objects.
+
+use engine::Announcement;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::sync::mpsc;
+
+/// Who writes the Events.
+const COMPONENT: &str = "addon-operator";
+
+/// How many Events wait while the API server is slow or away; more are lost.
+const WAITING: usize = 1024;
+
+/// The longest message that the API server takes.
+const LONGEST: usize = 1024;
+
+/// Writes Events, one after the other, without anybody waiting for them.
+#[derive(Clone, Debug)]
+pub struct Events {
+    waiting: mpsc::Sender<Announcement>,
+}
+
+struct Writer {
+    events: Api<Event>,
+    maps: Api<ConfigMap>,
+    namespace: String,
+    config_map: String,
+    /// The identity of the ConfigMap, once it is known: `kubectl describe` looks for it.
+    uid: Option<String>,
+    /// Whether somebody was told that Events can't be written.
+    complained: bool,
+}
+
+impl Events {
+    /// Starts to write Events about the ConfigMap `config_map`.
+    ///
+    /// Has to be called within a runtime; ends with the last clone of what it returns.
+    pub fn start(client: Client, namespace: &str, config_map: &str) -> Self {
+        let (waiting, mut announcements) = mpsc::channel(WAITING);
+        let mut writer = Writer {
+            events: Api::namespaced(client.clone(), namespace),
+            maps: Api::namespaced(client, namespace),
+            namespace: namespace.to_owned(),
+            config_map: config_map.to_owned(),
+            uid: None,
+            complained: false,
+        };
+        tokio::spawn(async move {
+            while let Some(announcement) = announcements.recv().await {
+                writer.write(announcement).await;
+            }
+        });
+        Self { waiting }
+    }
+
+    /// Has an Event written later. When too many wait, it is lost.
+    pub fn tell(&self, announcement: Announcement) {
+        if self.waiting.try_send(announcement).is_err() {
+            tracing::debug!("an Event about a module is lost: too many wait to be written");
+        }
+    }
+}
+
+impl Writer {
+    async fn write(&mut self, announcement: Announcement) {
+        if self.uid.is_none() {
+            let map = self.maps.get_opt(&self.config_map).await.ok().flatten();
+            self.uid = map.and_then(|map| map.metadata.uid);
+        }
+        match self.events.create(&PostParams::default(), &self.event(announcement)).await {
+            Ok(_) => self.complained = false,
+            Err(error) if self.complained => tracing::debug!(%error, "an Event can't be written"),
+            Err(error) => {
+                self.complained = true;
+                tracing::warn!(
+                    %error,
+                    "Kubernetes Events about modules can't be written; nothing else depends on them (the operator may need the verb create for events)"
+                );
+            }
+        }
+    }
+
+    fn event(&self, announcement: Announcement) -> Event {
+        let now = Time(Timestamp::now());
+        let message: String = announcement.message.chars().take(LONGEST / 4).collect();
+        Event {
+            metadata: ObjectMeta {
+                generate_name: Some(format!("{}.{}.", self.config_map, announcement.module)),
+                namespace: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            involved_object: ObjectReference {
+                api_version: Some("v1".to_owned()),
+                kind: Some("ConfigMap".to_owned()),
+                namespace: Some(self.namespace.clone()),
+                name: Some(self.config_map.clone()),
+                uid: self.uid.clone(),
+                ..ObjectReference::default()
+            },
+            type_: Some(if announcement.warning { "Warning" } else { "Normal" }.to_owned()),
+            reason: Some(announcement.reason.to_owned()),
+            message: Some(message),
+            source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
+            first_timestamp: Some(now.clone()),
+            last_timestamp: Some(now),
+            count: Some(1),
+            ..Event::default()
+        }
+    }
+}
