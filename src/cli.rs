@@ -26,6 +26,7 @@ use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
 use crate::telemetry::log::Log;
+use crate::telemetry::bar;
 
 pub use commands::command;
 
@@ -124,6 +125,9 @@ fn dev(matches: &ArgMatches) -> u8 {
         .default_to("debug-unix-socket", socket.to_string_lossy());
     let terminal = std::io::stdout().is_terminal();
     let form = if terminal { LogType::Color } else { LogType::Text };
+    if terminal && std::io::stderr().is_terminal() {
+        bar::open();
+    }
     operate(&given, form, |settings, shutdown| {
         dev::run(Dev { settings, environment: Environment::of_process(), state_dir, reset, once, shutdown })
     })

@@ -111,7 +111,7 @@ impl Question<'_> {
 }
 
 fn plain(path: &str) -> DebugRequest {
-    DebugRequest { method: "GET", path: path.to_owned(), form: String::new() }
+    DebugRequest { method: "GET", path: path.to_owned(), form: String::new(), verbatim: false }
 }
 
 /// Shows the ends of tasks; with `follow` also those to come, until interrupted.

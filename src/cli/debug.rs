@@ -1,5 +1,6 @@
 //! One request to the debugging socket of a running operator.
 
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -66,14 +67,16 @@ pub(super) struct DebugRequest {
     pub(super) path: String,
     /// The form that is sent.
     pub(super) form: String,
+    /// Whether a path that nobody knows is an answer like any other.
+    pub(super) verbatim: bool,
 }
 
 fn get(path: String) -> DebugRequest {
-    DebugRequest { method: "GET", path, form: String::new() }
+    DebugRequest { method: "GET", path, form: String::new(), verbatim: false }
 }
 
 fn post(path: String) -> DebugRequest {
-    DebugRequest { method: "POST", path, form: String::new() }
+    DebugRequest { method: "POST", path, form: String::new(), verbatim: false }
 }
 
 /// Returns what the command line asks the socket for; `None` when it is no debugging command.
@@ -84,7 +87,8 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
     match name {
         "raw" => {
             let path: &String = matches.get_one("path")?;
-            return Some(get(if path.starts_with('/') { path.clone() } else { format!("/{path}") }));
+            let path = if path.starts_with('/') { path.clone() } else { format!("/{path}") };
+            return Some(DebugRequest { verbatim: true, ..get(path) });
         }
         "status" => return Some(get(format!("/status.{format}"))),
         "journal" => return Some(get(format!("/journal.{format}"))),
@@ -137,22 +141,31 @@ fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded
+}
+
+/// Says why a socket can't be opened.
+fn closed(path: PathBuf, source: std::io::Error) -> DebugError {
+    let kind = source.kind();
+    if kind == ErrorKind::NotFound {
+        DebugError::Missing(path)
+    } else if kind == ErrorKind::PermissionDenied {
+        DebugError::Denied(path)
+    } else if kind == ErrorKind::ConnectionRefused {
+        DebugError::Dead(path)
+    } else {
+        DebugError::Broken { path, source }
+    }
 }
 
 impl DebugRequest {
     /// Sends the request to the operator behind `socket`. Returns the status and the body.
     pub(super) async fn send(&self, socket: &Path) -> Result<(u16, Vec<u8>), DebugError> {
         let path = socket.to_owned();
-        let stream = UnixStream::connect(socket).await.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => DebugError::Missing(path.clone()),
-            ErrorKind::PermissionDenied => DebugError::Denied(path.clone()),
-            ErrorKind::ConnectionRefused => DebugError::Dead(path.clone()),
-            _ => DebugError::Broken { path: path.clone(), source: error },
-        })?;
+        let stream = UnixStream::connect(socket).await.map_err(|error| closed(path.clone(), error))?;
         let silent =
             |error: hyper::Error| DebugError::Silent { path: path.clone(), message: error.to_string() };
         let (mut sender, connection) =
@@ -171,7 +184,7 @@ impl DebugRequest {
         // An operator that knows the path says what it misses behind it.
         let is_unknown =
             status == 405 || (status == 404 && (body.is_empty() || body.starts_with(b"404 page not found")));
-        if is_unknown {
+        if is_unknown && !self.verbatim {
             let route = self.path.split('?').next().unwrap_or_default().to_owned();
             return Err(DebugError::Older { path, route });
         }

@@ -22,7 +22,7 @@ pub(super) fn of(command: (&str, &str), data: &Value) -> String {
 
 fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(head);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(head);
     table.add_rows(rows);
     table.trim_fmt()
 }

@@ -10,7 +10,9 @@ mod page;
 mod parameters;
 mod public;
 mod queue;
+mod routes;
 
 pub use debug::{Asked, Releases};
 pub use listen::{ListenError, Served, serve};
 pub use public::Health;
+pub use routes::{port, socket};

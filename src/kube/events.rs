@@ -50,7 +50,7 @@ impl Events {
         };
         tokio::spawn(async move {
             while let Some(announcement) = announcements.recv().await {
-                writer.write(announcement).await;
+                writer.write(&announcement).await;
             }
         });
         Self { waiting }
@@ -65,7 +65,7 @@ impl Events {
 }
 
 impl Writer {
-    async fn write(&mut self, announcement: Announcement) {
+    async fn write(&mut self, announcement: &Announcement) {
         if self.uid.is_none() {
             let map = self.maps.get_opt(&self.config_map).await.ok().flatten();
             self.uid = map.and_then(|map| map.metadata.uid);
@@ -83,7 +83,7 @@ impl Writer {
         }
     }
 
-    fn event(&self, announcement: Announcement) -> Event {
+    fn event(&self, announcement: &Announcement) -> Event {
         let now = Time(Timestamp::now());
         let message: String = announcement.message.chars().take(LONGEST / 4).collect();
         Event {

@@ -17,6 +17,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::bar;
 use crate::config::LogType;
 
 /// How many lines wait for a slow reader before lines are dropped.
@@ -42,6 +43,7 @@ pub struct Log {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
+#[derive(Debug)]
 enum Line {
     Text(String),
     Stop,
@@ -89,12 +91,36 @@ fn write_lines(lines: &Receiver<Line>) {
                 break;
             }
         }
-        let mut stdout = std::io::stdout().lock();
-        let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
+        bar::aside(|| {
+            let mut stdout = std::io::stdout().lock();
+            let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
+        });
         if stopped {
             return;
         }
     }
+}
+
+/// The lines of a log that nobody writes anywhere.
+#[derive(Debug)]
+pub struct Heard(Receiver<Line>);
+
+impl Heard {
+    /// Returns the lines since the last call.
+    pub fn lines(&self) -> Vec<String> {
+        let text = |line| match line {
+            Line::Text(text) => Some(text.trim_end().to_owned()),
+            Line::Stop => None,
+        };
+        self.0.try_iter().filter_map(text).collect()
+    }
+}
+
+/// Returns a log that keeps its lines, as text without time, for who asks.
+pub fn heard() -> (impl Subscriber + Send + Sync, Heard) {
+    let (sender, receiver) = sync_channel(WAITING_LINES);
+    let layer = Lines { form: LogType::Text, no_time: true, sender, dropped: AtomicU64::new(0) };
+    (tracing_subscriber::registry().with(layer), Heard(receiver))
 }
 
 struct Lines {

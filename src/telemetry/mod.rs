@@ -1,5 +1,6 @@
 //! What is told about the operator: logs and metrics. It folds notices and knows no logic.
 
+pub mod bar;
 mod exported;
 pub mod log;
 mod measured;
@@ -116,6 +117,7 @@ impl Telemetry {
     /// Takes in one notice.
     #[expect(clippy::too_many_lines, reason = "one arm for each notice")]
     pub fn take(&self, notice: Notice) {
+        bar::take(&notice);
         match notice {
             Notice::TaskQueued { task } => log_task(&task, "add", "queued"),
             Notice::TaskStarted { task, waited } => self.task_started(&task, waited),

@@ -8,15 +8,18 @@
 )]
 
 mod architecture;
+mod asking;
 mod browser;
 mod docs;
 mod driver;
+mod events;
 mod examples;
 mod helm;
 mod helm_faults;
 mod helm_records;
 mod hooks;
 mod in_process;
+mod incidents;
 mod jq;
 mod loading;
 mod metrics;

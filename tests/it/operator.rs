@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_mins(1);
 
 pub(crate) struct World {
-    dir: TempDir,
+    pub(crate) dir: TempDir,
 }
 
 /// A running `dev` and its log lines.

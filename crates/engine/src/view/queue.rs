@@ -45,6 +45,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 /// What is known about the first task of a queue only.
+#[derive(Clone, Copy)]
 struct Head<'a> {
     running: Option<Duration>,
     blocked: Option<&'a Blocked>,

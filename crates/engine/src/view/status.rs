@@ -38,7 +38,7 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
         let advice = failure.advice.clone();
         problems.push(Problem {
             about: format!("ConfigMap {}", view.config_map),
-            what: telling.failure(failure),
+            what: telling.failure(failure).replacen("ConfigMap key", "key", 1),
             advice: advice
                 .unwrap_or_else(|| "correct that key; what was good before stays in force".to_owned()),
         });

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::name::{ModuleName, QueueName};
 
@@ -46,9 +45,9 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Returns a chain of causes without its beginning when that is all there is to say.
-pub(super) fn because(cause: &Cause) -> String {
-    cause.to_string()
+/// Returns `once` or `5 times`.
+pub(super) fn times(number: u32) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{number} times") }
 }
 
 /// Returns the command that explains a queue.

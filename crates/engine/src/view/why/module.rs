@@ -1,8 +1,10 @@
 //! Why a module is on or off, and what it is doing.
 
+use std::fmt::Write as _;
+
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
-use crate::view::words::{Telling, span, why_queue};
+use crate::view::words::{Telling, span, times, why_queue};
 use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
 
 /// Returns why the module `name` is on or off, and what it is doing.
@@ -55,25 +57,22 @@ fn tasks_of<'v>(view: &'v View, module: &ModuleView) -> Vec<(&'v QueueView, usiz
 fn place_of(queue: &QueueView, place: usize, task: &TaskView, telling: Telling<'_>) -> String {
     let mut text = format!("{} {}", task.id, task.kind);
     if let Some(hook) = &task.hook {
-        text.push_str(&format!(" {}", hook.name));
+        let _ = write!(text, " {}", hook.name);
     }
-    text.push_str(&match (place, task.running) {
-        (_, Some(running)) => format!(" runs in queue {} for {}", queue.name, span(running)),
-        (0, None) => format!(" is the first in queue {}", queue.name),
-        (place, None) => format!(" is number {} in queue {}", place + 1, queue.name),
-    });
+    let _ = match (place, task.running) {
+        (_, Some(running)) => write!(text, " runs in queue {} for {}", queue.name, span(running)),
+        (0, None) => write!(text, " is the first in queue {}", queue.name),
+        (place, None) => write!(text, " is number {} in queue {}", place + 1, queue.name),
+    };
     if let Some(reason) = &task.waits_for {
-        text.push_str(&format!(
-            ", waits for {}: {}",
-            span(task.blocked_for.unwrap_or_default()),
-            (telling.show)(reason)
-        ));
+        let since = span(task.blocked_for.unwrap_or_default());
+        let _ = write!(text, ", waits for {since}: {}", (telling.show)(reason));
     }
     if task.failures > 0 {
-        text.push_str(&format!(", failed {} times", task.failures));
+        let _ = write!(text, ", failed {}", times(task.failures));
     }
     if let Some(retry) = task.retry_in {
-        text.push_str(&format!(", tried again in {}", span(retry)));
+        let _ = write!(text, ", tried again in {}", span(retry));
     }
     text
 }
@@ -206,11 +205,8 @@ fn on(
         && let Some(error) = &task.last_failure
     {
         answer.state = "failing";
-        answer.verdict.push_str(&format!(
-            ", but a task of it fails in queue {}: {}",
-            queue.name,
-            telling.failure(error)
-        ));
+        let failing = format!(", but a task of it fails in queue {}: {}", queue.name, telling.failure(error));
+        answer.verdict.push_str(&failing);
         answer.advice.push(advice::about(error, task));
     }
 }

@@ -1,7 +1,7 @@
 //! Why a queue is stuck, or is not.
 
 use super::{Answer, Link, Unknown, advice, unknown};
-use crate::view::words::{Telling, because, count, span};
+use crate::view::words::{Telling, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
 /// How many tasks behind the first are told one by one.
@@ -84,10 +84,6 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, 
     }
 }
 
-fn times(failures: u32) -> String {
-    if failures == 1 { "once".to_owned() } else { format!("{failures} times") }
-}
-
 /// Names the watches that a waiting task may wait for and that are broken.
 fn watches(view: &View, head: &TaskView, telling: Telling<'_>, answer: &mut Answer) {
     if head.waits_for.is_none() {
@@ -122,7 +118,7 @@ fn behind(queue: &QueueView, answer: &mut Answer) {
         .iter()
         .skip(1)
         .take(SHOWN)
-        .map(|task| format!("{} {} (because: {})", task.id, task.description, because(&task.chain)))
+        .map(|task| format!("{} {} (because: {})", task.id, task.description, task.chain))
         .collect();
     if waiting > SHOWN {
         answer.behind.push(format!("… and {} more", waiting - SHOWN));

@@ -3,7 +3,7 @@
 use super::{Answer, Link, Unknown, advice};
 use crate::cause::Cause;
 use crate::journal::TaskEnd;
-use crate::view::words::{Telling, span, why_queue};
+use crate::view::words::{Telling, span, times, why_queue};
 use crate::view::{QueueView, TaskView, View};
 
 /// Returns why the task `id` exists: `t12` or `12`, waiting, running or one of the last thousand that ended.
@@ -48,7 +48,7 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, telling: Telling
         advice.extend(task.wait_advice.clone());
         ("waiting", format!("waits: {}", (telling.show)(reason)))
     } else if place == 0 && task.failures > 0 {
-        ("failing", format!("failed {} times", task.failures))
+        ("failing", format!("failed {}", times(task.failures)))
     } else if place > 0 {
         advice.push(format!("{} tells what is before it", why_queue(&queue.name)));
         ("queued", format!("waits for {place} before it"))

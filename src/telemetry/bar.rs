@@ -1,0 +1,111 @@
+//! How far a converge is, as a bar at the bottom of a terminal.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use engine::{ModuleName, Notice};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The bar, once somebody watches. A process has one terminal, and so one bar.
+static BAR: OnceLock<Bar> = OnceLock::new();
+
+/// How often the bar shows that it lives.
+const TICK: Duration = Duration::from_millis(120);
+
+struct Bar {
+    bar: ProgressBar,
+    phases: Mutex<Phases>,
+}
+
+/// What is known about the modules that are on.
+#[derive(Debug, Default)]
+struct Phases(BTreeMap<ModuleName, &'static str>);
+
+/// Shows progress from now on, on standard error.
+pub fn open() {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} modules  {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message("the operator starts");
+    bar.enable_steady_tick(TICK);
+    let _ = BAR.set(Bar { bar, phases: Mutex::default() });
+}
+
+/// Does `work`, which writes to the terminal, without the bar in its way.
+pub(super) fn aside(work: impl FnOnce()) {
+    match BAR.get() {
+        Some(bar) => bar.bar.suspend(work),
+        None => work(),
+    }
+}
+
+/// Takes in one notice.
+pub(super) fn take(notice: &Notice) {
+    let Some(bar) = BAR.get() else { return };
+    let mut phases = bar.phases.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(message) = phases.take(notice) else { return };
+    let (done, all) = phases.count();
+    bar.bar.set_length(all);
+    bar.bar.set_position(done);
+    bar.bar.set_message(message);
+    if let Notice::ConvergeFinished { .. } = notice {
+        bar.bar.disable_steady_tick();
+        bar.bar.finish_and_clear();
+    }
+    if let Notice::ConvergeStarted { .. } = notice {
+        bar.bar.reset();
+        bar.bar.enable_steady_tick(TICK);
+    }
+}
+
+impl Phases {
+    /// Takes in one notice and returns what is said next to the bar, if that is something new.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most notices are not about how far modules are")]
+    fn take(&mut self, notice: &Notice) -> Option<String> {
+        match notice {
+            Notice::ConvergeStarted { .. } => Some("finding out which modules are on".to_owned()),
+            Notice::ModulesDiscovered { modules } => {
+                let on = modules.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone());
+                let before = std::mem::take(&mut self.0);
+                self.0 =
+                    on.map(|name| (name.clone(), before.get(&name).copied().unwrap_or("starting"))).collect();
+                Some(format!("{} modules are on", self.0.len()))
+            }
+            Notice::ModuleChanged { module, phase, .. } => {
+                if let Some(known) = self.0.get_mut(module) {
+                    *known = phase;
+                }
+                Some(format!("module {module} is {phase}"))
+            }
+            Notice::ConvergeFinished { .. } => Some("ready".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Returns how many modules run, and how many there are.
+    fn count(&self) -> (u64, u64) {
+        let done = self.0.values().filter(|phase| matches!(**phase, "running" | "parked")).count();
+        (u64::try_from(done).unwrap_or_default(), u64::try_from(self.0.len()).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_that_run_are_counted() {
+        let mut phases = Phases::default();
+        let modules = [("web", true), ("api", true), ("old", false)];
+        let modules: Vec<_> = modules.map(|(name, on)| (ModuleName::from(name), on)).into();
+        phases.take(&Notice::ModulesDiscovered { modules: modules.into() });
+        assert_eq!(phases.count(), (0, 2));
+        let changed = |phase| Notice::ModuleChanged { module: "web".into(), phase, reason: None };
+        assert_eq!(phases.take(&changed("running")).as_deref(), Some("module web is running"));
+        assert_eq!(phases.count(), (1, 2));
+        phases.take(&changed("failed"));
+        assert_eq!(phases.count(), (0, 2));
+    }
+}

@@ -1,0 +1,651 @@
+//! Six incidents, and what an administrator sees of each: status, why, `/queue`, log and metrics.
+//!
+//! The engine, the driver, telemetry and HTTP are those of production; the outside is a stage, and time stands still.
+
+#![expect(clippy::too_many_lines, reason = "what an incident looks like is one picture")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "a stage answers what its incident is about")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addon_operator::config::Parameters;
+use addon_operator::driver::{self, Inbox, Outside};
+use addon_operator::http::{self, Asked, Health, Releases};
+use addon_operator::telemetry::{Telemetry, log};
+use axum::Router;
+use axum::body::Body;
+use engine::hook::{HookKind, config};
+use engine::{
+    Catalog, Config, ConfigData, Drift, Effect, EnabledFlag, Engine, Event, Failure, FailureKind, Global,
+    Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope, ValuesInput, Verdict,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http_body_util::BodyExt;
+use insta::assert_snapshot;
+use regex::Regex;
+use serde_json::json;
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+use tracing::subscriber::DefaultGuard;
+
+/// What a stage answers to an effect; `None` for what goes well.
+type Script = Box<dyn FnMut(&Effect) -> Option<Event> + Send>;
+
+/// A pretend outside: everything goes well but what the script says.
+struct Stage {
+    telemetry: Arc<Telemetry>,
+    script: Script,
+    revision: u32,
+}
+
+impl Outside for Stage {
+    fn begin(&mut self, effect: Effect, inbox: &Inbox) {
+        if let Effect::Notify(notice) = effect {
+            return self.telemetry.take(notice);
+        }
+        let event = (self.script)(&effect).or_else(|| self.usual(&effect));
+        match event {
+            Some(event @ (Event::Listed { .. } | Event::KindVanished { .. })) => {
+                let inbox = inbox.clone();
+                tokio::spawn(async move { inbox.event(event).await });
+            }
+            Some(event) => inbox.answer(event),
+            None => {}
+        }
+    }
+}
+
+impl Stage {
+    fn usual(&mut self, effect: &Effect) -> Option<Event> {
+        Some(match effect {
+            Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
+            Effect::RunEnabledScript { run, .. } => {
+                let outcome = Ok(Verdict { enabled: true, reason: None });
+                Event::ScriptFinished { run: *run, outcome, usage: None }
+            }
+            Effect::RunHook { run, .. } => {
+                Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
+            }
+            Effect::StartMonitor { monitor, .. } => {
+                Event::Listed { monitor: *monitor, page: Vec::new(), last: true }
+            }
+            Effect::UpgradeRelease { run, .. } => {
+                self.revision += 1;
+                released(
+                    *run,
+                    if self.revision > 2 { ReleaseAction::Upgraded } else { ReleaseAction::Installed },
+                    self.revision,
+                )
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn released(run: engine::RunId, action: ReleaseAction, revision: u32) -> Event {
+    Event::ReleaseFinished { run, outcome: Ok(ReleaseOutcome { action, revision, checksum: 7 }) }
+}
+
+/// No release can be asked for anything here.
+struct NoReleases;
+
+impl Releases for NoReleases {
+    fn list(&self) -> BoxFuture<'_, Result<String, Failure>> {
+        async { Ok(String::new()) }.boxed()
+    }
+
+    fn history(&self, _: String) -> BoxFuture<'_, Result<String, Failure>> {
+        async { Ok(String::new()) }.boxed()
+    }
+
+    fn watched(&self) -> BTreeMap<String, Vec<String>> {
+        BTreeMap::new()
+    }
+
+    fn render(&self, _: Arc<Module>, _: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+        async { Ok(String::new()) }.boxed()
+    }
+
+    fn diff(&self, _: Arc<Module>, _: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+        async { Ok(String::new()) }.boxed()
+    }
+}
+
+/// Two modules, `web` with a hook and `api` behind it.
+fn catalog(hook_config: &str) -> Catalog {
+    let module = |order: u32, name: &str, hooks: Vec<Arc<Hook>>| {
+        Arc::new(Module {
+            name: name.into(),
+            key: name.into(),
+            order,
+            path: format!("/modules/{order:03}-{name}").into(),
+            content: 1,
+            enabled: Some(EnabledFlag { value: true, source: "modules/values.yaml".into() }),
+            enabled_script: None,
+            static_values: Arc::new(json!({"password": "hunter22-hunter22"})),
+            schemas: Arc::default(),
+            hooks,
+            has_chart: true,
+            crds: Vec::new(),
+            broken: None,
+        })
+    };
+    let text = format!("configVersion: v1\n{hook_config}");
+    let spec = config::parse("hooks/a.sh".into(), HookKind::Module, &text).unwrap();
+    let id = HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() };
+    let hook = Arc::new(Hook { id, path: "hooks/a.sh".into(), content: 1, spec });
+    let modules = vec![module(10, "web", vec![hook]), module(20, "api", Vec::new())];
+    Catalog { global: Arc::new(Global::default()), modules, complete: true, warnings: Vec::new() }
+}
+
+fn data(pairs: &[(&str, &str)]) -> Event {
+    let data = pairs.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+    Event::ConfigChanged { version: "101".to_owned(), data: Some(Arc::new(ConfigData(data))) }
+}
+
+/// A running operator on a stage.
+struct Operator {
+    inbox: Inbox,
+    port: Router,
+    heard: log::Heard,
+    stop: watch::Sender<bool>,
+    _log: DefaultGuard,
+}
+
+impl Operator {
+    fn start(hook_config: &str, script: impl FnMut(&Effect) -> Option<Event> + Send + 'static) -> Self {
+        let (log, heard) = log::heard();
+        let guard = tracing::subscriber::set_default(log);
+        let telemetry = Arc::new(Telemetry::new("addon_operator_").unwrap());
+        let (inbox, questions, channels) = driver::channels();
+        let (stop, shutdown) = watch::channel(false);
+        let settings = Config { namespace: "ops".to_owned(), ..Config::default() };
+        let engine = Engine::new(settings, catalog(hook_config));
+        let stage = Stage { telemetry: Arc::clone(&telemetry), script: Box::new(script), revision: 0 };
+        let started = vec![Event::ConfigChanged { version: "100".to_owned(), data: None }, Event::Started];
+        let channels = (inbox.clone(), channels);
+        tokio::spawn(driver::drive(engine, stage, channels, started, shutdown, Duration::from_secs(1)));
+        let parameters = Parameters::new(tracing::Level::INFO, |_| {});
+        let asked = Asked { questions, releases: Arc::new(NoReleases), parameters };
+        let port = http::port(&asked, &telemetry, Health::default());
+        Self { inbox, port, heard, stop, _log: guard }
+    }
+
+    async fn after(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_millis(seconds * 1_000 + 500)).await;
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let request = ::http::Request::get(path).body(Body::empty()).unwrap();
+        let answer = self.port.clone().oneshot(request).await.unwrap();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    /// Returns what all that an administrator may look at says.
+    async fn report(&self, metrics: &[&str]) -> String {
+        let metrics_text = self.get("/metrics").await;
+        let wanted =
+            |line: &&str| metrics.iter().any(|name| line.starts_with(&format!("addon_operator_{name}")));
+        let metrics: Vec<&str> = metrics_text.lines().filter(wanted).collect();
+        let parts = [
+            ("status", self.get("/status").await),
+            ("why module web", self.get("/why/module/web?output=text").await),
+            ("why queue main", self.get("/why/queue/main?output=text").await),
+            ("/queue", self.get("/queue").await),
+            ("log (the last lines)", self.log()),
+            ("metrics", metrics.join("\n") + "\n"),
+        ];
+        for (title, text) in &parts {
+            // The log says what the hook printed; all else is shown to everybody.
+            assert!(title.starts_with("log") || !text.contains("hunter22"), "{title} shows a value: {text}");
+        }
+        let parts: Vec<String> = parts.iter().map(|(title, text)| format!("── {title}\n{text}\n")).collect();
+        let text = parts.concat();
+        let _ = self.stop.send_replace(true);
+        let times = Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+Z").unwrap();
+        times.replace_all(&text, "TIME").into_owned()
+    }
+
+    /// Returns the last warnings and errors, and what became of modules.
+    fn log(&self) -> String {
+        let lines = self.heard.lines();
+        let loud: Vec<&String> = lines
+            .iter()
+            .filter(|line| {
+                line.starts_with("ERROR")
+                    || line.starts_with("WARN")
+                    || line.contains("waits")
+                    || line.contains("module.state")
+            })
+            .collect();
+        let last = loud.iter().skip(loud.len().saturating_sub(3));
+        last.map(|line| format!("{line}\n")).collect::<Vec<_>>().concat()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_fails_for_ever() {
+    let operator = Operator::start("beforeHelm: 1", |effect| match effect {
+        Effect::RunHook { run, .. } => {
+            let failure = Failure::new(
+                FailureKind::HookExit,
+                "hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with hunter22-hunter22",
+            );
+            Some(Event::HookFinished { run: *run, outcome: Err(failure), usage: None })
+        }
+        _ => None,
+    });
+    operator.after(22).await;
+    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head", "tasks_queue_length"]).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crd_is_missing() {
+    let operator =
+        Operator::start("kubernetes: [{name: things, apiVersion: example.io/v1, kind: Thing}]", |effect| {
+            match effect {
+                Effect::StartMonitor { monitor, .. } => {
+                    Some(Event::KindVanished { monitor: *monitor, kind: "example.io/v1/Thing".to_owned() })
+                }
+                _ => None,
+            }
+        });
+    operator.after(60).await;
+    assert_snapshot!(operator.report(&["tasks_waiting", "tasks_queue_head"]).await, @r#"
+    ── status
+    Operator is not ready; a converge runs for 60 s, 2 tasks left (because: start → converge 1).
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE     SINCE  RELEASE     NOTE
+      web   starting  60 s   unknown
+      api   running   60 s   revision 1
+
+    Queues: 1, 2 tasks
+      NAME  TASKS  STATE                                                        FIRST TASK
+      main  2      waits for 60 s: kind example.io/v1/Thing does not exist yet  t2 ModuleRun:main:web:doStartup:OperatorStartup
+
+    Watches: 1, 0 objects, 1 for kinds that do not exist, 0 broken
+
+    Needs attention:
+      ! watch of Thing waits for kind example.io/v1/Thing, which does not exist; web/hooks/a.sh (things) can't run
+          do: install the CustomResourceDefinition of example.io/v1/Thing
+
+    ── why module web
+    Module web is on, but waits: kind example.io/v1/Thing does not exist yet.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    starting for 60 s
+      release:  unknown
+      task:     t2 ModuleRun is the first in queue main, waits for 60 s: kind example.io/v1/Thing does not exist yet
+
+    What to do:
+      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
+
+    ── why queue main
+    Queue main waits: kind example.io/v1/Thing does not exist yet.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:           t2 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:  TIME (60 s ago)
+      watch:          waits for kind example.io/v1/Thing, which does not exist
+      behind it:      1 task
+
+    Behind it:
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
+
+    ── /queue
+    Queue 'main': length 2, status: 'repeat head task'
+
+     1. ModuleRun:main:web:doStartup:OperatorStartup
+          t2, 60 s old, waits: kind example.io/v1/Thing does not exist yet
+          because: start → converge 1 → module web
+     2. ConvergeModules:main:::Operator-Startup
+          t1, 60 s old
+          because: start → converge 1
+
+    Summary:
+    - 'main' queue: 2 tasks.
+    - total 2 tasks to handle.
+    ! watch of Thing waits for kind example.io/v1/Thing, which does not exist; web/hooks/a.sh (things) can't run
+      do: install the CustomResourceDefinition of example.io/v1/Thing
+
+    ── log (the last lines)
+    INFO  ModuleRun web waits: the first list of Thing for hook web/hooks/a.sh cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
+    INFO  module api is running module=api module.state=running
+    INFO  ModuleRun web waits: kind example.io/v1/Thing does not exist yet cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
+
+    ── metrics
+    addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_of_the_config_map_is_broken() {
+    let operator = Operator::start("beforeHelm: 1", |_| None);
+    operator.after(1).await;
+    operator.inbox.event(data(&[("web", "replicas: [1"), ("api", "size: 2")])).await;
+    operator.after(30).await;
+    assert_snapshot!(operator.report(&["config_values_errors", "tasks_queue_length"]).await, @r#"
+    ── status
+    Operator is ready; the last converge ended 32 s ago.
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE    SINCE  RELEASE     NOTE
+      web   running  32 s   revision 1  its key of the ConfigMap is broken, see below
+      api   running  32 s   revision 3
+
+    Queues: 1, 0 tasks
+      NAME  TASKS  STATE  FIRST TASK
+      main  0      idle
+
+    Watches: 0, 0 objects
+
+    Needs attention:
+      ! ConfigMap ops/addon-operator ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
+          do: the last good values stay in force; correct the text of this key
+
+    ── why module web
+    Module web is on and its last run succeeded.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:      running for 32 s
+      release:    deployed, revision 1
+      ConfigMap:  ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence; what was good before stays in force
+
+    What to do:
+      - the last good values stay in force; correct the text of this key
+
+    ── why queue main
+    Queue main is empty: nothing waits.
+
+      last converge:  ended 32 s ago
+
+    ── /queue
+    last converge 32 s ago, 2 modules on, 0 off, nothing waits
+    ! ConfigMap ops/addon-operator ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
+      do: the last good values stay in force; correct the text of this key
+
+    ── log (the last lines)
+    INFO  module web is running module=web module.state=running
+    INFO  module api is running module=api module.state=running
+    ERROR the ConfigMap has a problem; what was good before stays in force error="ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence (the last good values stay in force; correct the text of this key)"
+
+    ── metrics
+    addon_operator_config_values_errors_total 1
+    addon_operator_tasks_queue_length{queue="main"} 0
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_server_is_away() {
+    let mut upgrades = 0;
+    let operator = Operator::start("kubernetes: [{name: pods, kind: Pod}]", move |effect| match effect {
+        Effect::UpgradeRelease { run, .. } => {
+            upgrades += 1;
+            let failure = Failure::new(
+                FailureKind::Cluster,
+                "helm upgrade failed: GET /api/v1/secrets: no answer within 60 s",
+            );
+            (upgrades > 2).then(|| Event::ReleaseFinished { run: *run, outcome: Err(failure) })
+        }
+        _ => None,
+    });
+    operator.after(1).await;
+    let failure = Failure::new(FailureKind::Cluster, "watch of pods: connection refused");
+    operator.inbox.event(Event::WatchFailed { monitor: MonitorId::new(1), failure }).await;
+    let drift = Drift::Absent("ops/ConfigMap/web".to_owned());
+    operator.inbox.event(Event::ReleaseDrifted { module: "web".into(), drift }).await;
+    operator.after(12).await;
+    assert_snapshot!(operator.report(&["module_run_errors", "kubernetes_client_watch_errors", "tasks_queue_head"]).await, @r#"
+    ── status
+    Operator is ready; the last converge ended 14 s ago.
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE    SINCE  RELEASE     NOTE
+      web   failed   12 s   broken      helm upgrade failed: GET /api/v1/secrets: no answer within …
+      api   running  14 s   revision 2
+
+    Queues: 1, 1 task
+      NAME  TASKS  STATE                                   FIRST TASK
+      main  1      failing for 12 s, tried again in 2.5 s  t6 ModuleRun:main:web:AbsentHelmResourcesDetected
+
+    Watches: 1, 0 objects, 0 for kinds that do not exist, 1 broken
+
+    Needs attention:
+      ! module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+          do: `addon-operator why module web`
+      ! watch of Pod is broken, web/hooks/a.sh (pods) see no changes: watch of pods: connection refused
+          do: look whether the API server answers and whether the operator may list and watch it (RBAC)
+
+    ── why module web
+    Module web is on, but its last run failed: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    failed for 12 s
+      release:  broken
+      task:     t6 ModuleRun is the first in queue main, failed 3 times, tried again in 2.5 s
+
+    What to do:
+      - look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself
+      - `addon-operator module run web` tries it at once
+
+    ── why queue main
+    Queue main is blocked: its first task failed 3 times.
+
+    Because:
+      1.  release web drifted: ops/ConfigMap/web is gone
+      2.  module web
+
+      task:            t6 ModuleRun:main:web:AbsentHelmResourcesDetected
+      blocked since:   TIME (12 s ago)
+      error:           helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+      tried again in:  2.5 s
+
+    What to do:
+      - look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself
+      - `addon-operator module run web` tries it at once
+
+    ── /queue
+    Queue 'main': length 1, status: 'sleep after fail for 5s (2s left of 5s delay)'
+
+     1. ModuleRun:main:web:AbsentHelmResourcesDetected:failures 3:helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+          t6, 2.5 s old, tried again in 2.5 s
+          last error: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+          because: release web drifted: ops/ConfigMap/web is gone → module web
+
+    Summary:
+    - 'main' queue: 1 task.
+    - total 1 task to handle.
+    ! module web fails for 12 s, in queue main nothing waits behind it: helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+      do: `addon-operator why module web`
+    ! watch of Pod is broken, web/hooks/a.sh (pods) see no changes: watch of pods: connection refused
+      do: look whether the API server answers and whether the operator may list and watch it (RBAC)
+
+    ── log (the last lines)
+    INFO  module web is failed module=web module.state=failed reason="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s"
+    ERROR ModuleRun web failed; tried again in 5 s cause="release web drifted: ops/ConfigMap/web is gone → module web" error="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s" module=web queue=main seconds=0.0 task.flow=end task.id=t6 task_type=ModuleRun
+    INFO  module web is failed module=web module.state=failed reason="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s"
+
+    ── metrics
+    addon_operator_kubernetes_client_watch_errors_total{error_type="fail"} 1
+    addon_operator_module_run_errors_total{module="web"} 3
+    addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_is_stuck() {
+    let operator = Operator::start("beforeHelm: 1", |effect| match effect {
+        Effect::UpgradeRelease { run, module, .. } if module.name.as_str() == "web" => {
+            let failure = Failure::new(
+                FailureKind::Release,
+                "helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m",
+            );
+            Some(Event::ReleaseFinished { run: *run, outcome: Err(failure) })
+        }
+        _ => None,
+    });
+    operator.after(9).await;
+    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head"]).await, @r#"
+    ── status
+    Operator is not ready; a converge runs for 9.5 s, 3 tasks left (because: start → converge 1).
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE     SINCE  RELEASE  NOTE
+      web   failed    9.5 s  broken   helm upgrade failed: pre-upgrade hooks failed: Job ops/web-…
+      api   starting  9.5 s  unknown
+
+    Queues: 1, 3 tasks
+      NAME  TASKS  STATE                                    FIRST TASK
+      main  3      failing for 9.5 s, tried again in 0.5 s  t2 ModuleRun:main:web:doStartup:OperatorStartup
+
+    Watches: 0, 0 objects
+
+    Needs attention:
+      ! module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+          do: `addon-operator why module web`
+
+    ── why module web
+    Module web is on, but its last run failed: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    failed for 9.5 s
+      release:  broken
+      task:     t2 ModuleRun is the first in queue main, failed 2 times, tried again in 0.5 s
+
+    What to do:
+      - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
+      - `addon-operator module run web` tries it at once
+
+    ── why queue main
+    Queue main is blocked: its first task failed 2 times.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:            t2 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:   TIME (9.5 s ago)
+      error:           helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+      tried again in:  0.5 s
+      behind it:       2 tasks
+
+    Behind it:
+      t3 ModuleRun:main:api:doStartup:OperatorStartup (because: start → converge 1 → module api)
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
+      - `addon-operator module run web` tries it at once
+
+    ── /queue
+    Queue 'main': length 3, status: 'sleep after fail for 5s (0s left of 5s delay)'
+
+     1. ModuleRun:main:web:doStartup:OperatorStartup:failures 2:helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+          t2, 4.5 s old, tried again in 0.5 s
+          last error: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+          because: start → converge 1 → module web
+     2. ModuleRun:main:api:doStartup:OperatorStartup
+          t3, 9.5 s old
+          because: start → converge 1 → module api
+     3. ConvergeModules:main:::Operator-Startup
+          t1, 9.5 s old
+          because: start → converge 1
+
+    Summary:
+    - 'main' queue: 3 tasks.
+    - total 3 tasks to handle.
+    ! module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+      do: `addon-operator why module web`
+
+    ── log (the last lines)
+    INFO  module web is failed module=web module.state=failed reason="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m"
+    ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
+    INFO  module web is failed module=web module.state=failed reason="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m"
+
+    ── metrics
+    addon_operator_module_run_errors_total{module="web"} 2
+    addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_module_is_parked() {
+    let operator = Operator::start("beforeHelm: 1", |_| None);
+    operator.after(1).await;
+    for _ in 0..3 {
+        let drift = Drift::Absent("ops/ConfigMap/web".to_owned());
+        operator.inbox.event(Event::ReleaseDrifted { module: "web".into(), drift }).await;
+        operator.after(5).await;
+    }
+    assert_snapshot!(operator.report(&["module_run_errors", "modules_absent_resources", "tasks_queue_length"]).await, @r#"
+    ── status
+    Operator is ready; the last converge ended 18 s ago.
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE    SINCE  RELEASE     NOTE
+      web   parked   5.5 s  revision 5  its release is left alone, see below
+      api   running  18 s   revision 2
+
+    Queues: 1, 0 tasks
+      NAME  TASKS  STATE  FIRST TASK
+      main  0      idle
+
+    Watches: 0, 0 objects
+
+    Needs attention:
+      ! module web is parked: its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`
+          do: `addon-operator module resume web`
+
+    ── why module web
+    Module web is on and parked: its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    parked for 5.5 s
+      release:  deployed, revision 5
+
+    What to do:
+      - `addon-operator module render web --diff` shows what the chart changes each time
+      - correct the chart, then `addon-operator module resume web`
+
+    ── why queue main
+    Queue main is empty: nothing waits.
+
+      last converge:  ended 18 s ago
+
+    ── /queue
+    last converge 18 s ago, 2 modules on, 0 off, nothing waits
+    ! module web is parked: its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`
+      do: `addon-operator module resume web`
+
+    ── log (the last lines)
+    WARN  release of module web: ops/ConfigMap/web is gone module=web
+    INFO  module web is parked module=web module.state=parked reason="its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`"
+    INFO  module web is parked module=web module.state=parked reason="its release was upgraded 3 times within 15 minutes with the same result, each time because of: release web drifted: ops/ConfigMap/web is gone; its release is left alone until its values or its chart change, or `module resume web`"
+
+    ── metrics
+    addon_operator_modules_absent_resources_total{module="web",resource="ops/ConfigMap/web"} 3
+    addon_operator_tasks_queue_length{queue="main"} 0
+    "#);
+}
