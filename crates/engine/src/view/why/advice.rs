@@ -20,6 +20,7 @@ pub(super) fn about_module(failure: &Failure, module: &ModuleName) -> String {
 fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>, task: &str) -> String {
     let module = module.map_or("MODULE", ModuleName::as_str);
     match kind {
+        FailureKind::Cancelled => "nothing: it was ended with the operator, and runs again by itself".to_owned(),
         FailureKind::Bug => "report this together with the log of the last minute".to_owned(),
         FailureKind::Cluster => {
             "look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself"
