@@ -239,7 +239,91 @@ async fn a_hook_fails_for_ever() {
         _ => None,
     });
     operator.after(22).await;
-    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head", "tasks_queue_length"]).await, @"");
+    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head", "tasks_queue_length"]).await, @r#"
+    ── status
+    Operator is not ready; a converge runs for 22 s, 3 tasks left (because: start → converge 1).
+
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE     SINCE  RELEASE  NOTE
+      web   failed    22 s   unknown  hook 'hooks/a.sh' of module web: exit status 1: curl: (7) c…
+      api   starting  22 s   unknown
+
+    Queues: 1, 3 tasks
+      NAME  TASKS  STATE                                   FIRST TASK
+      main  3      failing for 22 s, tried again in 2.5 s  t2 ModuleRun:main:web:doStartup:OperatorStartup
+
+    Watches: 0, 0 objects
+
+    Needs attention:
+      ! module web fails for 22 s, in queue main 2 tasks wait behind it: hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******
+          do: `addon-operator why module web`
+
+    ── why module web
+    Module web is on, but its last run failed: hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******.
+
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
+
+      phase:    failed for 22 s
+      release:  unknown
+      task:     t2 ModuleRun is the first in queue main, failed 5 times, tried again in 2.5 s
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t2), and correct it or what it needs; it is tried again by itself
+      - `addon-operator module run web` tries it at once
+
+    ── why queue main
+    Queue main is blocked: its first task failed 5 times.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:            t2 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:   TIME (22 s ago)
+      error:           hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******
+      tried again in:  2.5 s
+      behind it:       2 tasks
+
+    Behind it:
+      t3 ModuleRun:main:api:doStartup:OperatorStartup (because: start → converge 1 → module api)
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - read in the log what the hook or script printed (task.id=t2), and correct it or what it needs; it is tried again by itself
+      - `addon-operator module run web` tries it at once
+
+    ── /queue
+    Queue 'main': length 3, status: 'sleep after fail for 5s (2s left of 5s delay)'
+
+     1. ModuleRun:main:web:doStartup:OperatorStartup:failures 5:hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******
+          t2, 2.5 s old, tried again in 2.5 s
+          last error: hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******
+          because: start → converge 1 → module web
+     2. ModuleRun:main:api:doStartup:OperatorStartup
+          t3, 22 s old
+          because: start → converge 1 → module api
+     3. ConvergeModules:main:::Operator-Startup
+          t1, 22 s old
+          because: start → converge 1
+
+    Summary:
+    - 'main' queue: 3 tasks.
+    - total 3 tasks to handle.
+    ! module web fails for 22 s, in queue main 2 tasks wait behind it: hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with ******
+      do: `addon-operator why module web`
+
+    ── log (the last lines)
+    INFO  module web is failed module=web module.state=failed reason="hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with hunter22-hunter22"
+    ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with hunter22-hunter22" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
+    INFO  module web is failed module=web module.state=failed reason="hook 'hooks/a.sh' of module web: exit status 1: curl: (7) can't connect with hunter22-hunter22"
+
+    ── metrics
+    addon_operator_module_run_errors_total{module="web"} 5
+    addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
+    addon_operator_tasks_queue_length{queue="main"} 3
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -353,7 +437,7 @@ async fn a_key_of_the_config_map_is_broken() {
     Watches: 0, 0 objects
 
     Needs attention:
-      ! ConfigMap ops/addon-operator ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
+      ! ConfigMap ops/addon-operator key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
           do: the last good values stay in force; correct the text of this key
 
     ── why module web
@@ -376,7 +460,7 @@ async fn a_key_of_the_config_map_is_broken() {
 
     ── /queue
     last converge 32 s ago, 2 modules on, 0 off, nothing waits
-    ! ConfigMap ops/addon-operator ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
+    ! ConfigMap ops/addon-operator key web: bad yaml at key 'web': line 2, column 1: did not find expected ',' or ']' while parsing a flow sequence
       do: the last good values stay in force; correct the text of this key
 
     ── log (the last lines)

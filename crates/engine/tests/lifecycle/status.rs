@@ -53,23 +53,23 @@ fn an_operator_whose_first_module_fails() {
     let mut world = World::new(&three()).fails("web/hooks/a.sh", 9);
     world.run_until(8_000);
     assert_snapshot!(told(&world, status::text), @r"
-    Operator is not ready; a converge runs for 5.0 s, 4 tasks left (because: start → converge 1).
+    Operator is not ready; a converge runs for 5.0 s, 3 tasks left (because: start → converge 1).
 
     Modules: 3, 2 on, 1 off
       NAME  PHASE     SINCE  RELEASE  NOTE
-      web   starting  5.0 s  unknown
+      web   failed    5.0 s  unknown  exit status 1
       api   starting  5.0 s  unknown
       old   disabled  5.0 s  unknown  nothing enables it
 
-    Queues: 1, 4 tasks
+    Queues: 1, 3 tasks
       NAME  TASKS  STATE                                    FIRST TASK
-      main  4      failing for 5.0 s, tried again in 5.0 s  t4 ModuleHookRun:main:kubernetes:hooks/a.sh:pods:OperatorStartup
+      main  3      failing for 5.0 s, tried again in 5.0 s  t5 ModuleRun:main:web:doStartup:OperatorStartup
 
     Watches: 1, 0 objects
 
     Needs attention:
-      ! queue main t4 ModuleHookRun fails for 5.0 s, 3 tasks wait behind it: exit status 1
-          do: `addon-operator why queue main`
+      ! module web fails for 5.0 s, in queue main 2 tasks wait behind it: exit status 1
+          do: `addon-operator why module web`
     ");
 }
 
@@ -95,12 +95,14 @@ fn the_journal_tells_ends_with_cause_length_and_outcome() {
     let mut world = World::new(&three()).fails("web/hooks/a.sh", 1);
     world.run_until(6_000);
     assert_snapshot!(told(&world, |view, telling| journal::text(view, 0, telling)), @r"
-    0.020s  t4  main  ModuleHookRun web/hooks/a.sh (pods)  0.0 s  failed: exit status 1  because: start → converge 1 → module web → Synchronization of pods
-    5.030s  t4  main  ModuleHookRun web/hooks/a.sh (pods)  0.0 s  done  because: start → converge 1 → module web → Synchronization of pods
-    5.090s  t2  main  ModuleRun web  0.0 s  done  because: start → converge 1 → module web
-    5.140s  t3  main  ModuleRun api  0.0 s  done  because: start → converge 1 → module api
-    5.140s  t1  main  ConvergeModules  0.0 s  done  because: start → converge 1
-    5.145s  t5  main  DiscoverHelmReleases  0.0 s  done  because: start → converge 1
+    0.010s  t1  main  GlobalHookEnableKubernetesBindings  0.0 s  done  because: start → bindings of hook g.sh
+    0.020s  t4  main  GlobalHookRun global/g.sh (pods)  0.0 s  done  because: start → bindings of hook g.sh → Synchronization of pods
+    0.020s  t2  main  GlobalHookWaitKubernetesSynchronization  0.0 s  done  because: start
+    0.030s  t5  main  ModuleRun web  0.0 s  failed: exit status 1  because: start → converge 1 → module web
+    5.090s  t5  main  ModuleRun web  0.0 s  done  because: start → converge 1 → module web
+    5.140s  t6  main  ModuleRun api  0.0 s  done  because: start → converge 1 → module api
+    5.140s  t3  main  ConvergeModules  0.0 s  done  because: start → converge 1
+    5.145s  t7  main  DiscoverHelmReleases  0.0 s  done  because: start → converge 1
     ");
     let last = told(&world, |view, telling| journal::data(view, 0, telling))["last"].as_u64().unwrap();
     let new = told(&world, |view, telling| journal::data(view, last - 1, telling));
@@ -171,6 +173,7 @@ fn the_cluster_is_told_what_modules_do() {
     assert_snapshot!(lines.join("\n"), @r"
     Normal ModuleStarting module web is starting: modules/values.yaml says true
     Normal ModuleStarting module api is starting: modules/values.yaml says true
+    Warning ModuleFailed module web is failed: exit status 1
     Normal ModuleRunning module web is running
     Normal ModuleRunning module api is running
     Normal ModuleDeleting module api is deleting

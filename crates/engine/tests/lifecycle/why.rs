@@ -224,7 +224,7 @@ fn a_module_whose_release_fails() {
 
       phase:    failed for 0.0 s
       release:  broken
-      task:     t3 ModuleRun is the first in queue main, failed 1 times, tried again in 5.0 s
+      task:     t3 ModuleRun is the first in queue main, failed once, tried again in 5.0 s
 
     What to do:
       - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
@@ -285,7 +285,10 @@ fn a_module_whose_config_map_key_is_broken() {
 
       phase:      running for 0.0 s
       release:    deployed, revision 1
-      ConfigMap:  ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected node content while parsing a flow node; the last good values stay in force
+      ConfigMap:  ConfigMap key web: bad yaml at key 'web': line 2, column 1: did not find expected node content while parsing a flow node; what was good before stays in force
+
+    What to do:
+      - the last good values stay in force; correct the text of this key
     ");
 }
 
@@ -308,6 +311,9 @@ fn a_module_whose_new_version_is_broken() {
       phase:        running for 0.0 s
       release:      deployed, revision 1
       new version:  is broken, the old one stays in force: hooks/a.sh answers --config with garbage
+
+    What to do:
+      - correct the files in /modules/010-web; they are read again by themselves
     ");
 }
 
