@@ -53,7 +53,10 @@ impl Mask {
 fn has_failure(view: &View) -> bool {
     let broken = |module: &engine::view::ModuleView| {
         let has_reason = module.opinions.iter().any(|opinion| opinion.reason.is_some());
-        has_reason || module.last_error.is_some() || module.broken_version.is_some() || module.parked.is_some()
+        has_reason
+            || module.last_error.is_some()
+            || module.broken_version.is_some()
+            || module.parked.is_some()
     };
     let tasks = || view.queues.iter().flat_map(|queue| &queue.tasks);
     !view.config_problems.is_empty()

@@ -41,8 +41,19 @@ struct Public {
 }
 
 /// The routes, for `/discovery` and for the page at `/`.
-pub(super) const ROUTES: &[&str] =
-    &["/", "/discovery", "/graph", "/healthz", "/journal", "/metrics", "/metrics/hooks", "/queue", "/readyz", "/status", "/status/converge"];
+pub(super) const ROUTES: &[&str] = &[
+    "/",
+    "/discovery",
+    "/graph",
+    "/healthz",
+    "/journal",
+    "/metrics",
+    "/metrics/hooks",
+    "/queue",
+    "/readyz",
+    "/status",
+    "/status/converge",
+];
 
 /// Returns the routes of the port.
 pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
