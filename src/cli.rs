@@ -25,8 +25,8 @@ use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
-use crate::telemetry::log::Log;
 use crate::telemetry::bar;
+use crate::telemetry::log::Log;
 
 pub use commands::command;
 

@@ -85,7 +85,10 @@ impl Stage {
 }
 
 fn released(run: engine::RunId, action: ReleaseAction, revision: u32) -> Event {
-    Event::ReleaseFinished { run, outcome: Ok(ReleaseOutcome { action, revision, checksum: 7, changed: None }) }
+    Event::ReleaseFinished {
+        run,
+        outcome: Ok(ReleaseOutcome { action, revision, checksum: 7, changed: None }),
+    }
 }
 
 /// No release can be asked for anything here.
