@@ -1,5 +1,6 @@
 //! What stands around the tables: head, style, policy, headings and links.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -52,6 +53,7 @@ pub(super) fn page(view: &View, wish: Wish, show: Show<'_>) -> String {
     page.raw("<main id=\"main\">");
     tables::problem_list(&mut page, &problems);
     tables::modules(&mut page, view, show);
+    tables::order(&mut page, view, wish);
     tables::queues(&mut page, view, show);
     tables::watches(&mut page, view, show);
     tables::journal(&mut page, view, wish, show);
@@ -137,6 +139,7 @@ fn navigation(page: &mut Markup, view: &View) {
     page.raw("<nav aria-label=\"Sections of this page\"><ul>");
     for (id, name, count) in [
         ("#modules", "Modules", view.modules.len()),
+        ("#order", "Order", orders(view)),
         ("#queues", "Tasks in queues", tasks),
         ("#watches", "Watches", view.watches.len()),
         ("#journal", "Journal", view.journal.len()),
@@ -144,6 +147,11 @@ fn navigation(page: &mut Markup, view: &View) {
         page.raw("<li><a href=\"").raw(id).raw("\">").raw(name).raw(" (").count(count).raw(")</a></li>");
     }
     page.raw("</ul></nav>");
+}
+
+/// Returns how many order numbers there are.
+fn orders(view: &View) -> usize {
+    view.modules.iter().map(|module| module.order).collect::<BTreeSet<u32>>().len()
 }
 
 fn foot(page: &mut Markup) {

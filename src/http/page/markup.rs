@@ -14,6 +14,13 @@ impl Markup {
         self
     }
 
+    /// Puts in a drawing that this program made; it escapes its own texts.
+    pub(super) fn drawing(&mut self, svg: &str) -> &mut Self {
+        let harmless = |sign: char| sign == '\n' || !(sign.is_control() || changes_direction(sign));
+        self.0.extend(svg.chars().map(|sign| if harmless(sign) { sign } else { '\u{fffd}' }));
+        self
+    }
+
     /// Puts in a text that anybody may have written: as text or as the value of an attribute in quotes.
     ///
     /// Signs that change the direction of text or control terminals become a replacement sign.

@@ -31,6 +31,9 @@ const CHOICES: &[u16] = &[REFRESH, 15, 60];
 /// How many ends of tasks are shown unless all are asked for.
 const JOURNAL: usize = 50;
 
+/// How many modules are drawn unless the drawing is asked for.
+const DRAWN: usize = 60;
+
 /// How a failure is shown: without the values of the module that it is about, or of all modules.
 type Show<'a> = &'a dyn Fn(&Failure, Option<&ModuleName>) -> String;
 

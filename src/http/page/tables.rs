@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::view::{ModuleView, QueueView, TaskView, View, WatchView};
+use engine::view::{ModuleView, QueueView, TaskView, View, WatchView, graph};
 use engine::{Failure, ModuleName, Scope, TaskEnd};
 
 use super::frame::link;
 use super::markup::Markup;
-use super::{JOURNAL, Show, Wish};
+use super::{DRAWN, JOURNAL, Show, Wish};
 use crate::http::queue::span;
 
 /// How many problems are shown.
@@ -68,6 +68,8 @@ pub(super) fn problems(view: &View, show: Show<'_>) -> Vec<Problem> {
         }
         if let Some(failure) = &module.last_error {
             let (what, advice) = shown(failure, name);
+            let ask = format!("ask: addon-operator why module {}", module.name);
+            let advice = if advice.is_empty() { ask } else { format!("{advice}; {ask}") };
             all.push(Problem { about, what, advice });
         }
     }
@@ -171,7 +173,12 @@ fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
     page.raw("</td><td class=\"short\">");
     ago(page, module.since);
     page.raw("</td><td>");
-    page.text(if module.enabled.is_none() { "nobody asked yet" } else { &module.why });
+    if module.enabled.is_none() {
+        page.raw("nobody asked yet");
+    } else {
+        // A script can quote values in its reason.
+        page.text(&show(&told(&module.why), Some(&module.name)));
+    }
     page.raw("</td><td>").raw(module.release);
     if let Some(revision) = module.revision {
         page.raw(", revision ").number(revision);
@@ -181,6 +188,19 @@ fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
         page.text(&show(failure, Some(&module.name)));
     }
     page.raw("</td></tr>");
+}
+
+/// Puts in a drawing of the order in which modules run.
+pub(super) fn order(page: &mut Markup, view: &View, wish: Wish) {
+    section(page, "order", "Order");
+    if view.modules.len() > DRAWN && !wish.drawing {
+        page.raw("<p>There are many modules. ");
+        link(page, Wish { drawing: true, ..wish }, "Draw them all");
+        page.raw("</p></section>");
+        return;
+    }
+    page.raw("<figure>").drawing(&graph::svg(view));
+    page.raw("<figcaption class=\"soft\">Modules of one line have the same order number</figcaption></figure></section>");
 }
 
 /// Puts in all queues with their tasks.
