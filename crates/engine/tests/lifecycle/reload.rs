@@ -380,3 +380,49 @@ fn warnings_of_the_files_are_told() {
         .collect();
     assert_eq!(told, ["two modules are called alpha", "hook x has no execute bit"]);
 }
+
+/// Checks that in `trace` module `web` starts up before it works.
+#[track_caller]
+fn starts_up(way: &str, trace: &str) {
+    let place = |what: &str| trace.find(what).unwrap_or_else(|| panic!("{way}: no {what}: {trace}"));
+    assert!(place("web/start.sh") < place("start monitor"), "{way}: {trace}");
+    assert!(place("start monitor") < place("web/work.sh"), "{way}: {trace}");
+    assert!(place("web/start.sh") < place("[beforeHelm]"), "{way}: {trace}");
+    let synchronization = trace.find("[pods Synchronization] in side");
+    assert!(synchronization.is_some_and(|at| at < place("[beforeHelm]")), "{way}: {trace}");
+}
+
+#[test]
+fn f_c8_a_module_starts_up_whatever_way_it_comes_to_its_run() {
+    let with_web = |files: Files| {
+        files
+            .module(30, "web")
+            .hook("start.sh", "onStartup: 1")
+            .hook("work.sh", "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod, queue: side}]}")
+    };
+    let on = |version| config(version, &[("webEnabled", "true")]);
+    let off = |version| config(version, &[("webEnabled", "false")]);
+
+    starts_up("from the start", &World::new(&with_web(two())).run());
+
+    let mut world = World::new(&with_web(two()).off()).settled();
+    world.send_in(0, on(101));
+    starts_up("by the ConfigMap", &world.run());
+
+    let mut world = World::new(&with_web(two())).settled();
+    world.send_in(0, off(101));
+    world = world.settled();
+    world.send_in(0, on(102));
+    starts_up("switched off and on", &world.run());
+
+    starts_up("dropped into the directory", &changed(World::new(&two()).settled(), &with_web(two())).run());
+
+    let mut world = World::new(&with_web(two())).fails("web/start.sh", 1);
+    world.run_until(4_000);
+    starts_up("after a failure", &world.run());
+
+    let mut world = World::new(&with_web(two()).script()).script("web", Ok(false)).settled();
+    world.send_in(0, config(101, &[("alpha", "a: 1")]));
+    world = world.script("web", Ok(true));
+    starts_up("by its script", &world.run());
+}
