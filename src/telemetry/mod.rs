@@ -54,7 +54,7 @@ impl Telemetry {
                 let Some(head) = queue.tasks.first() else { continue };
                 let kind = head.description.split(':').next().unwrap_or_default();
                 let module = head.module.as_ref().map_or("", |module| module.as_str());
-                let hook = head.hook.as_ref().map_or("", |hook| hook.as_str());
+                let hook = head.hook.as_ref().map_or("", |hook| hook.name.as_str());
                 self.metrics
                     .queue_head
                     .with_label_values(&[queue.name.as_str(), module, kind, hook])

@@ -25,7 +25,7 @@ use super::subject::{Subject, Trigger, hooks};
 use super::tape::{Recorded, Tape};
 use crate::app::{self, Parts, Surroundings};
 use crate::cluster::{Discovery, connect_in_process};
-use crate::config::{Environment, Settings};
+use crate::config::{Environment, Parameters, Settings};
 use crate::dev;
 use crate::driver::{self, Inbox, Questions};
 use crate::helm::Helm;
@@ -355,7 +355,8 @@ async fn operate(
     let health = parts.monitors.health();
     let inner = app::wire(&around, &source, parts)?;
     let engine = Engine::new(app::engine_config(settings), case.subject.catalog.clone());
-    tokio::spawn(source.watch(inbox.clone(), health));
+    let parameters = Parameters::new(settings.log_level, |_| {});
+    tokio::spawn(source.watch(inbox.clone(), health, parameters));
     let started = vec![config, Event::Started];
     let outside = Recorded { inner, tape };
     let driving =

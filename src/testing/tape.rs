@@ -97,7 +97,7 @@ impl Tape {
 impl<O: Outside> Outside for Recorded<O> {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         self.tape.with(|tape| tape.begun(&effect));
-        if !matches!(effect, Effect::SetSchedules { .. }) {
+        if !matches!(effect, Effect::Announce(_) | Effect::SetSchedules { .. }) {
             self.inner.begin(effect, inbox);
         }
     }
@@ -141,7 +141,8 @@ impl Recording {
             }
             Effect::SetSchedules { lines } => self.lines.clone_from(lines),
             Effect::Notify(notice) => self.noticed(notice),
-            Effect::AnswerCommand { .. }
+            Effect::Announce(_)
+            | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
             | Effect::CancelRun { .. }
             | Effect::Exit

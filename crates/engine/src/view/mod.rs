@@ -76,8 +76,6 @@ pub struct TaskView {
     pub description: String,
     /// Its module, if it is about one.
     pub module: Option<ModuleName>,
-    /// Its hook, if it runs one.
-    pub hook: Option<HookName>,
     /// How long it has been in the queue, or since its last failure.
     pub age: Duration,
     /// How long its effect has been in flight, if one is.

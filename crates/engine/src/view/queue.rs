@@ -66,7 +66,6 @@ impl TaskView {
             id: task.id,
             description: description(queue, task),
             module: task.module().cloned(),
-            hook: task.hook_run().map(|run| run.hook.name.clone()),
             age: now.since(task.queued_at),
             running,
             failures: task.failures,
