@@ -10,7 +10,7 @@ namespace of their own ($NS, NAMESPACE in files); $U (UNIQUE in files) begins th
 run to run (ages, times, identities, revisions, addresses) is replaced in the output. Namespaces and what is left in them are removed at the end.
 Needs the standard library only, bash, kubectl and, for the sessions whose name begins with helm, helm.
 """
-import argparse, concurrent.futures, difflib, json, os, re, shutil, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, difflib, itertools, json, os, random, re, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RULES = [
@@ -59,10 +59,14 @@ def clean(text, names):
     return list(rows(lines))
 
 
+# Numbers that make names differ: those of one run of this script always, those of two runs nearly so.
+RUNS = itertools.count(random.getrandbits(16))
+
+
 class Session:
     def __init__(self, name, options):
         self.name, self.options = name, options
-        run = "%04x" % (int(time.time() * 1000 + hash(name)) & 0xFFFF)
+        run = "%04x" % (next(RUNS) & 0xFFFF)
         self.ns, self.u = "session-%s" % run, "u%s" % run
         self.home = tempfile.mkdtemp(prefix="session-")
         self.work = os.path.join(self.home, "files")
