@@ -234,8 +234,14 @@ fn try_out(name: &str) {
 }
 
 /// The documents that the tests below try out.
-const TRIED: &[&str] =
-    &["README.md", "docs/charts.md", "docs/hooks.md", "docs/operating.md", "docs/quickstart.md"];
+const TRIED: &[&str] = &[
+    "README.md",
+    "docs/charts.md",
+    "docs/hooks.md",
+    "docs/operating.md",
+    "docs/quickstart.md",
+    "docs/testing.md",
+];
 
 #[test]
 fn the_commands_of_the_readme_work() {
@@ -260,6 +266,11 @@ fn the_commands_of_the_document_about_hooks_work() {
 #[test]
 fn the_commands_of_the_document_about_charts_work() {
     try_out("docs/charts.md");
+}
+
+#[test]
+fn the_commands_of_the_document_about_testing_work() {
+    try_out("docs/testing.md");
 }
 
 #[test]
