@@ -1,5 +1,7 @@
 //! Kubernetes Events about modules. They hang on the operator's ConfigMap, since modules are no objects.
 
+use std::time::Duration;
+
 use engine::Announcement;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, EventSource, ObjectReference};
@@ -13,6 +15,12 @@ const COMPONENT: &str = "addon-operator";
 
 /// How many Events wait while the API server is slow or away; more are lost.
 const WAITING: usize = 1024;
+
+/// How long nothing more has to be told before Events are written.
+///
+/// Each write moves the revision of the whole cluster on, and an API server that answers lists from its cache then waits for the news of
+/// that revision: Events that are written in the middle of a converge slow down the look-ups of its releases.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// The longest message that the API server takes.
 const LONGEST: usize = 1024;
@@ -49,8 +57,17 @@ impl Events {
             complained: false,
         };
         tokio::spawn(async move {
-            while let Some(announcement) = announcements.recv().await {
-                writer.write(&announcement).await;
+            while let Some(first) = announcements.recv().await {
+                let mut held = vec![(Timestamp::now(), first)];
+                while held.len() < WAITING {
+                    match tokio::time::timeout(QUIET, announcements.recv()).await {
+                        Ok(Some(next)) => held.push((Timestamp::now(), next)),
+                        Ok(None) | Err(_) => break,
+                    }
+                }
+                for (at, announcement) in &held {
+                    writer.write(*at, announcement).await;
+                }
             }
         });
         Self { waiting }
@@ -65,12 +82,12 @@ impl Events {
 }
 
 impl Writer {
-    async fn write(&mut self, announcement: &Announcement) {
+    async fn write(&mut self, at: Timestamp, announcement: &Announcement) {
         if self.uid.is_none() {
             let map = self.maps.get_opt(&self.config_map).await.ok().flatten();
             self.uid = map.and_then(|map| map.metadata.uid);
         }
-        match self.events.create(&PostParams::default(), &self.event(announcement)).await {
+        match self.events.create(&PostParams::default(), &self.event(at, announcement)).await {
             Ok(_) => self.complained = false,
             Err(error) if self.complained => tracing::debug!(%error, "an Event can't be written"),
             Err(error) => {
@@ -83,8 +100,8 @@ impl Writer {
         }
     }
 
-    fn event(&self, announcement: &Announcement) -> Event {
-        let now = Time(Timestamp::now());
+    fn event(&self, at: Timestamp, announcement: &Announcement) -> Event {
+        let now = Time(at);
         let message: String = announcement.message.chars().take(LONGEST / 4).collect();
         Event {
             metadata: ObjectMeta {
