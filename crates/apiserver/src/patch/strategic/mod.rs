@@ -11,6 +11,7 @@ use thiserror::Error;
 pub use diff::{three_way, two_way};
 pub use merge::apply;
 
+use crate::managed_fields::go_type;
 use crate::types::{PatchRule, Shape};
 
 /// Why a strategic merge patch could not be made or applied.
@@ -116,28 +117,16 @@ fn same_type(a: &Value, b: &Value) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
 fn as_object(value: &Value) -> Result<&Object, StrategicError> {
     value
         .as_object()
-        .ok_or(StrategicError::Type { expected: "map[string]interface {}", found: type_name(value) })
+        .ok_or(StrategicError::Type { expected: "map[string]interface {}", found: go_type(value) })
 }
 
 fn as_list(value: Value) -> Result<Vec<Value>, StrategicError> {
     match value {
         Value::Array(items) => Ok(items),
-        other => Err(StrategicError::Type { expected: "[]interface {}", found: type_name(&other) }),
+        other => Err(StrategicError::Type { expected: "[]interface {}", found: go_type(&other) }),
     }
 }
 
