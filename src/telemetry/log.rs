@@ -7,13 +7,13 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Dispatch, Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -118,6 +118,14 @@ impl Heard {
 
 /// Returns a log that keeps its lines, as text without time, for who asks.
 pub fn heard() -> (impl Subscriber + Send + Sync, Heard) {
+    // While only one log is known, a place that logs asks the log of its thread, once, whether anybody wants its
+    // lines. On a thread without a log the answer is no, for all threads. With two more logs that never end, all
+    // logs are asked.
+    static ALSO: LazyLock<[Dispatch; 2]> = LazyLock::new(|| {
+        let all = || Dispatch::new(tracing_subscriber::registry());
+        [all(), all()]
+    });
+    LazyLock::force(&ALSO);
     let (sender, receiver) = sync_channel(WAITING_LINES);
     let layer = Lines { form: LogType::Text, no_time: true, sender, dropped: AtomicU64::new(0) };
     (tracing_subscriber::registry().with(layer), Heard(receiver))
@@ -297,5 +305,15 @@ mod tests {
             plain(&record(), Level::WARN, true, false),
             r#"WARN  task done error="a b" queue=main took=0.5"#
         );
+    }
+
+    #[test]
+    fn a_thread_without_a_log_makes_nobody_deaf() {
+        let place = || tracing::info!("said here");
+        let (log, heard) = heard();
+        let log = Dispatch::new(log);
+        std::thread::spawn(place).join().unwrap();
+        tracing::dispatcher::with_default(&log, place);
+        assert_eq!(heard.lines(), ["INFO  said here"]);
     }
 }
