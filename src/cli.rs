@@ -25,6 +25,7 @@ use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
+use crate::process::memory;
 use crate::telemetry::bar;
 use crate::telemetry::log::Log;
 
@@ -103,6 +104,7 @@ pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
 }
 
 fn start(matches: &ArgMatches) -> u8 {
+    memory::share_heap();
     let given = Given::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
     operate(&given, LogType::Json, |settings, shutdown| async move {

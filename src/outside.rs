@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    ConfigText, Effect, Event, Failure, FailureKind, HookId, Module, ModuleName, ReleaseName, RunId,
+    ConfigText, Effect, Event, Failure, FailureKind, HookId, Module, ModuleName, Notice, ReleaseName, RunId,
     ValuesInput,
 };
 use futures::FutureExt;
@@ -19,6 +19,7 @@ use crate::helm::Helm;
 use crate::hook::{HookRun, Hooks, ScriptRun};
 use crate::kube::{ConfigSource, Events, Monitors, Patcher};
 use crate::load::Loader;
+use crate::process::memory;
 use crate::schedule::Clock;
 use crate::telemetry::Telemetry;
 
@@ -99,7 +100,7 @@ impl Outside for Adapters {
             Effect::ForgetRelease { module } => self.helm.forget(&module),
             Effect::ListReleases { run } => self.list_releases(run, inbox),
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
-            Effect::Notify(notice) => self.telemetry.take(notice),
+            Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, hook, patches } => self.patch_objects(run, hook, patches, inbox),
             Effect::RunEnabledScript { run, module, values, timeout } => {
                 self.run_script(run, ScriptRun { module, values, timeout }, inbox);
@@ -139,6 +140,14 @@ impl Adapters {
             Event::ScriptFinished { run, outcome, usage }
         };
         spawn(inbox, work, move |failure| Event::ScriptFinished { run, outcome: Err(failure), usage: None });
+    }
+
+    fn notify(&self, notice: Notice) {
+        if let Notice::ConvergeStarted { .. } | Notice::ConvergeFinished { .. } = notice {
+            // What the start needed, or the charts and releases, is not needed any more.
+            tokio::task::spawn_blocking(memory::give_back);
+        }
+        self.telemetry.take(notice);
     }
 
     fn load_module(&self, run: RunId, module: ModuleName, inbox: &Inbox) {

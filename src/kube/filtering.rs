@@ -1,8 +1,8 @@
 //! Objects become items: filtered on threads of their own, so that no filter can stop a watch.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use engine::MonitorId;
 use engine::hook::{WatchEvent, json};
 use engine::snapshot::{Item, Key};
 use serde_json::Value;
+use values::Checksum;
 
 use super::monitors::Users;
 use super::timings::{Timing, Timings};
@@ -22,8 +23,33 @@ pub(super) struct Sieve {
     keep_object: bool,
     /// Whether the filter passed a limit.
     stuck: Arc<AtomicBool>,
+    /// What other objects came to lately.
+    recent: Arc<Mutex<Recent>>,
     /// Whose sieve it is, and who is told how long it works.
     timings: Option<(MonitorId, Timings)>,
+}
+
+/// How many results a sieve remembers.
+const REMEMBERED: usize = 256;
+
+/// The last results of a filter. Many objects come to the same, and then share it.
+#[derive(Debug, Default)]
+struct Recent(BTreeMap<Checksum, Weak<Item>>);
+
+impl Recent {
+    /// Returns an item like this one that somebody holds already, or the item itself.
+    fn shared(&mut self, item: Item) -> Arc<Item> {
+        let known = self.0.get(&item.checksum()).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| **known == item) {
+            return known;
+        }
+        if self.0.len() >= REMEMBERED {
+            self.0.clear();
+        }
+        let item = Arc::new(item);
+        self.0.insert(item.checksum(), Arc::downgrade(&item));
+        item
+    }
 }
 
 /// An object as the API server sent it.
@@ -72,7 +98,13 @@ impl Sieve {
     /// Returns the sieve of a monitor, or why its filter can't be used.
     pub(super) fn new(filter: Option<&str>, keep_object: bool) -> Result<Self, String> {
         let filter = filter.map(Filter::compile).transpose().map_err(|error| error.to_string())?;
-        Ok(Self { filter: filter.map(Arc::new), keep_object, stuck: Arc::default(), timings: None })
+        Ok(Self {
+            filter: filter.map(Arc::new),
+            keep_object,
+            stuck: Arc::default(),
+            recent: Arc::default(),
+            timings: None,
+        })
     }
 
     /// Returns the sieve with whom it belongs to and who is told how long it works.
@@ -102,8 +134,12 @@ impl Sieve {
             let is_limit = matches!(error, JqError::Limit(_));
             Problem { text: error.to_string(), is_limit }
         })?;
-        let kept = if self.keep_object { Some(object.json(completion)?) } else { None };
-        Ok(Arc::new(Item::filtered(kept, json::bytes(&result).into())))
+        let result = json::bytes(&result).into();
+        if self.keep_object {
+            return Ok(Arc::new(Item::filtered(Some(object.json(completion)?), result)));
+        }
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(recent.shared(Item::filtered(None, result)))
     }
 
     /// Returns the item of an object that is gone: its filter need not succeed.
@@ -216,4 +252,61 @@ fn sift_all(
         }
     }
     (all, passed_limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sifted(sieve: &Sieve, objects: &[&str]) -> Vec<Arc<Item>> {
+        let completion = Completion { api_version: "v1".into(), kind: "Pod".into() };
+        let raws: Vec<Raw> = objects
+            .iter()
+            .map(|text| Raw {
+                text: Bytes::copy_from_slice(text.as_bytes()),
+                key: Key::new("ns", "pod"),
+                change: WatchEvent::Added,
+            })
+            .collect();
+        let users = Users::from([(MonitorId::new(1), sieve.clone())]);
+        let (all, _) = sift_all(&users, &completion, &raws, &Progress::default());
+        let sifted = all.into_values().flatten();
+        sifted
+            .map(|sifted| match sifted {
+                Sifted::Item { item, .. } => item,
+                Sifted::Failed(error) => panic!("{error}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn objects_that_a_filter_makes_equal_share_one_item() {
+        let sieve = Sieve::new(Some(".spec.node"), false).unwrap();
+        let (a, b) = (r#"{"spec":{"node":"a"},"n":1}"#, r#"{"spec":{"node":"b"}}"#);
+        let first = sifted(&sieve, &[a, b]);
+        let later = sifted(&sieve, &[b, r#"{"spec":{"node":"a"},"n":2}"#]);
+        assert!(Arc::ptr_eq(&first[0], &later[1]) && Arc::ptr_eq(&first[1], &later[0]));
+        assert_eq!(first[0].filter_result(), Some(&b"\"a\""[..]));
+        // What nobody holds any more is made anew.
+        drop((first, later));
+        assert_eq!(sifted(&sieve, &[a])[0].filter_result(), Some(&b"\"a\""[..]));
+    }
+
+    #[test]
+    fn objects_that_are_kept_have_items_of_their_own() {
+        let sieve = Sieve::new(Some(".spec.node"), true).unwrap();
+        let items = sifted(&sieve, &[r#"{"n":1}"#, r#"{"n":2}"#]);
+        assert_ne!(items[0].object(), items[1].object());
+        assert_eq!(items[0].filter_result(), items[1].filter_result());
+    }
+
+    #[test]
+    fn as_many_results_as_objects_are_not_remembered_for_ever() {
+        let sieve = Sieve::new(Some(".n"), false).unwrap();
+        let objects: Vec<String> = (0..3 * REMEMBERED).map(|n| format!("{{\"n\":{n}}}")).collect();
+        let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+        let items = sifted(&sieve, &objects);
+        assert_eq!(items[700].filter_result(), Some(&b"700"[..]));
+        assert!(sieve.recent.lock().unwrap().0.len() <= REMEMBERED);
+    }
 }

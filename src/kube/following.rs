@@ -20,6 +20,7 @@ use super::namespaces::{LabelledNamespaces, Move};
 use super::stream::{Changes, Head, Line, Source, StreamError, watch_error};
 use super::timings::Timing;
 use super::watching::{Ended, Lasting, Target, Watching, source};
+use crate::process::memory;
 
 /// How many changes that came together are passed on as they are; of more, only the last of a series without a
 /// deletion counts for each object.
@@ -30,6 +31,9 @@ const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The first wait and the longest until the objects are listed again for a filter that did not work on one.
 const REFILTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(5));
+
+/// After how many bytes of a list the memory that was used for it is given back at once.
+const LARGE_LIST: usize = 4 << 20;
 
 /// The objects of each monitor.
 type Objects = BTreeMap<MonitorId, Vec<(Key, Arc<Item>)>>;
@@ -103,12 +107,14 @@ impl Watching {
     ) -> Result<Listed, StreamError> {
         let mut objects: Objects = users.keys().map(|monitor| (*monitor, Vec::new())).collect();
         let (mut failed, mut versions) = (BTreeSet::new(), Vec::new());
+        let mut bytes = 0_usize;
         for source in sources {
             let mut pages = source.pages(&self.client);
             while let Some(items) = pages.next().await? {
                 self.alive = Instant::now();
                 let mut raws = Vec::with_capacity(items.len());
                 for text in items {
+                    bytes = bytes.saturating_add(text.len());
                     let key = Head::of(&text)?.key();
                     if self.is_named(&key)
                         && wanted.as_ref().is_none_or(|wanted| wanted.contains(&*key.namespace))
@@ -133,6 +139,9 @@ impl Watching {
                 }
             }
             versions.push(pages.into_version());
+        }
+        if bytes > LARGE_LIST {
+            tokio::task::spawn_blocking(memory::give_back);
         }
         objects.retain(|monitor, _| !failed.contains(monitor));
         Ok(Listed { objects, failed, versions })

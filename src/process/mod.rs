@@ -1,8 +1,9 @@
-//! Processes: start, follow, limit, end and account for them.
+//! Processes: start, follow, limit, end and account for them. Also what this one holds.
 //!
 //! Each process leads a group of its own, so that ending it ends what it
 //! started. Its exit is seen through a pidfd, never by polling.
 
+pub mod memory;
 mod orphans;
 mod run;
 mod wait;

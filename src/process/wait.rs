@@ -1,4 +1,4 @@
-//! The exit of one child with what it used: the only unsafe code of the operator.
+//! The exit of one child with what it used.
 
 use std::io;
 use std::os::fd::OwnedFd;
