@@ -22,6 +22,13 @@ pub(super) struct OutputFiles {
 }
 
 impl OutputFiles {
+    /// Returns how many bytes all files have.
+    pub(super) fn len_bytes(&self) -> usize {
+        let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
+        let len = |path: &&PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
+        usize::try_from(all.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+    }
+
     /// Reads all files. The first that can't be used makes the whole run a failure.
     pub(super) fn read(&self, root: &Root) -> Result<HookOutput, Failure> {
         let patch = |path: &Path, target, what: &str| -> Result<Patch, Failure> {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::hook::RunContexts;
-use engine::{Failure, FailureKind, Hook, HookOutput, RunLabels, Scope, Usage, ValuesInput};
+use engine::{Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, Usage, ValuesInput};
 use tokio::sync::oneshot;
+use tokio::task::JoinError;
 use values::name::safe_name;
 use values::patch::Root;
 
@@ -16,6 +17,10 @@ use super::log::{Origin, sink};
 use super::output::OutputFiles;
 use super::scratch::{RunFiles, Scratch, ScratchError};
 use crate::process::{Exit, Finished, Program, RunError};
+
+/// From how many bytes on files are written and read beside the threads that everybody shares: so much takes about a
+/// millisecond.
+const LARGE: usize = 1 << 20;
 
 /// Runs hooks and scripts.
 #[derive(Debug)]
@@ -57,7 +62,14 @@ impl Hooks {
         cancel: oneshot::Receiver<()>,
     ) -> (Result<HookOutput, Failure>, Option<Usage>) {
         let id = &run.hook.id;
-        let prepared = match self.prepare(&run) {
+        let is_large = run.contexts.len_bytes() >= LARGE;
+        let prepared = if is_large {
+            let (scratch, run) = (Arc::clone(&self.scratch), run.clone());
+            apart(move || prepare(&scratch, &run)).await
+        } else {
+            prepare(&self.scratch, &run)
+        };
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return (Err(unwritable(&error)), None),
         };
@@ -70,59 +82,72 @@ impl Hooks {
         }
         let program = Program { path, args: Vec::new(), environment, timeout: run.timeout };
         let finished = program.run(cancel, sink(Origin::of_hook(id, &run.labels), self.merge_json)).await;
-        let name = |failure| name_hook(&id.scope, id.name.as_str(), failure);
         let root = match &run.values.module {
             Some(module) => Root::Module(module.key.to_string()),
             None => Root::Global,
         };
-        let outcome = match &finished {
-            Ok(finished) => match exit_failure(finished) {
-                None => outputs.read(&root).map_err(name),
-                Some(failure) => Err(name(failure)),
-            },
-            Err(error) => Err(name(not_started(error))),
+        let id = id.clone();
+        let failed = match &finished {
+            Ok(finished) => exit_failure(finished),
+            Err(error) => Some(not_started(error)),
         };
-        let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
-        drop(files);
+        let is_large = is_large || outputs.len_bytes() >= LARGE;
+        let read = move || {
+            let outcome = failed.map_or_else(|| outputs.read(&root), Err);
+            let outcome = outcome.map_err(|failure| name_hook(&id, failure));
+            let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
+            // To remove long files takes its time, too.
+            drop(files);
+            outcome
+        };
+        let outcome = if is_large { apart(read).await } else { read() };
         (outcome, finished.ok().map(|finished| finished.usage))
     }
+}
 
-    fn prepare(&self, run: &HookRun) -> Result<Prepared, ScratchError> {
-        let files = self.scratch.run()?;
-        let scope = match &run.hook.id.scope {
-            Scope::Global => "global".to_owned(),
-            Scope::Module(module) => safe_name(module.as_str()),
-        };
-        let hook = safe_name(run.hook.id.name.as_str());
-        let kind = match &run.hook.id.scope {
-            Scope::Global => "global",
-            Scope::Module(_) => "module",
-        };
-        let context = files.write(&format!("{scope}.{kind}-hook-{hook}-binding-context.json"), |out| {
-            run.contexts.write(out)
-        })?;
-        let config = files.write(&format!("{scope}.{kind}-config-values.json"), |out| {
-            write_config_values(out, &run.values)
-        })?;
-        let values =
-            files.write(&format!("{scope}.{kind}-values.json"), |out| write_values(out, &run.values))?;
-        let outputs = OutputFiles {
-            config_patch: files.empty(&format!("{hook}.{kind}-hook-config-values.json-patch"))?,
-            values_patch: files.empty(&format!("{hook}.{kind}-hook-values.json-patch"))?,
-            metrics: files.empty(&format!("{hook}.{kind}-hook-metrics.json"))?,
-            object_patches: files.empty(&format!("{hook}-object-patch"))?,
-        };
-        let variables = vec![
-            ("BINDING_CONTEXT_PATH", context),
-            ("CONFIG_VALUES_PATH", config),
-            ("VALUES_PATH", values),
-            ("CONFIG_VALUES_JSON_PATCH_PATH", outputs.config_patch.clone()),
-            ("VALUES_JSON_PATCH_PATH", outputs.values_patch.clone()),
-            ("METRICS_PATH", outputs.metrics.clone()),
-            ("KUBERNETES_PATCH_PATH", outputs.object_patches.clone()),
-        ];
-        Ok(Prepared { files, variables, outputs })
+/// Does what takes its time beside the threads that everybody shares.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(result) => result,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The whole program ends.
+        Err(Err(_)) => std::future::pending().await,
     }
+}
+
+/// Writes the files of a run.
+fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
+    let files = scratch.run()?;
+    let scope = match &run.hook.id.scope {
+        Scope::Global => "global".to_owned(),
+        Scope::Module(module) => safe_name(module.as_str()),
+    };
+    let hook = safe_name(run.hook.id.name.as_str());
+    let kind = match &run.hook.id.scope {
+        Scope::Global => "global",
+        Scope::Module(_) => "module",
+    };
+    let context = files
+        .write(&format!("{scope}.{kind}-hook-{hook}-binding-context.json"), |out| run.contexts.write(out))?;
+    let config = files
+        .write(&format!("{scope}.{kind}-config-values.json"), |out| write_config_values(out, &run.values))?;
+    let values = files.write(&format!("{scope}.{kind}-values.json"), |out| write_values(out, &run.values))?;
+    let outputs = OutputFiles {
+        config_patch: files.empty(&format!("{hook}.{kind}-hook-config-values.json-patch"))?,
+        values_patch: files.empty(&format!("{hook}.{kind}-hook-values.json-patch"))?,
+        metrics: files.empty(&format!("{hook}.{kind}-hook-metrics.json"))?,
+        object_patches: files.empty(&format!("{hook}-object-patch"))?,
+    };
+    let variables = vec![
+        ("BINDING_CONTEXT_PATH", context),
+        ("CONFIG_VALUES_PATH", config),
+        ("VALUES_PATH", values),
+        ("CONFIG_VALUES_JSON_PATCH_PATH", outputs.config_patch.clone()),
+        ("VALUES_JSON_PATCH_PATH", outputs.values_patch.clone()),
+        ("METRICS_PATH", outputs.metrics.clone()),
+        ("KUBERNETES_PATCH_PATH", outputs.object_patches.clone()),
+    ];
+    Ok(Prepared { files, variables, outputs })
 }
 
 struct Prepared {
@@ -173,11 +198,11 @@ pub(super) fn unwritable(error: &ScratchError) -> Failure {
     Failure::of(FailureKind::Files, error)
 }
 
-fn name_hook(scope: &Scope, name: &str, mut failure: Failure) -> Failure {
-    let kind = match scope {
+fn name_hook(id: &HookId, mut failure: Failure) -> Failure {
+    let kind = match &id.scope {
         Scope::Global => "global",
         Scope::Module(_) => "module",
     };
-    failure.message = format!("{kind} hook '{name}' failed: {}", failure.message);
+    failure.message = format!("{kind} hook '{}' failed: {}", id.name, failure.message);
     failure
 }

@@ -178,6 +178,28 @@ impl RunContexts {
         &self.contexts
     }
 
+    /// Returns about how many bytes the file has: those of the objects that it shows.
+    pub fn len_bytes(&self) -> usize {
+        let len = |(index, shown): (&usize, &Shown)| {
+            (*index, shown.snapshot.iter().map(|(_, item)| item.len_bytes()).sum::<usize>())
+        };
+        let all: BTreeMap<usize, usize> = self.snapshots.iter().map(len).collect();
+        let of = |binding: &usize| all.get(binding).copied().unwrap_or_default();
+        let of_context = |context: &BindingContext| {
+            let own = match &context.trigger {
+                Trigger::Event { item, .. } => item.len_bytes(),
+                Trigger::Synchronization { binding } => of(binding),
+                Trigger::Lifecycle(_) | Trigger::Schedule => 0,
+            };
+            let beside: usize = match &context.snapshots {
+                Included::All => all.values().sum(),
+                Included::Named(names) => names.iter().filter_map(|name| self.named.get(name)).map(of).sum(),
+            };
+            own.saturating_add(beside)
+        };
+        self.contexts.iter().map(of_context).fold(0, usize::saturating_add)
+    }
+
     /// Writes the file: one JSON array and a line end.
     ///
     /// Objects are written from the bytes that the snapshots share; nothing of them is copied.
@@ -471,6 +493,39 @@ kubernetes:
         let text = written(&spec, vec![context]);
         assert!(text.contains(r#""objects":[{"filterResult":"a"}]"#), "{text}");
         assert!(text.contains(r#""snapshots":{"kubernetes":[{"object":"#), "{text}");
+    }
+
+    #[test]
+    fn a_file_is_about_as_long_as_the_objects_that_it_shows() {
+        let spec = spec(
+            "configVersion: v1\nbeforeHelm: 1\nschedule: [{crontab: '* * * * *', includeSnapshotsFrom: [big]}]\n\
+             kubernetes: [{name: big, kind: Pod}, {name: small, kind: Node, jqFilter: .a}]",
+        );
+        let big: Arc<[u8]> = format!("\"{}\"", "x".repeat(9_998)).into_bytes().into();
+        let pods = |count: usize| -> Snapshot {
+            let item =
+                |n: usize| (Key::new("", &n.to_string()), Item::unfiltered(Arc::clone(&big), true).into());
+            (0..count).map(item).collect()
+        };
+        let contexts = vec![
+            BindingContext::lifecycle(Lifecycle::BeforeHelm),
+            BindingContext::schedule(&spec.schedules[0]),
+            BindingContext::synchronization(&spec.kubernetes[0], 0),
+            BindingContext::event(
+                &spec.kubernetes[1],
+                1,
+                change(WatchEvent::Added, Item::unfiltered(big.clone(), true)),
+            ),
+        ];
+        for (count, expected) in [(0, 10_000), (7, 3 * 70_000 + 10_000)] {
+            let run = RunContexts::new(&spec, contexts.clone(), |index| {
+                if index == 0 { pods(count) } else { Snapshot::default() }
+            });
+            let mut out = Vec::new();
+            run.write(&mut out).unwrap();
+            assert_eq!(run.len_bytes(), expected);
+            assert!(out.len() > expected && out.len() < expected + 1_000, "{}", out.len());
+        }
     }
 
     #[test]
