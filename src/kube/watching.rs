@@ -25,7 +25,7 @@ use crate::jq::Threads;
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 
 /// The first wait and the longest before a missing kind is looked for without a CRD that changed.
-const LOOK_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_mins(1));
 
 /// How long a new watch waits for others that start with it.
 const GATHER: Duration = Duration::from_millis(2);
@@ -106,8 +106,10 @@ impl Watching {
         self.health.works(&self.name);
         let looks = lasting.missing.insert(lasting.missing.unwrap_or(0).saturating_add(1));
         // A kind of another API server that joins this one has no CRD.
-        if tokio::time::timeout(backoff(LOOK_AGAIN, *looks), crds.changed()).await.is_err() {
-            self.kinds.refresh();
+        match tokio::time::timeout(backoff(LOOK_AGAIN, *looks), crds.changed()).await {
+            // A CRD is told of a moment before its kind is served: it is looked for often again.
+            Ok(_) => *looks = 0,
+            Err(_) => self.kinds.refresh(),
         }
         lasting.crds = Some(crds);
     }

@@ -395,6 +395,50 @@ async fn crds_are_watched_only_for_kinds_that_can_come_and_go() {
     world.until("the kind again", |seen| seen[&monitor].kinds.len() == 4).await;
 }
 
+/// A client that is told of the groups that there were at its first question, `lag` more times.
+fn lagging(server: &ApiServer, lag: &Arc<AtomicUsize>) -> Client {
+    use http_body_util::{BodyExt as _, Full};
+    let (server, lag) = (server.service(), Arc::clone(lag));
+    let first = Arc::new(tokio::sync::Mutex::new(None));
+    let service = tower::service_fn(move |request: Request<RequestBody>| {
+        let (mut server, lag, first) = (server.clone(), Arc::clone(&lag), Arc::clone(&first));
+        async move {
+            let asks_for_groups = request.uri().path() == "/apis";
+            let response = server.call(request).await?;
+            if !asks_for_groups {
+                return Ok::<_, tower::BoxError>(
+                    response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()),
+                );
+            }
+            let (head, body) = response.into_parts();
+            let now = body.collect().await?.to_bytes();
+            let old: Bytes = first.lock().await.get_or_insert_with(|| now.clone()).clone();
+            let is_behind =
+                lag.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            let body = Full::new(if is_behind { old } else { now }).map_err(tower::BoxError::from);
+            Ok(Response::from_parts(head, body.boxed_unsync()))
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_served_later_than_its_crd_is_told_of_is_found_soon() {
+    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+    let lag = Arc::new(AtomicUsize::new(0));
+    let client = lagging(&server, &lag);
+    let mut world = World::with(server, client);
+    let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
+    let monitor = world.start(1, things, None);
+    world.until("the missing kind", |seen| seen[&monitor].kinds == ["no Thing"]).await;
+    // So long that it is looked for once a minute only.
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    lag.store(7, Ordering::SeqCst);
+    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.until("the kind", |seen| seen[&monitor].listed).await;
+    assert_eq!(lag.load(Ordering::SeqCst), 0, "the API server was behind");
+}
+
 /// A body of a watch that says nothing, and never ends.
 struct Silence;
 
@@ -464,6 +508,7 @@ async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
     const ROUNDS: usize = 1_000;
+    const FIFTHS: usize = 5;
     let (mut alone, mut beside) = (World::new(), World::new());
     let secrets = Selection { kind: "Secret".to_owned(), ..config_maps() };
     let monitor = alone.start(1, config_maps(), None);
@@ -480,14 +525,25 @@ async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
     }
     let failures = beside.seen[&bad].failures.len();
     assert!(failures >= ROUNDS, "{failures}");
-    let mut at = |percent: usize| {
-        let place = (ROUNDS - 1) * percent / 100;
-        let of = |times: &mut Vec<Duration>| *times.select_nth_unstable(place).1;
-        (of(&mut times_alone), of(&mut times_beside))
-    };
-    eprintln!("p50 {:?}, p99 {:?}, alone and beside one that fails", at(50), at(99));
-    let (alone, beside) = at(50);
+    // The machine has moods that last; a delay that the other binding makes would show in every fifth.
+    let calm = times_alone
+        .chunks_mut(ROUNDS / FIFTHS)
+        .zip(times_beside.chunks_mut(ROUNDS / FIFTHS))
+        .map(|(alone, beside)| (at(alone, 99), at(beside, 99)))
+        .filter(|(alone, beside)| {
+            eprintln!("p99 {alone:?} alone, {beside:?} beside one that fails");
+            *beside <= alone.mul_f64(1.2)
+        })
+        .count();
+    assert!(calm >= 2, "in {calm} of {FIFTHS} parts of the time the p99 stayed within 1.2 times");
+    let (alone, beside) = (at(&mut times_alone, 50), at(&mut times_beside, 50));
     assert!(beside <= alone.mul_f64(1.2) + Duration::from_millis(1), "{alone:?} alone, {beside:?} beside");
+}
+
+/// Returns the time within which so many of a hundred were done.
+fn at(times: &mut [Duration], percent: usize) -> Duration {
+    let place = (times.len() - 1) * percent / 100;
+    *times.select_nth_unstable(place).1
 }
 
 /// Returns how long a change took. Before it so much pretended time passes that whatever fails is tried again.
