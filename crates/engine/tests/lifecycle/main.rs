@@ -11,6 +11,9 @@
 mod build;
 mod config_map;
 mod contexts;
+#[expect(dead_code, reason = "tests of other crates count in other ways")]
+#[path = "../../../../tests/memory/counting.rs"]
+mod counting;
 mod coverage;
 mod discovery;
 mod endurance;
@@ -25,3 +28,6 @@ mod status;
 mod watches;
 mod why;
 mod world;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
