@@ -36,6 +36,7 @@ pub(super) fn before(key: &str, fields: &mut Fields) {
 pub(super) fn after(key: &str, fields: &mut Fields) {
     match key {
         "core.v1.ServiceSpec" => service(fields),
+        "core.v1.Service" => balancer_addresses(fields),
         "resource.v1.ExactDeviceRequest" | "resource.v1.DeviceSubRequest"
             if text(fields, "allocationMode") == "ExactCount" =>
         {
@@ -327,6 +328,21 @@ fn service(fields: &mut Fields) {
     }
     if kind == "LoadBalancer" {
         put(fields, "allocateLoadBalancerNodePorts", json!(true));
+    }
+}
+
+/// Traffic to an address of a load balancer keeps that address, unless the balancer says otherwise.
+fn balancer_addresses(service: &mut Fields) {
+    let kind = service.get("spec").and_then(|spec| spec.get("type")).and_then(Value::as_str);
+    if kind != Some("LoadBalancer") {
+        return;
+    }
+    if let Some(balancer) = object(service, "status").and_then(|status| object(status, "loadBalancer")) {
+        for ingress in list(balancer, "ingress") {
+            if !text(ingress, "ip").is_empty() {
+                put(ingress, "ipMode", json!("VIP"));
+            }
+        }
     }
 }
 

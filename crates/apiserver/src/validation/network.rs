@@ -22,6 +22,9 @@ pub(super) fn service(object: &Value, report: &mut Report) {
         report.required("spec.ports", "");
     }
     if kind == "ExternalName" {
+        if headless {
+            report.forbidden("spec.clusterIPs", "may not be set for ExternalName services");
+        }
         match text(spec, "externalName") {
             "" => report.required("spec.externalName", ""),
             name => {
@@ -69,6 +72,9 @@ fn service_ports(spec: &Value, kind: &str, report: &mut Report) {
         invalid_number(&at(&path, "port"), number, names::port_number(number), report);
         protocol_name(text(entry, "protocol"), &at(&path, "protocol"), report);
         port(get(entry, "targetPort"), &at(&path, "targetPort"), report);
+        if let Some(protocol) = get(entry, "appProtocol").as_str() {
+            report.invalid_all(&at(&path, "appProtocol"), protocol, names::qualified(protocol));
+        }
     }
     if kind == "ClusterIP" {
         for (index, entry) in ports.iter().enumerate() {
@@ -100,6 +106,18 @@ fn service_ports(spec: &Value, kind: &str, report: &mut Report) {
 
 fn addresses(spec: &Value, kind: &str, report: &mut Report) {
     const PATH: &str = "spec.clusterIPs[0]";
+    let listed = list(spec, "clusterIPs");
+    match (text(spec, "clusterIP"), listed.first().and_then(Value::as_str)) {
+        ("", Some(_)) => {
+            let why = "must be empty when `clusterIP` is not specified";
+            report.invalid("spec.clusterIPs", Value::Array(listed.to_vec()), why);
+        }
+        (address, Some(first)) if address != first => {
+            let why = "first value must match `clusterIP`";
+            report.invalid("spec.clusterIPs", Value::Array(listed.to_vec()), why);
+        }
+        _ => {}
+    }
     match text(spec, "clusterIP") {
         "None" if matches!(kind, "NodePort" | "LoadBalancer") => {
             let detail = format!("may not be set to 'None' for {kind} services");
@@ -124,15 +142,25 @@ fn addresses(spec: &Value, kind: &str, report: &mut Report) {
             Ok(_) => {}
         }
     }
+    families(spec, report);
+}
+
+/// Checks the families of addresses: there is one, and only what has no address and selects nothing may have more.
+fn families(spec: &Value, report: &mut Report) {
+    let free = text(spec, "clusterIP") == "None" && map(spec, "selector").is_empty();
+    let policy = text(spec, "ipFamilyPolicy");
+    if policy == "RequireDualStack" && !free {
+        let why = "this cluster is not configured for dual-stack services";
+        report.invalid("spec.ipFamilyPolicy", policy, why);
+    }
     for (index, family) in texts(spec, "ipFamilies").enumerate() {
         let path = item("spec.ipFamilies", index);
         if !matches!(family, "IPv4" | "IPv6") {
             report.unsupported(&path, family, &["IPv4", "IPv6"]);
-        } else if family == "IPv6" {
+        } else if family == "IPv6" && !free {
             report.invalid(&path, family, "not configured on this cluster");
         }
     }
-    let policy = text(spec, "ipFamilyPolicy");
     let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
     if !policy.is_empty() && !policies.contains(&policy) {
         report.unsupported("spec.ipFamilyPolicy", policy, &policies);
@@ -169,6 +197,11 @@ fn traffic(spec: &Value, kind: &str, report: &mut Report) {
     } else if accessible && !matches!(external, "Cluster" | "Local") {
         report.unsupported("spec.externalTrafficPolicy", external, &["Cluster", "Local"]);
     }
+    let distribution = text(spec, "trafficDistribution");
+    let distributions = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    if !distribution.is_empty() && !distributions.contains(&distribution) {
+        report.unsupported("spec.trafficDistribution", distribution, &distributions);
+    }
     let internal = text(spec, "internalTrafficPolicy");
     if !internal.is_empty() && !matches!(internal, "Cluster" | "Local") {
         report.unsupported("spec.internalTrafficPolicy", internal, &["Cluster", "Local"]);
@@ -188,6 +221,11 @@ pub(super) fn service_update(new: &Value, old: &Value, report: &mut Report) {
     if both("ExternalName") && !was.is_empty() && was != is {
         let shown = list(new, "spec.clusterIPs").to_vec();
         report.invalid("spec.clusterIPs[0]", Value::Array(shown), "may not change once set");
+    }
+    let (was, is) = (get(old, "spec.loadBalancerClass"), get(new, "spec.loadBalancerClass"));
+    let balances = |service: &Value| text(service, "spec.type") == "LoadBalancer";
+    if balances(old) && balances(new) && was != is && !was.is_null() {
+        report.invalid("spec.loadBalancerClass", is.clone(), "may not change once set");
     }
 }
 

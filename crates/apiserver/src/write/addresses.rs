@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
+use super::services::{self, node_port};
 use crate::call::Call;
 use crate::cluster::{Cluster, lock};
 use crate::status::{ApiError, Cause, Outcome};
@@ -35,23 +36,33 @@ impl Addresses {
     ) -> Outcome<()> {
         let mut next = lock(&self.next);
         let name = super::metadata::text(service, "name").to_owned();
+        let old = old.and_then(|old| old.get("spec")).and_then(Value::as_object);
+        if old.is_some() {
+            services::shed_status(service);
+        }
         let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else {
             return Ok(());
         };
-        let old = old.and_then(|old| old.get("spec"));
-        let kind = spec.get("type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
-        if kind == "ExternalName" {
+        if let Some(old) = old {
+            services::shed(old, spec);
+            services::keep_node_ports(old, spec);
+        }
+        if !services::needs_address(spec) {
             return Ok(());
         }
         let in_use = InUse::of(&call.cluster);
         allocate_address(spec, old, &in_use, &mut next, &name)?;
         if !dry_run || spec.contains_key("clusterIP") {
-            set_families(spec);
+            services::set_families(spec);
         }
-        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-            check_ports(spec, old, &in_use, call.query.get("dryRun").is_some())
-                .map_err(|cause| refuse(&name, cause))?;
-            allocate_ports(spec, old, &in_use, &call.cluster);
+        check_ports(spec, old, &in_use, call.query.get("dryRun").is_some())
+            .map_err(|cause| refuse(&name, cause))?;
+        if services::needs_node_ports(spec) {
+            allocate_ports(spec, &in_use, &call.cluster);
+        }
+        if services::needs_health_port(spec) && spec.get("healthCheckNodePort").is_none_or(Value::is_null) {
+            let chosen = free_port(&in_use.ports, &call.cluster);
+            spec.insert("healthCheckNodePort".into(), json!(chosen));
         }
         Ok(())
     }
@@ -81,24 +92,27 @@ impl InUse {
             let value = service.value();
             let ports = value.pointer("/spec/ports").and_then(Value::as_array);
             in_use.ports.extend(ports.into_iter().flatten().filter_map(node_port));
+            let health = value.pointer("/spec/healthCheckNodePort").and_then(Value::as_u64);
+            in_use.ports.extend(health.and_then(|port| u32::try_from(port).ok()));
         }
         in_use
     }
 }
 
-fn node_port(port: &Value) -> Option<u32> {
-    port.get("nodePort")?.as_u64().and_then(|port| u32::try_from(port).ok()).filter(|&port| port > 0)
-}
-
 fn allocate_address(
     spec: &mut Map<String, Value>,
-    old: Option<&Value>,
+    old: Option<&Map<String, Value>>,
     in_use: &InUse,
     next: &mut u32,
     name: &str,
 ) -> Outcome<()> {
     let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
     let before = old.and_then(|old| old.get("clusterIP")).and_then(Value::as_str).unwrap_or_default();
+    let listed = spec.get("clusterIPs").and_then(Value::as_array).and_then(|list| list.first());
+    if old.is_none() && listed.is_some_and(|first| *first != given.as_str()) {
+        // Validation says what is wrong with that.
+        return Ok(());
+    }
     let address = if !given.is_empty() {
         if given != "None" && given != before && in_use.addresses.contains(&given) {
             return Err(refuse(name, taken(&given)));
@@ -133,17 +147,12 @@ fn taken(address: &str) -> Cause {
     }
 }
 
-fn set_families(spec: &mut Map<String, Value>) {
-    spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
-    spec.entry("ipFamilyPolicy").or_insert_with(|| json!("SingleStack"));
-}
-
 /// Refuses node ports that are out of the range or belong to another service.
 ///
 /// Who only tries is not told about the range: no port is given then.
 fn check_ports(
     spec: &Map<String, Value>,
-    old: Option<&Value>,
+    old: Option<&Map<String, Value>>,
     in_use: &InUse,
     tries: bool,
 ) -> Result<(), Cause> {
@@ -179,25 +188,17 @@ fn refuse(name: &str, cause: Cause) -> ApiError {
     }
 }
 
-fn allocate_ports(spec: &mut Map<String, Value>, old: Option<&Value>, in_use: &InUse, cluster: &Cluster) {
-    let before: Vec<Value> =
-        old.and_then(|old| old.get("ports")).and_then(Value::as_array).cloned().unwrap_or_default();
+fn free_port(taken: &BTreeSet<u32>, cluster: &Cluster) -> Option<u32> {
+    let start = u32::try_from(cluster.random().next() % 2_768).unwrap_or(0);
+    let span = PORTS.end - PORTS.start;
+    (0..span).map(|step| PORTS.start + (start + step) % span).find(|port| !taken.contains(port))
+}
+
+fn allocate_ports(spec: &mut Map<String, Value>, in_use: &InUse, cluster: &Cluster) {
     let mut taken = in_use.ports.clone();
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-    for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if node_port(&Value::Object(port.clone())).is_some() {
-            continue;
-        }
-        let same = |other: &&Value| {
-            other.get("port") == port.get("port") && other.get("protocol") == port.get("protocol")
-        };
-        let kept = before.iter().find(same).and_then(node_port);
-        let start = u32::try_from(cluster.random().next() % 2_768).unwrap_or(0);
-        let span = PORTS.end - PORTS.start;
-        let chosen = kept.or_else(|| {
-            (0..span).map(|step| PORTS.start + (start + step) % span).find(|port| !taken.contains(port))
-        });
-        if let Some(chosen) = chosen {
+    for port in ports.into_iter().flatten().filter(|port| node_port(port).is_none()) {
+        if let (Some(chosen), Some(port)) = (free_port(&taken, cluster), port.as_object_mut()) {
             taken.insert(chosen);
             port.insert("nodePort".into(), json!(chosen));
         }

@@ -10,6 +10,7 @@ mod metadata;
 mod options;
 mod patch;
 mod scale;
+mod services;
 mod steps;
 mod update;
 
