@@ -167,7 +167,8 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let small = self.nano.abs() < 1024 * NANO;
         match self.format {
-            Format::Binary if !small => self.write_binary(f),
+            // Parts of a unit are not rounded away.
+            Format::Binary if !small && self.is_integer() => self.write_binary(f),
             Format::Binary | Format::Decimal => self.write_decimal(f, false),
             Format::Exponent => self.write_decimal(f, true),
         }
@@ -176,7 +177,7 @@ impl fmt::Display for Quantity {
 
 impl Quantity {
     fn write_binary(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut units = self.nano / NANO + i128::from(self.nano > 0 && self.nano % NANO != 0);
+        let mut units = self.nano / NANO;
         let mut suffix = "";
         for next in ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] {
             if units % 1024 != 0 {
@@ -233,6 +234,7 @@ mod tests {
             ("1024", "1024"),
             ("1024Mi", "1Gi"),
             ("1.5Gi", "1536Mi"),
+            ("1.4Gi", "1503238553600m"),
             ("0.5Ki", "512"),
             ("100000", "100k"),
             ("3e6", "3e6"),

@@ -45,7 +45,9 @@ impl Token {
             let at = crate::decode::base64_error_offset(text);
             refuse(&format!("illegal base64 data at input byte {at}"))
         })?;
-        let token: Token = serde_json::from_slice(&bytes).map_err(|error| refuse(&error.to_string()))?;
+        let token = crate::decode::parse(&bytes).map_err(|error| refuse(&error.to_string()))?;
+        let token: Token =
+            serde_json::from_value(token.into()).map_err(|error| refuse(&error.to_string()))?;
         if token.v != VERSION {
             return Err(refuse(&format!("server does not recognize this encoded version {:?}", token.v)));
         }

@@ -55,6 +55,10 @@ impl FieldSelector {
             let (name, equal, value) = split_term(&term).ok_or_else(|| {
                 SelectorError(format!("invalid selector: '{text}'; can't understand '{term}'"))
             })?;
+            // A requirement of nothing is none.
+            if name.is_empty() && value.is_empty() && equal {
+                continue;
+            }
             let field = match name {
                 "metadata.name" => Field::Name,
                 "metadata.namespace" => Field::Namespace,

@@ -255,9 +255,12 @@ fn check_key(key: &str) -> Result<(), SelectorError> {
 fn check_values(key: &str, operator: Operator, values: &[String]) -> Result<(), SelectorError> {
     match operator {
         Operator::Greater | Operator::Less => {
-            if values.first().is_none_or(|value| value.parse::<i64>().is_err()) {
-                let why = "<nil>: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer";
-                return Err(unparsable(why));
+            let value = values.first().map(String::as_str).unwrap_or_default();
+            if value.parse::<i64>().is_err() {
+                return Err(unparsable(&format!(
+                    "values[0]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
+                    quoted(value)
+                )));
             }
         }
         Operator::Absent | Operator::Exists | Operator::In | Operator::NotIn => {}
@@ -344,7 +347,7 @@ mod tests {
         insta::assert_snapshot!(check("a in b"), @"unable to parse requirement: found 'b' expected: '('");
         insta::assert_snapshot!(check("a=b,"), @"found '', expected: identifier after ','");
         insta::assert_snapshot!(check("=b"), @"found '=', expected: !, identifier, or 'end of string'");
-        insta::assert_snapshot!(check("a>x"), @"unable to parse requirement: <nil>: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer");
+        insta::assert_snapshot!(check("a>x"), @r#"unable to parse requirement: values[0]: Invalid value: "x": for 'Gt', 'Lt' operators, the value must be an integer"#);
         assert!(check("-a=b").contains("name part must consist of"));
         assert!(check("a=-").contains("a valid label must be"));
     }

@@ -229,11 +229,10 @@ fn quota(object: &Value, limits: bool) -> Value {
 fn subjects(object: &Value, kind: &str) -> Value {
     let wanted = list(object, "subjects").iter().filter(|subject| text(subject, "kind") == kind);
     let names: Vec<String> = wanted
-        .map(|subject| match (kind, text(subject, "namespace")) {
-            ("ServiceAccount", namespace) if !namespace.is_empty() => {
-                format!("{namespace}/{}", text(subject, "name"))
-            }
-            (_, _) => text(subject, "name").to_owned(),
+        .map(|subject| match kind {
+            // The slash stands there without a namespace, too.
+            "ServiceAccount" => format!("{}/{}", text(subject, "namespace"), text(subject, "name")),
+            _ => text(subject, "name").to_owned(),
         })
         .collect();
     Value::from(names.join(", "))
