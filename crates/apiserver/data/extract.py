@@ -5,7 +5,7 @@
 
 kinds.tsv    from aggregated discovery (/api and /apis, version v2): one line a kind
 types.txt    from /openapi/v3 of each group and version, without descriptions, with the Go types that
-             gotypes.go prints (error texts name them, and they decide which empty values are written)
+             gotypes.go prints (error texts name them, they decide which empty values are written, and their order is that of written fields)
 Only stable versions (v1, v2, …) are kept. Needs the standard library only.
 """
 import argparse, json, os, re, ssl, sys, urllib.request
@@ -73,8 +73,8 @@ class Types:
         self.definitions, self.packages = {}, []
         self.go = {}
         for line in open(gotypes):
-            owner, field, go, flags = line.rstrip("\n").split("\t")
-            self.go[owner, field] = (go, flags)
+            owner, field, go, flags, place = line.rstrip("\n").split("\t")
+            self.go[owner, field] = (go, flags, place)
 
     def add(self, document):
         for name, schema in document["components"]["schemas"].items():
@@ -105,7 +105,7 @@ class Types:
         return SCALARS[kind, schema.get("format")]
 
     def field(self, owner, name, schema, required):
-        go, goflags = self.go.get((owner, name), ("", ""))
+        go, goflags, place = self.go.get((owner, name), ("", "", ""))
         if "z" in goflags:
             goflags += "p"
         flags = ("r" if required else "") + ("p" if "p" in goflags.split("n")[0] else "") + ("o" if "o" in goflags.split("n")[0] else "")
@@ -130,6 +130,8 @@ class Types:
             extras.append("e=" + "|".join(schema["enum"]))
         if "nstring" in goflags:
             extras.append("g=" + go)
+        if place:
+            extras.append("n=" + place)
         return "\t".join([name, flags, self.shape(schema)] + extras)
 
     def lines(self):

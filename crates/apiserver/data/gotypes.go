@@ -1,6 +1,7 @@
 //go:build ignore
 
-// Prints, for each field of each API type, its Go type and whether an empty value is left out when it is written.
+// Prints, for each field of each API type, its Go type, whether an empty value is left out when it is written, and its place among
+// the fields of the type.
 // Run it in a module that requires k8s.io/kubernetes:  go run gotypes.go > gotypes.tsv
 package main
 
@@ -18,6 +19,7 @@ import (
 
 var seen = map[reflect.Type]bool{}
 var lines []string
+var places = map[string]int{}
 var unmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
 
 func name(t reflect.Type) string {
@@ -67,7 +69,8 @@ func fields(owner string, t reflect.Type) {
 		if kind.Kind() != reflect.Struct && kind.PkgPath() != "" {
 			flags += "n" + kind.Kind().String()
 		}
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s", owner, options[0], kind.String(), flags))
+		places[owner]++
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%d", owner, options[0], kind.String(), flags, places[owner]))
 		walk(base)
 	}
 }

@@ -1,6 +1,6 @@
 //! Scales: the number of replicas of an object, read and changed in one form for all kinds.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use http::Response;
@@ -12,6 +12,7 @@ use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
 use crate::write::{self, Scaling};
+use crate::{decode, types};
 
 /// Answers a request for the scale of an object.
 pub(crate) fn answer(call: &Call, name: &str, verb: Verb) -> Outcome<Response<Body>> {
@@ -70,6 +71,11 @@ fn table(scale: &Value, version: &str, now: jiff::Timestamp) -> Value {
         }],
     })
 }
+
+/// The type of scales.
+pub(crate) static SHAPE: LazyLock<types::Shape> = LazyLock::new(|| {
+    types::name_of_kind("autoscaling", "v1", "Scale").map_or(types::Shape::Any, types::Shape::Named)
+});
 
 struct Paths {
     spec: String,
@@ -171,11 +177,11 @@ pub(crate) fn set(call: &Call, object: &mut Value, old: &Arc<Stored>, scale: &Va
         return Err(ApiError::modified(kind, name));
     }
     let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or(json!(0));
-    let Some(number) = replicas.as_i64() else {
-        return Err(ApiError::bad_request(
-            "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas must be a number",
-        ));
-    };
+    let fits = decode::typed(decode::Node::from(scale.clone()), &SHAPE).map_err(|error| error.to_string());
+    let number = fits.and_then(|_| replicas.as_i64().ok_or_else(|| "spec.replicas is null".to_owned()));
+    let number = number.map_err(|why| {
+        ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+    })?;
     if number < 0 {
         let cause = Cause {
             reason: "FieldValueInvalid".into(),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::decode::{self, Decoded, Node};
 use crate::defaults;
 use crate::managed_fields::{self, ApplyError, Change, FieldSet};
+use crate::patch::text::Touched;
 use crate::patch::{self, json::PatchError};
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
@@ -259,6 +260,15 @@ pub(crate) fn own(resource: &Resource, old: Option<&Value>, object: &mut Value, 
     managed_fields::update(old, object, &owner.change(resource, &now, &ignored));
 }
 
+/// Returns the managed fields of a new object as JSON; nothing if the client sent some or nobody owns anything.
+pub(crate) fn first_owner(resource: &Resource, object: &Value, owner: &Owner<'_>) -> Option<Vec<u8>> {
+    if object.pointer("/metadata/managedFields").is_some() {
+        return None;
+    }
+    let (now, ignored) = (seconds(owner.now), ignored(resource, owner.subresource));
+    managed_fields::first(object, &owner.change(resource, &now, &ignored))
+}
+
 /// Returns the fields that a write through this part of an object does not change.
 fn ignored(resource: &Resource, subresource: &str) -> FieldSet {
     match subresource {
@@ -331,16 +341,27 @@ pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: 
         PatchKind::Strategic => {
             // A patch that is null changes nothing.
             let patch = if patch.is_null() { json!({}) } else { patch.clone() };
-            patch::strategic::apply(old.clone(), patch, &resource.shape).map_err(|error| {
+            let merged = patch::strategic::apply(old.clone(), patch, &resource.shape).map_err(|error| {
                 let reason = match error.code() {
                     400 => "BadRequest",
                     422 => "Invalid",
                     _ => "",
                 };
                 ApiError::new(error.code(), reason, error.to_string())
-            })
+            });
+            merged.map(|merged| with_type_of(old, merged))
         }
     }
+}
+
+/// What is merged into an object stays what it is, whatever it says of itself.
+fn with_type_of(old: &Value, mut merged: Value) -> Value {
+    for name in ["kind", "apiVersion"] {
+        if let (Some(kept), Some(Value::String(said))) = (old.get(name), merged.get_mut(name)) {
+            kept.as_str().unwrap_or_default().clone_into(said);
+        }
+    }
+    merged
 }
 
 fn refuse_json(error: &PatchError) -> ApiError {
@@ -356,18 +377,17 @@ fn refuse_json(error: &PatchError) -> ApiError {
 
 /// Returns the refusal of a patch after which an object does not fit its type, if this is why it was refused.
 pub(crate) fn misfit(resource: &Resource, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
-    if resource.custom.is_some() {
-        return None;
-    }
+    if resource.custom.is_some() { None } else { misfit_of(&resource.shape, kind, patch, new) }
+}
+
+/// Returns the refusal of a patch after which something does not fit `shape`.
+pub(crate) fn misfit_of(shape: &Shape, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
+    let why = || decode::typed(Node::from(new.clone()), shape).err().map(|error| error.to_string());
     let (shown, why) = match kind {
         PatchKind::Apply => return None,
-        PatchKind::Strategic => {
-            (patch::convert::printed(patch), patch::convert::misfit(new, &resource.shape)?)
-        }
-        PatchKind::Json | PatchKind::Merge => {
-            let why = decode::typed(Node::from(new.clone()), &resource.shape).err()?;
-            (new.to_string(), why.to_string())
-        }
+        PatchKind::Strategic => (patch::convert::printed(patch), patch::convert::misfit(new, shape)?),
+        PatchKind::Json => (patch::text::shown(new, shape, &Touched::by_operations(patch)), why()?),
+        PatchKind::Merge => (patch::text::shown(new, shape, &Touched::by_merge(patch)), why()?),
     };
     let message = format!("Invalid value: {shown:?}: {why}");
     let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };

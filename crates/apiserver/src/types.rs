@@ -125,6 +125,8 @@ pub struct Field {
     pub values: Vec<Name>,
     /// The Go type of strings that have one of their own; empty otherwise.
     pub go_type: Name,
+    /// Where the field is written among those of the object: from 1 on, 0 for custom objects.
+    pub place: u16,
 }
 
 /// How strategic merge patches treat a field.
@@ -310,6 +312,7 @@ fn parse_field(line: &'static str) -> Option<Field> {
         default: None,
         values: Vec::new(),
         go_type: "".into(),
+        place: 0,
     };
     let mut listing = Listing::Atomic;
     for extra in parts {
@@ -323,6 +326,7 @@ fn parse_field(line: &'static str) -> Option<Field> {
             ("d", json) => field.default = serde_json::from_str(json).ok().map(Arc::new),
             ("e", values) => field.values = values.split('|').map(Into::into).collect(),
             ("g", go) => field.go_type = go.into(),
+            ("n", place) => field.place = place.parse().unwrap_or_default(),
             _ => {}
         }
     }

@@ -23,11 +23,7 @@ impl Element {
     pub fn to_key(&self) -> String {
         match self {
             Element::Field(name) => format!("f:{name}"),
-            Element::Key(keys) => {
-                let keys: Vec<String> =
-                    keys.iter().map(|(name, value)| format!("{}:{value}", Text(name))).collect();
-                format!("k:{{{}}}", keys.join(","))
-            }
+            Element::Key(keys) => key_text(keys.iter().map(|(name, value)| (name.as_str(), value))),
             Element::Value(value) => format!("v:{value}"),
             Element::Index(index) => format!("i:{index}"),
         }
@@ -58,14 +54,26 @@ impl Element {
     }
 }
 
-/// A text as JSON writes it.
-struct Text<'a>(&'a str);
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = !self.0.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-        if plain { write!(f, "\"{}\"", self.0) } else { write!(f, "{}", Value::from(self.0)) }
+/// Returns the key of `fieldsV1` of an item whose fields have these values, sorted by name.
+pub(super) fn key_text<'a>(keys: impl Iterator<Item = (&'a str, &'a Value)>) -> String {
+    let mut out = Vec::with_capacity(48);
+    out.extend_from_slice(b"k:{");
+    for (index, (name, value)) in keys.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_text(&mut out, name);
+        out.push(b':');
+        let _ = serde_json::to_writer(&mut out, value);
     }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Writes a text as JSON.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+    // Writing text into memory cannot fail.
+    let _ = serde_json::to_writer(out, text);
 }
 
 impl PartialOrd for Element {

@@ -1,6 +1,6 @@
 //! Who owns which fields of an object: `metadata.managedFields`, updates and server-side apply.
 //!
-//! [`update`] records what a write has changed. [`apply`] lays an applied object over the live one, finds conflicts with
+//! [`update`] records what a write has changed, [`first`] what a new object says. [`apply`] lays an applied object over the live one, finds conflicts with
 //! other owners, and takes away what the applier owned and no longer mentions.
 
 mod apply;
@@ -8,6 +8,7 @@ mod collect;
 mod compare;
 mod element;
 mod entry;
+mod first;
 mod merge;
 mod place;
 mod set;
@@ -15,6 +16,7 @@ mod update;
 
 pub use apply::{Applied, ApplyError, Conflict, apply, check};
 pub use element::Element;
+pub use first::first;
 pub(crate) use place::go_type;
 pub use set::{FieldSet, path_text};
 pub use update::{clear, update};

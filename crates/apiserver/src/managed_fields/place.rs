@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::element::Element;
+use super::element::{Element, key_text};
 use crate::patch::convert::printed;
 use crate::types::{Listing, Shape};
 
@@ -166,6 +166,22 @@ impl<'a> Place<'a> {
                 Ok(Element::Key(found))
             }
         }
+    }
+
+    /// Returns the key of `fieldsV1` that tells an item of a list apart; nothing if it cannot be told apart.
+    pub(super) fn key(self, listing: &Listing, item: &Value) -> Option<String> {
+        let (Listing::Map(keys), Value::Object(fields)) = (listing, item) else {
+            return self.element(listing, item).ok().map(|element| element.to_key());
+        };
+        let object = self.item().shape.and_then(Shape::object);
+        let default = |key: &str| object?.field(key)?.default.as_deref();
+        let found = keys.iter().filter_map(|key| {
+            let key = &**key;
+            Some((key, fields.get(key).or_else(|| default(key))?))
+        });
+        let mut found: Vec<(&str, &Value)> = found.collect();
+        found.sort_unstable_by_key(|(name, _)| *name);
+        if found.is_empty() { None } else { Some(key_text(found.into_iter())) }
     }
 
     fn default_of(self, key: &str) -> Option<Value> {

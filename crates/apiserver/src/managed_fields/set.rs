@@ -81,6 +81,11 @@ impl FieldSet {
         self.nodes.get(step).map(|node| &node.below).filter(|set| !set.is_empty())
     }
 
+    /// Returns what is known of the path of one step and of those that start with it.
+    pub(super) fn node(&self, step: &Element) -> Option<&Node> {
+        self.nodes.get(step)
+    }
+
     fn collect(nodes: impl Iterator<Item = (Element, Node)>) -> FieldSet {
         FieldSet { nodes: nodes.filter(|(_, node)| !node.is_empty()).collect() }
     }

@@ -26,12 +26,11 @@ fn at(value: &Value, shape: &Shape, own: &str) -> Option<String> {
             Some(fields) => fields.values().find_map(|value| at(value, item, "")),
             None => Some(format!("cannot restore map from {}", kind(value))),
         },
-        Shape::Bytes
-        | Shape::Quantity
-        | Shape::Time
-        | Shape::MicroTime
-        | Shape::Duration
-        | Shape::IntOrString => {
+        Shape::Bytes => decode::typed(Node::from(value.clone()), shape).err().map(|error| {
+            let prefix = if value.is_string() { "error decoding from json: " } else { "" };
+            format!("{prefix}{error}")
+        }),
+        Shape::Quantity | Shape::Time | Shape::MicroTime | Shape::Duration | Shape::IntOrString => {
             decode::typed(Node::from(value.clone()), shape).err().map(|error| error.to_string())
         }
         Shape::String => scalar(value, "string", own, value.is_string()),
@@ -44,6 +43,8 @@ fn at(value: &Value, shape: &Shape, own: &str) -> Option<String> {
 
 fn in_object(fields: &serde_json::Map<String, Value>, object: &Object) -> Option<String> {
     let known = object.fields.iter().filter_map(|field| Some((field, fields.get(&*field.name)?)));
+    let mut known: Vec<_> = known.collect();
+    known.sort_by_key(|(field, _)| field.place);
     known.into_iter().find_map(|(field, value)| at(value, &field.shape, &field.go_type))
 }
 
@@ -129,6 +130,13 @@ mod tests {
         ] {
             assert_eq!(misfit(&object, &shape).as_deref(), expected, "{object}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_base64_are_told_with_what_read_them() {
+        let shape = Shape::Named(types::name_of_kind("", "v1", "Secret").unwrap());
+        let told = misfit(&json!({"data": {"a": "not base64!"}}), &shape).unwrap();
+        assert_eq!(told, "error decoding from json: illegal base64 data at input byte 3");
     }
 
     #[test]

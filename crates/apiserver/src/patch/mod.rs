@@ -4,3 +4,4 @@ pub mod convert;
 pub mod json;
 pub mod merge;
 pub mod strategic;
+pub mod text;

@@ -36,6 +36,7 @@ fn field(name: &str, shape: Shape, atomic: bool, default: Option<&Value>) -> Fie
         default: default.cloned().map(Arc::new),
         values: Vec::new(),
         go_type: "".into(),
+        place: 0,
     }
 }
 

@@ -139,8 +139,13 @@ pub struct Encoded {
 impl Encoded {
     /// Serialises `object`; `fields` are the paths that objects of its kind can be selected by.
     pub fn new(object: &Value, fields: &[FieldPath]) -> Encoded {
+        Encoded::owned(object, None, fields)
+    }
+
+    /// Serialises `object`, which has no managed fields, with these.
+    pub fn owned(object: &Value, managed: Option<&[u8]>, fields: &[FieldPath]) -> Encoded {
         let metadata = object.get("metadata").and_then(Value::as_object);
-        let (bytes, hole, head) = serialise(object, metadata);
+        let (bytes, hole, head) = serialise(object, metadata, managed);
         Encoded {
             bytes,
             hole,
@@ -191,8 +196,12 @@ impl Encoded {
 /// Writes the object with an empty `metadata.resourceVersion`: kind, version and metadata first.
 ///
 /// Returns the bytes, where the digits belong, and where the metadata begins.
-fn serialise(object: &Value, metadata: Option<&Map<String, Value>>) -> (Vec<u8>, usize, usize) {
-    let mut bytes = Vec::with_capacity(512);
+fn serialise(
+    object: &Value,
+    metadata: Option<&Map<String, Value>>,
+    managed: Option<&[u8]>,
+) -> (Vec<u8>, usize, usize) {
+    let mut bytes = Vec::with_capacity(1_024 + managed.map_or(0, <[u8]>::len));
     bytes.push(b'{');
     for name in ["kind", "apiVersion"] {
         if let Some(value) = object.get(name) {
@@ -201,7 +210,7 @@ fn serialise(object: &Value, metadata: Option<&Map<String, Value>>) -> (Vec<u8>,
     }
     comma(&mut bytes);
     let head = bytes.len();
-    let hole = write_metadata(&mut bytes, metadata);
+    let hole = write_metadata(&mut bytes, metadata, managed);
     for (name, value) in object.as_object().into_iter().flatten() {
         if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
             write_field(&mut bytes, name, value);
@@ -211,10 +220,17 @@ fn serialise(object: &Value, metadata: Option<&Map<String, Value>>) -> (Vec<u8>,
     (bytes, hole, head)
 }
 
-fn write_metadata(bytes: &mut Vec<u8>, metadata: Option<&Map<String, Value>>) -> usize {
+fn write_metadata(
+    bytes: &mut Vec<u8>,
+    metadata: Option<&Map<String, Value>>,
+    mut managed: Option<&[u8]>,
+) -> usize {
     bytes.extend_from_slice(b"\"metadata\":{");
     let mut hole = None;
     for (name, value) in metadata.into_iter().flatten() {
+        if name.as_str() > "managedFields" {
+            write_managed(bytes, managed.take());
+        }
         if name.as_str() >= "resourceVersion" && hole.is_none() {
             hole = Some(write_hole(bytes));
         }
@@ -222,9 +238,18 @@ fn write_metadata(bytes: &mut Vec<u8>, metadata: Option<&Map<String, Value>>) ->
             write_field(bytes, name, value);
         }
     }
+    write_managed(bytes, managed);
     let hole = hole.unwrap_or_else(|| write_hole(bytes));
     bytes.push(b'}');
     hole
+}
+
+fn write_managed(bytes: &mut Vec<u8>, managed: Option<&[u8]>) {
+    if let Some(managed) = managed {
+        comma(bytes);
+        bytes.extend_from_slice(b"\"managedFields\":");
+        bytes.extend_from_slice(managed);
+    }
 }
 
 fn write_hole(bytes: &mut Vec<u8>) -> usize {

@@ -77,37 +77,40 @@ pub(crate) fn create_object(
         metadata::of_mut(&mut object)?.remove(field);
     }
     // What admission and the strategy of the kind fill in belongs to nobody.
-    if !options.applies {
-        chain.own(None, &mut object);
-    }
+    let owned = if options.applies { None } else { chain.own_new(&mut object) };
     metadata::check_name_given(call, &object, options)?;
     metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
     admit::check_namespace(call, metadata::text(&object, "name"))?;
     chain.first_status(&mut object);
     admit::admit_new(call, &mut object, options)?;
     chain.validate_create(&object)?;
-    let name = metadata::text(&object, "name").to_owned();
-    let place = Place { table: Arc::clone(&resource.table), key: key_of(call.namespace.as_deref(), &name) };
-    commit_new(call, &place, object, &name, options)
+    let key = key_of(call.namespace.as_deref(), metadata::text(&object, "name"));
+    let place = Place { table: Arc::clone(&resource.table), key };
+    commit_new(call, &place, object, owned, options)
 }
 
 fn commit_new(
     call: &Call,
     place: &Place,
     mut object: Value,
-    name: &str,
+    owned: Option<Vec<u8>>,
     options: &WriteOptions,
 ) -> Outcome<Written> {
     let resource = &call.resource;
+    let name = crate::store::split_key(&place.key).1;
     let exists = || ApiError::already_exists(&resource.kind, name);
     if options.dry_run {
         if call.cluster.at(place).is_some() {
             return Err(exists());
         }
+        if let Some(owned) = owned {
+            let owned = serde_json::from_slice(&owned).unwrap_or_default();
+            metadata::of_mut(&mut object)?.insert("managedFields".into(), owned);
+        }
         return Ok(Written::Tried(object));
     }
     crate::convert::to_stored(&mut object, resource);
-    let encoded = Encoded::new(&object, &steps::stored_fields(resource));
+    let encoded = Encoded::owned(&object, owned.as_deref(), &resource.fields);
     steps::check_size(&encoded)?;
     match call.cluster.commit(place, Write::Create(encoded)) {
         Ok(committed) => {

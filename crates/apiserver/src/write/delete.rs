@@ -174,7 +174,7 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
         let marked = mark(call, &mut value, options);
         let waits = marked.waits;
         if options.dry_run && waits && marked.changed {
-            let tried = Encoded::new(&value, &steps::stored_fields(resource));
+            let tried = Encoded::new(&value, &resource.fields);
             let tried = tried.into_stored(old.key.clone(), old.revision);
             return Ok(Deleted::Waiting(Arc::new(tried)));
         }
@@ -183,7 +183,7 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
         }
         let expected = old.revision;
         let write = if waits {
-            Write::Update { expected, object: Encoded::new(&value, &steps::stored_fields(resource)) }
+            Write::Update { expected, object: Encoded::new(&value, &resource.fields) }
         } else {
             Write::Delete { expected }
         };

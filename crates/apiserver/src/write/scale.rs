@@ -54,6 +54,14 @@ pub(crate) fn scale(call: &Call, name: &str, how: Scaling) -> Outcome<Response<B
             }
             None => body.clone(),
         };
+        // Merge patches of all kinds are one here, and are told in the same words.
+        let patch_kind = patch.map(|kind| if kind == PatchKind::Json { kind } else { PatchKind::Merge });
+        let misfit = patch_kind.filter(|_| patch != Some(PatchKind::Apply));
+        if let Some(error) =
+            misfit.and_then(|kind| semantics::misfit_of(&crate::scale::SHAPE, kind, &body, &wanted))
+        {
+            return Err(error);
+        }
         let mut new = old_value.clone();
         crate::scale::set(call, &mut new, &old, &wanted)?;
         let mut chain = Chain { call, options: &options, warnings: &mut warnings };

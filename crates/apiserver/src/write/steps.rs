@@ -10,7 +10,7 @@ use crate::decode::{Decoded, Node};
 use crate::registry::Resource;
 use crate::semantics;
 use crate::status::{ApiError, Cause, Outcome};
-use crate::store::{Encoded, FieldPath, Stored};
+use crate::store::{Encoded, Stored};
 
 /// What the steps of one write share.
 pub(super) struct Chain<'a> {
@@ -196,6 +196,15 @@ impl Chain<'_> {
         semantics::own(&self.call.resource, old, object, &self.owner());
     }
 
+    /// Returns who owns a new object, ready to be kept; without it, it is in the object.
+    pub(super) fn own_new(&mut self, object: &mut Value) -> Option<Vec<u8>> {
+        let owned = semantics::first_owner(&self.call.resource, object, &self.owner());
+        if owned.is_none() {
+            self.own(None, object);
+        }
+        owned
+    }
+
     /// Returns the object after this manager applied what it wants.
     pub(super) fn applied(&self, old: Option<&Value>, wanted: &Value) -> Outcome<Value> {
         semantics::applied(&self.call.resource, old, wanted, &self.owner(), self.options.force)
@@ -213,11 +222,6 @@ impl Chain<'_> {
 /// Returns an object in the version of the resource.
 pub(super) fn kept(stored: &Stored, resource: &Resource) -> Value {
     crate::read::convert(stored.value(), resource)
-}
-
-/// Returns what the objects are selected by, in the version they are stored in.
-pub(super) fn stored_fields(resource: &Resource) -> Vec<FieldPath> {
-    resource.fields.clone()
 }
 
 pub(super) fn check_size(encoded: &Encoded) -> Outcome<()> {

@@ -133,7 +133,7 @@ fn commit_change(
     old: &Stored,
     new: &Value,
 ) -> Outcome<Option<Arc<Stored>>> {
-    let encoded = Encoded::new(new, &steps::stored_fields(resource));
+    let encoded = Encoded::new(new, &resource.fields);
     steps::check_size(&encoded)?;
     let expected = old.revision;
     let gone = metadata::is_deleting(new) && !steps::holds_back(resource, new);
