@@ -80,10 +80,37 @@ fn create_1000_config_maps(bencher: divan::Bencher) {
         });
 }
 
-#[divan::bench(sample_count = 10)]
-fn create_1000_pods_of_3_kib(bencher: divan::Bencher) {
+#[divan::bench(sample_count = 10, args = [1, 2])]
+fn create_1000_pods_of_3_kib_by_clients(bencher: divan::Bencher, clients: usize) {
     let runtime = runtime();
-    bencher.counter(ItemsCount::new(1_000_usize)).bench(|| filled(&runtime, 1_000));
+    bencher
+        .counter(ItemsCount::new(1_000_usize))
+        .with_inputs(|| (ApiServer::builder().build().unwrap(), bodies(1_000)))
+        .bench_values(|(server, bodies)| {
+            let mut parts: Vec<Vec<String>> = vec![Vec::new(); clients];
+            for (index, body) in bodies.into_iter().enumerate() {
+                parts[index % clients].push(body);
+            }
+            let clients = parts.into_iter().map(|bodies| {
+                let service = server.service();
+                runtime.spawn(async move {
+                    for body in bodies {
+                        send(service.clone(), Method::POST, PODS, body).await;
+                    }
+                })
+            });
+            let clients: Vec<_> = clients.collect();
+            runtime.block_on(async {
+                for client in clients {
+                    client.await.unwrap();
+                }
+            });
+            server
+        });
+}
+
+fn bodies(count: usize) -> Vec<String> {
+    (0..count).map(|n| pod(&format!("pod-{n:05}"))).collect()
 }
 
 #[divan::bench(sample_count = 10)]

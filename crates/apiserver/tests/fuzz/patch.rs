@@ -1,6 +1,6 @@
 //! Applies arbitrary patches to arbitrary documents: a document and a patch, separated by a line break.
 
-use apiserver::managed_fields::{Change, FieldSet, apply, update};
+use apiserver::managed_fields::{Change, FieldSet, apply, first, update};
 use apiserver::patch::{json, merge, strategic};
 use apiserver::types::{Shape, name_of_kind};
 use serde_json::Value;
@@ -40,4 +40,16 @@ pub(crate) fn run(bytes: &[u8]) {
     let _ = apply(Some(&document), &patch, &change, true);
     let mut new = merged;
     update(Some(&document), &mut new, &change);
+    owners_agree(document, &change);
+}
+
+/// The short way to the owner of a new object leads where the long one does.
+fn owners_agree(mut object: Value, change: &Change<'_>) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    metadata.remove("managedFields");
+    let short = first(&object, change).map(|bytes| serde_json::from_slice(&bytes).expect("owners are JSON"));
+    update(None, &mut object, change);
+    assert_eq!(short.as_ref(), object.pointer("/metadata/managedFields"), "{object}");
 }

@@ -1,6 +1,7 @@
 //! The server as its clients see it, in process.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod audit;
 mod clients;
 mod cluster;
 mod faults;
