@@ -19,7 +19,7 @@ RULES = [
     (re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [A-Z0-9][a-z0-9]+ [A-Z0-9][a-z0-9]* (20\d\d )?\d\d:\d\d:\d\d( [+-]\d{4}| 20\d\d)?"), "TIME"),
     (re.compile(r"\b20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC"), "TIME"),
     (re.compile(r"since: \"?20\d\d-\d\d-\d\d\"?"), "since: DATE"),
-    (re.compile(r"""((resourceVersion|resource version|Resource Version)"?: *"?)\d{2,}"""), r"\1REVISION"),
+    (re.compile(r"""((resourceVersion|resource version|Resource Version)\\?"?: *\\?"?)\d{2,}"""), r"\1REVISION"),
     (re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"), "TOKEN"),
     (re.compile(r"https?://(127\.0\.0\.1|localhost):\d+"), "SERVER"),
     (re.compile(r"\b127\.0\.0\.1:\d+"), "SERVER"),
