@@ -87,12 +87,8 @@ fn create_1000_pods_of_3_kib_by_clients(bencher: divan::Bencher, clients: usize)
         .counter(ItemsCount::new(1_000_usize))
         .with_inputs(|| (ApiServer::builder().build().unwrap(), bodies(1_000)))
         .bench_values(|(server, bodies)| {
-            let mut parts: Vec<Vec<String>> = vec![Vec::new(); clients];
-            for (index, body) in bodies.into_iter().enumerate() {
-                parts[index % clients].push(body);
-            }
-            let clients = parts.into_iter().map(|bodies| {
-                let service = server.service();
+            let clients = bodies.chunks(bodies.len().div_ceil(clients)).map(|bodies| {
+                let (service, bodies) = (server.service(), bodies.to_vec());
                 runtime.spawn(async move {
                     for body in bodies {
                         send(service.clone(), Method::POST, PODS, body).await;
