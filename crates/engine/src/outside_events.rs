@@ -180,6 +180,9 @@ impl Engine {
         let mut failure = failure;
         if failure.kind == FailureKind::HookOutput {
             failure.message = format!("{}: {}", self.fed_by(monitor), failure.message);
+            failure.advice.get_or_insert_with(|| {
+                "correct the jqFilter of the binding, or the object that it does not work on".to_owned()
+            });
         }
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
         monitor.failure = Some(Arc::new(failure.clone()));

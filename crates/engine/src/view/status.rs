@@ -132,12 +132,10 @@ fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
     }
     let failure = watch.failure.as_ref()?;
     let what = format!("is broken, {hooks} see no changes: {}", telling.failure(failure));
-    Some(Problem {
-        about,
-        what,
-        advice: "look whether the API server answers and whether the operator may list and watch it (RBAC)"
-            .to_owned(),
-    })
+    let advice = failure.advice.clone().unwrap_or_else(|| {
+        "look whether the API server answers and whether the operator may list and watch it (RBAC)".to_owned()
+    });
+    Some(Problem { about, what, advice })
 }
 
 /// Returns whether the operator is ready and what it is doing, in one line.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::view::{Telling, graph, journal, status};
-use engine::{Event, Failure, FailureKind};
+use engine::{Event, Failure, FailureKind, MonitorId};
 use insta::assert_snapshot;
 
 use crate::build::{Files, config, files};
@@ -88,6 +88,27 @@ fn many_modules_fit_one_screen_and_those_that_need_attention_come_first() {
     assert!(screen.lines().nth(4).unwrap().trim_start().starts_with("bad "), "{screen}");
     let modules = told(&world, status::data)["modules"].as_array().unwrap().len();
     assert_eq!(modules, 1_001, "as data all are there");
+}
+
+#[test]
+fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
+    for (kind, advice) in [
+        (
+            FailureKind::HookOutput,
+            "  do: correct the jqFilter of the binding, or the object that it does not work on",
+        ),
+        (
+            FailureKind::Cluster,
+            "  do: look whether the API server answers and whether the operator may list and watch",
+        ),
+    ] {
+        let mut world = World::new(&three()).settled();
+        let failure = Failure::new(kind, "filter of object ns/x: cannot iterate over null");
+        world.send_in(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+        world.run();
+        let screen = told(&world, status::text);
+        assert!(screen.contains(advice), "{screen}");
+    }
 }
 
 #[test]
