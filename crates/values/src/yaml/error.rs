@@ -200,6 +200,9 @@ mod tests {
         for (text, expected) in [
             ("a: b: c", "yaml: mapping values are not allowed in this context"),
             ("kind: A\n  a: 1", "yaml: line 2: mapping values are not allowed in this context"),
+            ("a: 1\nb", "yaml: line 3: could not find expected ':'"),
+            ("a: 1\nb\n c\n\n d", "yaml: line 5: could not find expected ':'"),
+            ("a: 1\nb\n c\n\n d\n", "yaml: line 6: could not find expected ':'"),
             ("a:\n\tb: 1", "yaml: line 2: found character that cannot start any token"),
             ("k: A\na: [1, 2\nb: 3", "yaml: line 2: did not find expected ',' or ']'"),
             ("a: *x", "yaml: unknown anchor 'x' referenced"),

@@ -10,6 +10,9 @@ use super::error::{Position, YamlError};
 /// What the scanner says of a quoted text without an end.
 const UNEXPECTED_END: &str = "found unexpected end of stream";
 
+/// What is wrong with a line that is no entry of a mapping.
+const NO_COLON: &str = "could not find expected ':'";
+
 /// The events of a text.
 pub(super) struct Events<'t> {
     parser: Parser<Chain<&'t [u8], &'static [u8]>>,
@@ -48,7 +51,7 @@ impl<'t> Events<'t> {
             // A quoted text without an end ends where the text does, not behind the line break
             // that was put there.
             let is_behind = self.completed
-                && error.problem() == UNEXPECTED_END
+                && (error.problem() == UNEXPECTED_END || self.ends_in_long_text(&error))
                 && error.problem_mark().is_some_and(|mark| mark.index > self.text.len() as u64);
             if is_behind {
                 position.line = position.line.saturating_sub(1).max(1);
@@ -68,6 +71,13 @@ impl<'t> Events<'t> {
             self.take_back(event.start_mark.index, value);
         }
         Ok(event)
+    }
+
+    /// Reports whether what should be a key is a text of several lines at the end of all: that
+    /// it is no key is then found before the end of the last line is looked at.
+    fn ends_in_long_text(&self, error: &libyaml_safer::Error) -> bool {
+        let last = self.text.matches('\n').count() as u64;
+        error.problem() == NO_COLON && error.context_mark().is_some_and(|mark| mark.line < last)
     }
 
     /// Takes the line break that was put behind the text out of the block scalar
