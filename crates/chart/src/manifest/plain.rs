@@ -9,6 +9,9 @@ const MAX_DEPTH: usize = 64;
 /// How long a key may be.
 const MAX_KEY: usize = 200;
 
+/// How deeply brackets are nested that are looked into here.
+const MAX_FLOW_DEPTH: usize = 16;
+
 /// How long a number may be that surely fits.
 const MAX_NUMBER: usize = 15;
 
@@ -74,8 +77,8 @@ enum Scalar<'t> {
     Text(&'t str),
     /// A number, or a word with a meaning of its own.
     Other,
-    /// `{}` or `[]`
-    Empty,
+    /// A mapping or a list in brackets, which may be empty.
+    Collection,
     Block,
 }
 
@@ -262,7 +265,7 @@ fn scalar(text: &str) -> Option<Scalar<'_>> {
     match first {
         '"' => quoted(text, '"').filter(|inner| !inner.contains('\\')).map(Scalar::Text),
         '\'' => quoted(text, '\'').map(Scalar::Text),
-        '{' | '[' => matches!(text, "{}" | "[]").then_some(Scalar::Empty),
+        '{' | '[' => flow(text, 0).filter(|rest| rest.is_empty()).map(|_| Scalar::Collection),
         '|' | '>' => matches!(text, "|" | "|-" | "|+" | ">" | ">-" | ">+").then_some(Scalar::Block),
         _ if text.contains(": ") || text.ends_with(':') || text.contains(" #") => None,
         'a'..='z' | 'A'..='Z' => {
@@ -276,6 +279,56 @@ fn scalar(text: &str) -> Option<Scalar<'_>> {
         '-' => (text.len() > 1 && !text.starts_with("- ") && is_harmless(text)).then_some(Scalar::Other),
         _ => None,
     }
+}
+
+/// Skips a value between brackets, or a mapping or a list in them; returns what follows it.
+///
+/// Names are of letters, and words of what no notation gives a meaning to.
+fn flow(text: &str, depth: usize) -> Option<&str> {
+    if depth > MAX_FLOW_DEPTH {
+        return None;
+    }
+    let (close, is_map) = match text.chars().next()? {
+        '{' => ('}', true),
+        '[' => (']', false),
+        quote @ ('"' | '\'') => {
+            let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
+            // Two quotes in a row are one of the text.
+            return (!inner.contains('\\') && !rest.starts_with(quote)).then_some(rest);
+        }
+        _ => return word(text),
+    };
+    let mut rest = text.get(1..)?.trim_start_matches(' ');
+    if let Some(after) = rest.strip_prefix(close) {
+        return Some(after);
+    }
+    loop {
+        if is_map {
+            let (key, after) = rest.split_once(": ")?;
+            let is_name = key.len() <= MAX_KEY
+                && key.starts_with(|c: char| c.is_ascii_alphabetic())
+                && key.chars().all(is_of_word)
+                && !key.eq_ignore_ascii_case("null");
+            rest = is_name.then(|| after.trim_start_matches(' '))?;
+        }
+        rest = flow(rest, depth + 1)?.trim_start_matches(' ');
+        if let Some(after) = rest.strip_prefix(close) {
+            return Some(after);
+        }
+        rest = rest.strip_prefix(", ")?.trim_start_matches(' ');
+    }
+}
+
+/// Skips a word or a number.
+fn word(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !is_of_word(c))?;
+    let (word, rest) = text.split_at_checked(end)?;
+    let first = word.chars().next()?;
+    (first.is_ascii_alphabetic() || (first.is_ascii_digit() && is_harmless(word))).then_some(rest)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-')
 }
 
 /// Reports whether a value can't be a number that JSON does not hold.
