@@ -46,7 +46,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     if let Some(arguments) = of_jq(&arguments) {
         return hook::jq(arguments);
     }
-    let matches = match command().try_get_matches_from(arguments) {
+    // Most of the time of `template` would go into the descriptions of all other commands.
+    let is_template = arguments.get(1).is_some_and(|name| name == "template");
+    let command = if is_template { commands::template_alone() } else { command() };
+    let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();

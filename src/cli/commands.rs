@@ -10,11 +10,9 @@ use crate::helm::template::TemplateArgs;
 
 /// Returns the whole command line.
 pub fn command() -> Command {
-    Command::new("addon-operator")
+    bare()
         .about("Turns modules (a Helm chart, shell hooks and values) into addons of a Kubernetes cluster")
         .after_help(EXAMPLES)
-        .version(env!("CARGO_PKG_VERSION"))
-        .styles(Styles::styled())
         .args(settings())
         .subcommand(start())
         .subcommand(dev())
@@ -26,6 +24,15 @@ pub fn command() -> Command {
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommand(completion())
         .subcommands(running::commands())
+}
+
+/// Returns the command line of a program that can do nothing but `template`.
+pub(super) fn template_alone() -> Command {
+    bare().subcommand(template())
+}
+
+fn bare() -> Command {
+    Command::new("addon-operator").version(env!("CARGO_PKG_VERSION")).styles(Styles::styled())
 }
 
 const EXAMPLES: &str = "\

@@ -90,10 +90,13 @@ impl Walk {
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is neither a file nor a directory"));
     }
-    let mut data = Vec::new();
+    // One byte more than there are saves the question whether more follow.
+    let expected = metadata.len().min(load::MAX_FILE_BYTES) + 1;
+    let mut data = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(load::MAX_FILE_BYTES + 1).read_to_end(&mut data)?;
     Ok(data)
 }

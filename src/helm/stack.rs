@@ -30,6 +30,19 @@ pub fn quiet_yaml_panics() {
     }));
 }
 
+/// How much memory a thread takes in one go.
+const MEMORY_BYTES: usize = 16 << 20;
+
+/// Lets the allocator get its memory for this thread in one large piece.
+///
+/// That of glibc asks the system for four kilobytes each time, on every thread but the first. A
+/// large block that was freed is what it takes as the sign that large blocks are usual here.
+pub(super) fn take_memory_at_once() {
+    for _ in 0..2 {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(MEMORY_BYTES)));
+    }
+}
+
 /// Does `work` on a thread with a large stack; a panic becomes an error.
 pub fn with<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, StackError> {
     thread::scope(|scope| {

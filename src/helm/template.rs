@@ -1,6 +1,7 @@
 //! `addon-operator template`: prints what a chart renders to, as `helm template` does.
 
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use chart::flags::ValueFlags;
@@ -124,10 +125,14 @@ fn print(args: &TemplateArgs, warnings: &mut Warnings) -> Result<String, String>
         limits: Limits::default(),
         validate: !args.skip_schema_validation,
     };
+    // The process ends when this is printed; nothing has to be given back to the allocator.
+    let (chart, mut cache) = (ManuallyDrop::new(chart), ManuallyDrop::new(Cache::default()));
     let rendered = stack::with(|| {
-        chart::render::render(&chart, &request, &mut Cache::default(), &mut LocalWorld::default(), warnings)
+        stack::take_memory_at_once();
+        chart::render::render(&chart, &request, &mut cache, &mut LocalWorld::default(), warnings)
     });
     let rendered = rendered.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
+    let rendered = ManuallyDrop::new(rendered);
     let printout = Printout {
         crds: args.include_crds,
         no_hooks: args.no_hooks,
