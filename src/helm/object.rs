@@ -268,7 +268,7 @@ pub(super) fn label_manifests(
         })?;
         if value.is_object() {
             label_all(&mut value, labels);
-            values::yaml::emit(&value).trim_end().clone_into(&mut manifest.content);
+            manifest.content = values::yaml::emit(&value).trim_end().into();
         }
     }
     Ok(())
@@ -295,7 +295,7 @@ mod tests {
     fn manifest(path: &str, content: &str) -> Manifest {
         Manifest {
             path: path.to_owned(),
-            content: content.to_owned(),
+            content: content.into(),
             head: manifest::Head::read(content.as_bytes()).unwrap(),
         }
     }
@@ -360,7 +360,7 @@ mod tests {
     fn labelled_documents_are_written_again() {
         let mut manifests = [manifest("t", "kind: A\n# c\nmetadata: {name: x}"), manifest("u", "# only\n")];
         label_manifests(&mut manifests, &[("l".to_owned(), "v".to_owned())].into()).unwrap();
-        assert_eq!(manifests[0].content, "kind: A\nmetadata:\n  labels:\n    l: v\n  name: x");
-        assert_eq!(manifests[1].content, "# only\n");
+        assert_eq!(&*manifests[0].content, "kind: A\nmetadata:\n  labels:\n    l: v\n  name: x");
+        assert_eq!(&*manifests[1].content, "# only\n");
     }
 }

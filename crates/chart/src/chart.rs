@@ -30,7 +30,7 @@ impl std::fmt::Debug for File {
 }
 
 /// A chart and the charts that it holds. Clones share the files.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Chart {
     /// `Chart.yaml`, and the dependencies of `requirements.yaml`.
     pub metadata: Metadata,

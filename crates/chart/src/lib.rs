@@ -14,6 +14,7 @@ pub mod goregex;
 pub mod gotime;
 pub mod gourl;
 pub mod json;
+mod kept;
 pub mod load;
 pub mod manifest;
 pub mod metadata;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::{Chart, CrdFile};
 use crate::coalesce::{CoalesceError, Nulls, coalesce};
 use crate::dependency::{self, MissingDependencies};
+use crate::kept::{Kept, Key, Watched};
 use crate::manifest::{self, Heads, Hook, Manifest, ManifestError, Text};
 use crate::object::{Capabilities, ChartObject, VALUES, files};
 use crate::schema::{self, SchemaError};
@@ -122,18 +123,20 @@ impl RenderError {
 }
 
 /// What was parsed for earlier renders of a chart: its templates and what they rendered
-/// to. What is the same is not parsed again.
+/// to. What is the same is not parsed again, and a render that would be the same as the
+/// last one is not made again.
 #[derive(Debug, Default)]
 pub struct Cache {
     templates: BTreeMap<String, Parsed>,
     heads: Heads,
+    last: Option<Kept>,
 }
 
 /// What the templates of a file were parsed from, and what they are.
 type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
 
 impl Cache {
-    /// Returns the templates of a file; `changed` says that the file was not seen before.
+    /// Returns the templates of a file, parsed now or before.
     fn parsed(&mut self, path: &str, data: &Arc<[u8]>) -> Result<Vec<Arc<Template>>, ParseError> {
         if let Some((known, templates)) = self.templates.get(path)
             && (Arc::ptr_eq(known, data) || known == data)
@@ -150,6 +153,29 @@ impl Cache {
 ///
 /// The calling thread needs more stack than the limits allow the templates.
 pub fn render(
+    chart: &Chart,
+    request: &Request<'_>,
+    cache: &mut Cache,
+    world: &mut dyn World,
+    warnings: &mut Warnings,
+) -> Result<Rendered, RenderError> {
+    let key = Key::of(chart, request);
+    if let Some(rendered) = cache.last.as_ref().and_then(|last| last.answer(&key, warnings)) {
+        return Ok(rendered);
+    }
+    cache.last = None;
+    let mut world = Watched::new(world);
+    let mut told = Warnings::default();
+    let rendered = render_anew(chart, request, cache, &mut world, &mut told);
+    warnings.extend(&told);
+    let rendered = rendered?;
+    if !world.was_asked() {
+        cache.last = Some(Kept::new(key, &rendered, told));
+    }
+    Ok(rendered)
+}
+
+fn render_anew(
     chart: &Chart,
     request: &Request<'_>,
     cache: &mut Cache,

@@ -22,6 +22,13 @@ impl Warnings {
         }
     }
 
+    /// Adds those of `others`.
+    pub fn extend(&mut self, others: &Self) {
+        for (place, text) in others.places.iter().zip(&others.texts) {
+            self.add_from(place, text.clone());
+        }
+    }
+
     /// Returns the texts.
     pub fn texts(&self) -> &[String] {
         &self.texts

@@ -151,7 +151,7 @@ pub(super) fn of(manifest: Manifest) -> Sorted {
         name: head.name,
         kind: head.kind,
         path,
-        manifest: content,
+        manifest: content.as_ref().to_owned(),
         events,
     })
 }

@@ -6,6 +6,7 @@ mod plain;
 mod split;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use hook::{DeletePolicy, Hook, HookEvent, LogPolicy};
 pub use split::split;
@@ -23,7 +24,7 @@ pub struct Manifest {
     /// The template.
     pub path: String,
     /// The text, without white space around it.
-    pub content: String,
+    pub content: Arc<str>,
     /// What the document says of itself.
     pub head: Head,
 }
@@ -65,14 +66,14 @@ pub struct ManifestError {
 /// The documents of earlier renders with their heads, by template: a document that is
 /// rendered again is not read again.
 #[derive(Clone, Debug, Default)]
-pub struct Heads(BTreeMap<String, Vec<(String, Head)>>);
+pub struct Heads(BTreeMap<String, Vec<(Arc<str>, Head)>>);
 
 impl Heads {
-    /// Returns the head of a document, which stood at `index` among those of its template.
-    fn known(&self, path: &str, index: usize, document: &str) -> Option<&Head> {
+    /// Returns a document and its head, which stood at `index` among those of its template.
+    fn known(&self, path: &str, index: usize, document: &str) -> Option<&(Arc<str>, Head)> {
         let documents = self.0.get(path)?;
-        let at = documents.get(index).filter(|(content, _)| content == document);
-        at.or_else(|| documents.iter().find(|(content, _)| content == document)).map(|(_, head)| head)
+        let at = documents.get(index).filter(|(content, _)| **content == *document);
+        at.or_else(|| documents.iter().find(|(content, _)| **content == *document))
     }
 }
 
@@ -96,19 +97,12 @@ pub fn sort(
         };
         let mut read = Vec::new();
         for document in split(content) {
-            let head = match heads.known(path, read.len(), document) {
-                Some(head) => head.clone(),
-                None => match plain::head(document) {
-                    Some(head) => head,
-                    None => Head::read(document.as_bytes()).map_err(|source| ManifestError {
-                        path: path.clone(),
-                        source,
-                        content: document.to_owned(),
-                    })?,
-                },
+            let (content, head) = match heads.known(path, read.len(), document) {
+                Some(known) => known.clone(),
+                None => (Arc::from(document), new_head(path, document)?),
             };
-            read.push((document.to_owned(), head.clone()));
-            let manifest = Manifest { path: path.clone(), content: document.to_owned(), head };
+            read.push((Arc::clone(&content), head.clone()));
+            let manifest = Manifest { path: path.clone(), content, head };
             match hook::of(manifest) {
                 hook::Sorted::Manifest(manifest) => sorted.manifests.push(manifest),
                 hook::Sorted::Hook(hook) => sorted.hooks.push(hook),
@@ -126,6 +120,17 @@ pub fn sort(
     order::sort(&mut sorted.manifests, order::INSTALL, |manifest| &manifest.head.kind);
     order::sort(&mut sorted.hooks, order::INSTALL, |hook| &hook.kind);
     Ok(sorted)
+}
+
+fn new_head(path: &str, document: &str) -> Result<Head, ManifestError> {
+    match plain::head(document) {
+        Some(head) => Ok(head),
+        None => Head::read(document.as_bytes()).map_err(|source| ManifestError {
+            path: path.to_owned(),
+            source,
+            content: document.to_owned(),
+        }),
+    }
 }
 
 /// What a template rendered to.
