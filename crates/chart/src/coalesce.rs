@@ -222,11 +222,22 @@ fn as_truth(value: &Value) -> String {
         Value::Number(number) => format!("%!t(int64={number})"),
         Value::String(text) => format!("%!t(string={text})"),
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(as_truth).collect();
+            let items: Vec<String> = items.iter().map(inner_truth).collect();
             format!("[{}]", items.join(" "))
         }
-        Value::Object(_) => shown(value),
+        Value::Object(entries) => {
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| format!("%!t(string={key}):{}", inner_truth(value)))
+                .collect();
+            format!("map[{}]", entries.join(" "))
+        }
     }
+}
+
+/// Does the same for what is in a list or a map.
+fn inner_truth(value: &Value) -> String {
+    if value.is_null() { shown(value) } else { as_truth(value) }
 }
 
 /// Returns what Go prints for a value with `%v`.
@@ -317,6 +328,10 @@ mod tests {
             (json!("text"), "%!t(string=text)"),
             (json!(null), "%!t(<nil>)"),
             (json!(1.5), "%!t(float64=1.5)"),
+            (
+                json!([{"a": null, "b": "x"}, null]),
+                "[map[%!t(string=a):<nil> %!t(string=b):%!t(string=x)] <nil>]",
+            ),
         ] {
             let user = map(json!({ "kid": section }));
             let error = coalesce(&chart, &user, Nulls::Remove, &mut Warnings::default()).unwrap_err();

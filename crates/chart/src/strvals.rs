@@ -41,17 +41,8 @@ pub fn set(text: &str, form: Form<'_>, values: &mut Map<String, Value>) -> Resul
     }
 }
 
-/// Reads the value of a `--set-json` flag, which may also be a whole object.
+/// Reads the value of a `--set-json` flag.
 pub fn set_json(text: &str, values: &mut Map<String, Value>) -> Result<(), SetError> {
-    let trimmed = text.trim();
-    if trimmed.starts_with('{') {
-        let Ok(Value::Object(mut object)) = serde_json::from_str(trimmed) else {
-            return Err(SetError(format!("failed parsing --set-json data JSON: {text}")));
-        };
-        object.values_mut().for_each(crate::yaml::floats);
-        crate::coalesce::overlay(values, object);
-        return Ok(());
-    }
     set(text, Form::Json, values).map_err(|_| SetError(format!("failed parsing --set-json data {text}")))
 }
 

@@ -185,10 +185,7 @@ impl Printer {
                 self.map(map, verb, depth)?;
                 true
             }
-            Value::Object(object) => {
-                self.object(object.as_ref(), verb, depth)?;
-                true
-            }
+            Value::Object(object) => self.object(object.as_ref(), verb, depth)?,
         };
         if printed { Ok(()) } else { self.bad_verb(value, verb) }
     }
@@ -296,26 +293,32 @@ impl Printer {
         Ok(())
     }
 
-    fn object(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<(), PrintError> {
+    /// Prints a struct or what points to one; reports whether the verb is one for it.
+    fn object(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<bool, PrintError> {
         if !self.erroring
             && !self.flags.sharp_v
             && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q')
             && let Some(text) = object.display()
         {
             self.text(text.as_bytes(), verb);
-            return Ok(());
+            return Ok(true);
         }
         if let Some(value) = object.underlying() {
-            return self.value(&value, verb, depth);
+            self.value(&value, verb, depth)?;
+            return Ok(true);
         }
         if object.kind() == Kind::Ptr {
             if depth > 0 {
-                self.out.extend_from_slice(POINTER);
-                return Ok(());
+                let is_for_pointers = matches!(verb, 'v' | 'p' | 'b' | 'o' | 'd' | 'x' | 'X');
+                if is_for_pointers {
+                    self.out.extend_from_slice(POINTER);
+                }
+                return Ok(is_for_pointers);
             }
             self.out.push(b'&');
         }
-        self.fields(object, verb, depth)
+        self.fields(object, verb, depth)?;
+        Ok(true)
     }
 
     /// Prints a struct.

@@ -6,8 +6,15 @@ use super::toml_problem::quoted;
 pub(super) fn check(text: &str, whole: &str) -> Result<(), String> {
     let is_date = text.contains(':') || text.get(4..5) == Some("-") && text.len() > 5;
     if is_date {
+        // Seconds may not be left out, as the parser would have it.
+        let time = if text.get(4..5) == Some("-") { text.get(11..) } else { Some(text) };
+        let has_seconds = time.is_none_or(|time| time.get(5..6) == Some(":"));
         let is_time = text.parse::<toml::value::Datetime>().is_ok();
-        return if is_time { Ok(()) } else { Err(format!("invalid datetime: {}", quoted(whole))) };
+        return if is_time && has_seconds {
+            Ok(())
+        } else {
+            Err(format!("invalid datetime: {}", quoted(whole)))
+        };
     }
     let is_float = text.contains(['.', 'e', 'E']);
     let kind = if is_float { "float" } else { "integer" };
@@ -34,6 +41,7 @@ pub(super) fn check(text: &str, whole: &str) -> Result<(), String> {
             ));
         }
         return match plain.parse::<f64>() {
+            Ok(number) if number.is_infinite() => Err(format!("{plain} is out of range for float64")),
             Ok(_) => Ok(()),
             Err(_) => Err(format!("Invalid float value: {}", quoted(whole))),
         };

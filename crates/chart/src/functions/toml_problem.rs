@@ -28,6 +28,9 @@ pub(super) fn find(text: &str) -> Option<String> {
 /// How deeply arrays and tables of one line are followed.
 const MAX_DEPTH: usize = 64;
 
+/// How long a date is.
+const DATE: usize = "2006-01-02".len();
+
 /// What a key stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
@@ -146,7 +149,7 @@ impl Scan {
             self.next()?;
         }
         self.skip(false)?;
-        if self.peek() == Some(']') {
+        if matches!(self.peek(), None | Some(']')) {
             return Err("unexpected end of table name (table names cannot be empty)".to_owned());
         }
         let path = self.path(
@@ -170,7 +173,7 @@ impl Scan {
     }
 
     fn define_table(&mut self, path: &[String], is_array: bool) -> Step {
-        self.check_outer(path)?;
+        self.check_outer(path, "was already created as a hash")?;
         let defined = |path: &[String]| format!("Key '{}' has already been defined.", path.join("."));
         match (self.known.get(path), is_array) {
             (None | Some(Meaning::Implied), false) => {}
@@ -200,12 +203,12 @@ impl Scan {
     }
 
     /// Checks that no key around `path` has a value.
-    fn check_outer(&self, path: &[String]) -> Step {
+    fn check_outer(&self, path: &[String], problem: &str) -> Step {
         for length in 1..path.len() {
             if let Some(outer) = path.get(..length)
                 && self.known.get(outer) == Some(&Meaning::Value)
             {
-                return Err(format!("Key '{}' has already been defined.", outer.join(".")));
+                return Err(format!("Key '{}' {problem}.", outer.join(".")));
             }
         }
         Ok(())
@@ -281,7 +284,7 @@ impl Scan {
         let is_known = self.known.contains_key(&full);
         self.value()?;
         self.key.clone_from(&full);
-        self.check_outer(&full)?;
+        self.check_outer(&full, "has already been defined")?;
         if is_known {
             return Err(format!("Key '{}' has already been defined.", full.join(".")));
         }
@@ -470,9 +473,17 @@ impl Scan {
                 };
             }
         }
-        let text = self.word(|c| {
+        let is_part = |c: char| {
             c.is_ascii_digit() || matches!(c, '_' | '.' | 'e' | 'E' | '+' | '-' | ':' | 'T' | 'Z' | 't' | 'z')
-        })?;
+        };
+        let mut text = self.word(is_part)?;
+        // A date and a time may have a space between them.
+        let goes_on = self.chars.get(self.at + 1).is_some_and(char::is_ascii_digit);
+        if text.len() == DATE && text.get(4..5) == Some("-") && self.peek() == Some(' ') && goes_on {
+            self.next()?;
+            text.push(' ');
+            text.push_str(&self.word(is_part)?);
+        }
         let whole = format!("{}{text}", sign.map(String::from).unwrap_or_default());
         toml_number::check(&text, &whole)
     }

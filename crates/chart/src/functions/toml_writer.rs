@@ -34,7 +34,17 @@ fn fields(value: &Value) -> Option<Fields> {
         return None;
     };
     let is_struct = object.json().is_none() && object.underlying().is_none();
-    is_struct.then(|| object.fields().into_iter().map(|(k, v)| (k.into(), v)).collect())
+    is_struct.then(|| {
+        let mut found = Fields::new();
+        for (name, value) in object.fields() {
+            // The fields of an embedded struct are those of the one around it.
+            match self::fields(&value) {
+                Some(inner) if object.embedded().contains(&name) => found.extend(inner),
+                Some(_) | None => found.push((name.into(), value)),
+            }
+        }
+        found
+    })
 }
 
 /// Is this a list of nothing but tables? A nil among the elements is an error.
@@ -47,6 +57,13 @@ fn is_tables(value: &Value) -> Result<bool, String> {
         return Err(NIL_ELEMENT.to_owned());
     }
     Ok(!items.is_empty() && items.iter().all(|item| fields(item).is_some()))
+}
+
+/// Reports whether a value is left out: a nil, or a list or a map that was never made.
+fn is_absent(value: &Value) -> bool {
+    value.is_nil()
+        || value.as_list().is_some_and(crate::value::List::is_nil)
+        || value.as_map().is_some_and(crate::value::Map::is_nil)
 }
 
 struct Writer {
@@ -72,7 +89,7 @@ impl Writer {
             return Err(format!("toml: value is nested more than {MAX_NESTING} levels deep or holds itself"));
         }
         let mut tables = Vec::new();
-        for (key, value) in fields.iter().filter(|(_, value)| !value.is_nil()) {
+        for (key, value) in fields.iter().filter(|(_, value)| !is_absent(value)) {
             if fields_or_tables(value)? {
                 tables.push((key, value));
                 continue;
@@ -170,7 +187,8 @@ impl Writer {
                 (None, _, underlying) => self.inline(&underlying.unwrap_or_default(), depth + 1)?,
             },
             Value::Complex(..) | Value::Map(_) => {
-                return Err(format!("unsupported type: {}", value.type_name()));
+                let key = if self.path.is_empty() { " for key ''" } else { "" };
+                return Err(format!("unsupported type{key}: {}", value.type_name()));
             }
         }
         Ok(())
@@ -182,7 +200,7 @@ impl Writer {
     /// the comma before it.
     fn inline_entries(&mut self, entries: &[(&Rc<str>, &Value)], more: bool, depth: usize) -> Written {
         for (index, (key, value)) in entries.iter().enumerate() {
-            if value.is_nil() {
+            if is_absent(value) {
                 continue;
             }
             self.out.push_str(&quoted_key(key));
@@ -201,11 +219,9 @@ fn fields_or_tables(value: &Value) -> Result<bool, String> {
 }
 
 fn float(number: f64) -> String {
-    if number.is_nan() {
-        return "nan".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+inf" } else { "-inf" }.to_owned();
+    if !number.is_finite() {
+        let sign = if number.is_sign_negative() { "-" } else { "" };
+        return format!("{sign}{}", if number.is_nan() { "nan" } else { "inf" });
     }
     let text = values::number::format_f(number, None);
     if text.contains('.') { text } else { format!("{text}.0") }

@@ -21,23 +21,26 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn read(text: &str) -> Value {
-    match text.parse::<toml::Table>() {
+    // The parser takes things of TOML 1.1 that Helm refuses, so it is asked last.
+    let parsed = match super::toml_problem::find(text) {
+        Some(problem) => Err(problem),
+        None => text.parse::<toml::Table>().map_err(|error| explained(text, &error)),
+    };
+    match parsed {
         Ok(table) => Map::new(entries(table)).into(),
-        Err(error) => {
+        Err(problem) => {
             let map = Map::new(Entries::new());
-            map.insert("Error", explained(text, &error).into());
+            map.insert("Error", problem.into());
             map.into()
         }
     }
 }
 
-/// Says what is wrong as Helm does; where that is not known, in the words of the parser.
+/// Says what is wrong in the words of the parser.
 fn explained(text: &str, error: &toml::de::Error) -> String {
-    super::toml_problem::find(text).unwrap_or_else(|| {
-        let at = error.span().map_or(text.len(), |span| span.start);
-        let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
-        format!("toml: line {line}: {}", error.message())
-    })
+    let at = error.span().map_or(text.len(), |span| span.start);
+    let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+    format!("toml: line {line}: {}", error.message())
 }
 
 fn entries(table: toml::Table) -> Entries {
@@ -62,18 +65,31 @@ fn value(item: toml::Value) -> Value {
 
 /// Reads a date, a time of the day, or both, with an offset or without.
 fn date(text: &str) -> Value {
-    let layouts: [&[u8]; 4] = [
-        b"2006-01-02T15:04:05.999999999Z07:00",
-        b"2006-01-02T15:04:05.999999999",
-        b"2006-01-02",
-        b"15:04:05.999999999",
-    ];
-    let parsed = layouts.iter().find_map(|layout| Time::parse(layout, text.as_bytes(), &Zone::Utc).ok());
+    let whole = Time::parse(WHOLE, text.as_bytes(), &Zone::Utc).ok();
+    let parsed = whole.or_else(|| {
+        LOCAL.iter().find_map(|(layout, name)| {
+            let zone = Zone::Fixed { name: (*name).to_owned(), offset: 0 };
+            Time::parse(layout, text.as_bytes(), &zone).ok()
+        })
+    });
     TimeObject::value(parsed.unwrap_or_else(TimeObject::zero))
 }
 
+/// A time with its offset.
+const WHOLE: &[u8] = b"2006-01-02T15:04:05.999999999Z07:00";
+
+/// Times without one, and the names of the zones that stand for that.
+const LOCAL: [(&[u8], &str); 3] = [
+    (b"2006-01-02T15:04:05.999999999", "datetime-local"),
+    (b"2006-01-02", "date-local"),
+    (b"15:04:05.999999999", "time-local"),
+];
+
 /// Returns how TOML writes a time.
 pub(super) fn written_time(value: &Value) -> Option<String> {
-    let text = time(value)?.format(b"2006-01-02T15:04:05.999999999Z07:00");
+    let time = time(value)?;
+    let local =
+        LOCAL.iter().find(|(_, zone)| matches!(time.zone(), Zone::Fixed { name, .. } if name == zone));
+    let text = time.format(local.map_or(WHOLE, |(layout, _)| layout));
     Some(String::from_utf8_lossy(&text).into_owned())
 }

@@ -38,6 +38,24 @@ impl Object for VersionObject {
         if self.is_pointer { Kind::Ptr } else { Kind::Struct }
     }
 
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let version = &self.version;
+        let number = |number| Value::Uint(UintType::Uint64, number);
+        vec![
+            ("major", number(version.major())),
+            ("minor", number(version.minor())),
+            ("patch", number(version.patch())),
+            ("pre", version.prerelease().into()),
+            ("metadata", version.metadata().into()),
+            ("original", version.original().into()),
+        ]
+    }
+
+    /// Templates reach none of the fields, which are only printed.
+    fn field(&self, _name: &str) -> Option<Value> {
+        None
+    }
+
     fn methods(&self) -> &'static [Method] {
         if self.is_pointer { POINTER_METHODS } else { METHODS }
     }

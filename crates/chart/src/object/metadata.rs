@@ -31,6 +31,10 @@ impl Object for ChartObject {
         vec![("Metadata", metadata), ("IsRoot", self.is_root.into())]
     }
 
+    fn embedded(&self) -> &'static [&'static str] {
+        &["Metadata"]
+    }
+
     fn field(&self, name: &str) -> Option<Value> {
         let Metadata { name: own, version, app_version, .. } = &*self.metadata;
         match name {

@@ -18,6 +18,11 @@ pub trait Object: Any {
         Vec::new()
     }
 
+    /// Returns the names of the fields that are embedded structs.
+    fn embedded(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns one exported field, also one of an embedded struct.
     fn field(&self, name: &str) -> Option<Value> {
         self.fields().into_iter().find(|(field, _)| *field == name).map(|(_, value)| value)

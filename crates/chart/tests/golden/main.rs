@@ -94,6 +94,11 @@ fn strange_arguments_give_what_they_give_in_helm() {
 }
 
 #[test]
+fn odd_documents_versions_and_pointers_are_helms() {
+    check_snippets("odd.json");
+}
+
+#[test]
 fn constructs_give_what_an_older_helm_gave() {
     let truth = std::fs::read(root().join("constructs.json")).unwrap();
     let truth: Vec<serde_json::Value> = serde_json::from_slice(&truth).unwrap();

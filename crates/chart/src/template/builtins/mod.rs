@@ -66,7 +66,10 @@ pub(super) fn length(value: &Value, boxed: bool) -> Result<Value, String> {
             Some(value) if matches!(value.kind(), Kind::Slice | Kind::Map | Kind::String) => {
                 return length(&value, boxed);
             }
-            Some(_) | None => return Err(format!("len of type {}", value.type_name())),
+            Some(_) | None => {
+                let name = value.type_name();
+                return Err(format!("len of type {}", name.strip_prefix('*').unwrap_or(name)));
+            }
         },
         Value::Bool(_)
         | Value::Int(_)

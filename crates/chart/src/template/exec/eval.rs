@@ -214,7 +214,9 @@ impl<'t> Exec<'t, '_, '_> {
             Type::Int32 => {
                 number.and_then(|number| number.int).map(|int| Value::Small(IntType::Int32, int << 32 >> 32))
             }
-            Type::Int64 => number.and_then(|number| number.int).map(Value::Int64),
+            Type::Int64 | Type::Named("time.Duration") => {
+                number.and_then(|number| number.int).map(Value::Int64)
+            }
             // A number that is too great loses its upper bits.
             Type::Uint8 => number
                 .and_then(|number| number.uint)
