@@ -19,7 +19,7 @@ use crate::cluster::{Access, ConnectError, Discovery, Limit, Meter, connect};
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::helm::{self, Helm};
-use crate::hook::{Hooks, Scratch, ScratchError};
+use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
 use crate::load::{Loader, Places, files};
@@ -260,7 +260,8 @@ pub(crate) fn wire(
 ) -> Result<Adapters, ScratchError> {
     let settings = &around.settings;
     let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
-    let hooks = Hooks::new(scratch, variables(&around.environment), settings.log_proxy_hook_json);
+    let rules = LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
+    let hooks = Hooks::new(scratch, variables(&around.environment), rules);
     let patcher = Patcher::new(around.patcher.clone(), parts.discovery, settings.patcher_timeout);
     Ok(Adapters {
         loader: parts.loader,
@@ -351,6 +352,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         ignore_release: Some(settings.helm_ignore_release.as_str())
             .filter(|name| !name.is_empty())
             .map(ReleaseName::from),
+        quote_values: false,
     }
 }
 

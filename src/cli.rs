@@ -126,6 +126,8 @@ fn dev(matches: &ArgMatches) -> u8 {
     let given = Given::new(flags(matches), Environment::of_process())
         .default_to("namespace", dev::NAMESPACE)
         .default_to("watch-files", "true")
+        // Whoever sees this log is who wrote the values.
+        .default_to("log-hook-values", "true")
         .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
         .default_to("debug-unix-socket", socket.to_string_lossy());
     let terminal = std::io::stdout().is_terminal();

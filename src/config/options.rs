@@ -240,6 +240,11 @@ pub const SETTINGS: &[Setting] = &[
     text("log-type", &["LOG_TYPE"], "", "json, text or color; json for start, color for dev on a terminal"),
     switch("log-no-time", &["LOG_NO_TIME"], "Leave out the time of log lines"),
     switch("log-proxy-hook-json", &["LOG_PROXY_HOOK_JSON"], "Merge JSON lines that hooks print into the log"),
+    switch(
+        "log-hook-values",
+        &["ADDON_OPERATOR_LOG_HOOK_VALUES", "LOG_HOOK_VALUES"],
+        "Show values that hooks print; without it, texts of six and more characters are ****** in the log",
+    ),
     text(
         "debug-unix-socket",
         &["DEBUG_UNIX_SOCKET"],

@@ -84,6 +84,8 @@ pub struct Settings {
     pub log_no_time: bool,
     /// Whether JSON lines of hooks are merged into the log.
     pub log_proxy_hook_json: bool,
+    /// Whether values that hooks print are shown in the log.
+    pub log_hook_values: bool,
     /// The socket of the debugging commands.
     pub debug_socket: PathBuf,
     /// Where the debugging commands answer over TCP, too; empty for nowhere.
@@ -179,6 +181,7 @@ impl Settings {
             })?,
             log_no_time: given.switch("log-no-time")?,
             log_proxy_hook_json: given.switch("log-proxy-hook-json")?,
+            log_hook_values: given.switch("log-hook-values")?,
             debug_socket: text("debug-unix-socket").into(),
             debug_http_addr: text("debug-http-addr"),
             keep_tmp_files: given.switch("debug-keep-tmp-files")?,

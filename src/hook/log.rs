@@ -1,7 +1,11 @@
 //! What hooks and scripts print, as log lines of the operator.
 
+use std::cell::OnceCell;
+
 use engine::hook::log::{Entry, Level, LineLog};
-use engine::{HookId, RunLabels, Scope};
+use engine::view::Secrets;
+use engine::{HookId, RunLabels, Scope, ValuesInput};
+use serde_json::Value;
 
 use crate::process::Stream;
 use crate::telemetry::log::MERGED;
@@ -84,11 +88,24 @@ impl Origin {
     }
 }
 
+/// How output becomes lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogRules {
+    /// Whether each JSON object that a hook prints becomes a log line of its own, with its fields.
+    pub merge_json: bool,
+    /// Whether values are shown where they are printed.
+    pub show_values: bool,
+}
+
 /// Takes what one run prints and writes it as log lines; what is incomplete at the end, too.
 struct Sink {
     origin: Origin,
     stdout: LineLog,
     stderr: LineLog,
+    /// What the process was told and may print, unless that is shown.
+    values: Option<ValuesInput>,
+    /// What is masked, once something was printed: most runs print nothing.
+    secrets: OnceCell<Secrets<'static>>,
 }
 
 impl Sink {
@@ -97,24 +114,54 @@ impl Sink {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
-        for entry in log.push(bytes) {
+        let entries = log.push(bytes);
+        self.write(stream, entries);
+    }
+
+    fn write(&self, stream: Stream, entries: Vec<Entry>) {
+        for mut entry in entries {
+            let secrets = self.secrets.get_or_init(|| secrets(self.values.as_ref()));
+            entry.message = secrets.hide(&entry.message).into_owned();
+            entry.fields = secrets.hide(&entry.fields).into_owned();
             self.origin.write(stream, &entry);
         }
     }
 }
 
+fn secrets(values: Option<&ValuesInput>) -> Secrets<'static> {
+    let Some(values) = values else { return Secrets::default() };
+    let module = values.module.iter().flat_map(|module| [&module.values, &module.config]);
+    let all: Vec<&Value> =
+        [&values.global, &values.global_config].into_iter().chain(module).map(AsRef::as_ref).collect();
+    Secrets::of(&all).into_owned()
+}
+
 impl Drop for Sink {
     fn drop(&mut self) {
-        for (stream, log) in [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)] {
-            for entry in std::mem::take(log).finish() {
-                self.origin.write(stream, &entry);
-            }
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let log = match stream {
+                Stream::Stdout => &mut self.stdout,
+                Stream::Stderr => &mut self.stderr,
+            };
+            let entries = std::mem::take(log).finish();
+            self.write(stream, entries);
         }
     }
 }
 
-/// Returns what takes the output of one run.
-pub(super) fn sink(origin: Origin, merge_json: bool) -> impl FnMut(Stream, &[u8]) + Send + 'static {
-    let mut sink = Sink { origin, stdout: LineLog::new(merge_json), stderr: LineLog::new(merge_json) };
+/// Returns what takes the output of one run, which was told `values`.
+pub(super) fn sink(
+    origin: Origin,
+    rules: LogRules,
+    values: &ValuesInput,
+) -> impl FnMut(Stream, &[u8]) + Send + 'static {
+    let log = || LineLog::new(rules.merge_json);
+    let mut sink = Sink {
+        origin,
+        stdout: log(),
+        stderr: log(),
+        values: (!rules.show_values).then(|| values.clone()),
+        secrets: OnceCell::new(),
+    };
     move |stream, bytes| sink.print(stream, bytes)
 }

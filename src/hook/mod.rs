@@ -8,6 +8,7 @@ mod run;
 mod scratch;
 mod script;
 
+pub use log::LogRules;
 pub use run::{HookRun, Hooks};
 pub use scratch::{RunFiles, Scratch, ScratchError};
 pub use script::ScriptRun;

@@ -13,7 +13,7 @@ use values::name::safe_name;
 use values::patch::Root;
 
 use super::input::{write_config_values, write_values};
-use super::log::{Origin, sink};
+use super::log::{LogRules, Origin, sink};
 use super::output::OutputFiles;
 use super::scratch::{RunFiles, Scratch, ScratchError};
 use crate::process::{Exit, Finished, Program, RunError};
@@ -27,7 +27,7 @@ const LARGE: usize = 1 << 20;
 pub struct Hooks {
     pub(super) scratch: Arc<Scratch>,
     pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) merge_json: bool,
+    pub(super) rules: LogRules,
 }
 
 /// A hook to run, with all that it gets.
@@ -48,9 +48,9 @@ pub struct HookRun {
 impl Hooks {
     /// Returns a runner whose processes see `environment` and whose files are in `scratch`.
     ///
-    /// With `merge_json` each JSON object that a hook prints becomes a log line of its own.
-    pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, merge_json: bool) -> Self {
-        Self { scratch, environment, merge_json }
+    /// What they print becomes log lines by `rules`.
+    pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
+        Self { scratch, environment, rules }
     }
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
@@ -81,7 +81,8 @@ impl Hooks {
             environment.push(("HOOK_DIR".into(), dir.into()));
         }
         let program = Program { path, args: Vec::new(), environment, timeout: run.timeout };
-        let finished = program.run(cancel, sink(Origin::of_hook(id, &run.labels), self.merge_json)).await;
+        let sink = sink(Origin::of_hook(id, &run.labels), self.rules, &run.values);
+        let finished = program.run(cancel, sink).await;
         let root = match &run.values.module {
             Some(module) => Root::Module(module.key.to_string()),
             None => Root::Global,

@@ -58,7 +58,7 @@ impl Hooks {
             timeout: run.timeout,
         };
         let origin = Origin::of_script(&Scope::Module(run.module.name.clone()));
-        let finished = program.run(cancel, sink(origin, self.merge_json)).await;
+        let finished = program.run(cancel, sink(origin, self.rules, &run.values)).await;
         let outcome = match &finished {
             Ok(finished) => exit_failure(finished).map_or_else(|| verdict(&result, &reason), Err),
             Err(error) => Err(not_started(error)),

@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::{TaskView, Telling, nearest};
-use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, ValuesInput};
+use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, Tally, ValuesInput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
@@ -297,8 +297,8 @@ fn snapshots(scope: &ScopeInspection) -> Value {
     let hooks = scope.snapshots.iter().map(|(hook, bindings)| {
         let bindings: Map<String, Value> = bindings
             .iter()
-            .map(|(binding, snapshot)| {
-                let items = snapshot.iter().map(|(_, item)| {
+            .map(|(binding, watched)| {
+                let items = watched.snapshot.iter().map(|(_, item)| {
                     let fields =
                         [("object", part(item.object())), ("filterResult", part(item.filter_result()))];
                     Value::Object(
@@ -308,12 +308,23 @@ fn snapshots(scope: &ScopeInspection) -> Value {
                             .collect(),
                     )
                 });
-                (binding.clone(), json!({"snapshot": items.collect::<Vec<_>>()}))
+                let operations = json!({
+                    "sinceStart": tally(watched.since_start, watched.snapshot.len()),
+                    // The reference operator never counts what is there now in this one.
+                    "sinceLastExecution": tally(watched.since_run, 0),
+                });
+                let data = json!({"snapshot": items.collect::<Vec<_>>(), "operations": operations});
+                (binding.clone(), data)
             })
             .collect();
         (hook.clone(), Value::Object(bindings))
     });
     Value::Object(hooks.collect())
+}
+
+fn tally(tally: Tally, count: usize) -> Value {
+    let Tally { added, modified, deleted, cleaned } = tally;
+    json!({"count": count, "added": added, "deleted": deleted, "modified": modified, "cleaned": cleaned})
 }
 
 async fn command(State(debug): State<Asked>, Path((name, what)): Path<(String, String)>) -> Response {

@@ -1,9 +1,10 @@
 //! Failures as everybody may see them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::view::{View, masked, masked_text};
+use engine::view::{Secrets, View, ends, masked};
 use engine::{Failure, ModuleName};
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ use crate::driver::Questions;
 pub(super) struct Mask {
     global: Vec<Arc<Value>>,
     modules: BTreeMap<ModuleName, [Arc<Value>; 2]>,
+    /// The texts of all of them, once they are needed.
+    all: OnceCell<Secrets<'static>>,
 }
 
 impl Mask {
@@ -26,27 +29,27 @@ impl Mask {
         let modules =
             inspection.modules.into_iter().map(|(name, scope)| (name, [scope.values, scope.config]));
         let global = vec![inspection.global.values, inspection.global.config];
-        Some(Self { global, modules: modules.collect() })
+        Some(Self { global, modules: modules.collect(), all: OnceCell::new() })
     }
 
     /// Returns a failure without the values that its process could see: those of `module` and the global ones.
     ///
     /// Of a failure that belongs to no module nothing is known, and the values of all modules are hidden.
     pub(super) fn show(&self, failure: &Failure, module: Option<&ModuleName>) -> String {
-        let own = module.and_then(|module| self.modules.get(module));
-        let sections: Vec<&Arc<Value>> = match own {
-            Some(own) => own.iter().collect(),
-            None => self.modules.values().flatten().collect(),
+        let Some(own) = module.and_then(|module| self.modules.get(module)) else {
+            return self.text(&failure.to_string());
         };
-        let values: Vec<&Value> = self.global.iter().chain(sections).map(AsRef::as_ref).collect();
+        let values: Vec<&Value> = self.global.iter().chain(own).map(AsRef::as_ref).collect();
         masked(failure, &values)
     }
 
     /// Returns a text without the values of any module.
     pub(super) fn text(&self, text: &str) -> String {
-        let sections = self.global.iter().chain(self.modules.values().flatten());
-        let values: Vec<&Value> = sections.map(AsRef::as_ref).collect();
-        masked_text(text, &values)
+        let all = self.all.get_or_init(|| {
+            let sections = self.global.iter().chain(self.modules.values().flatten());
+            Secrets::of(&sections.map(AsRef::as_ref).collect::<Vec<&Value>>()).into_owned()
+        });
+        ends(&all.hide(text))
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Metrics {
     pub(super) queue_length: GaugeVec,
     pub(super) queue_head: GaugeVec,
     pub(super) module_maintenance: GaugeVec,
+    pub(super) module_phase: GaugeVec,
+    pub(super) watches_broken: GaugeVec,
     pub(super) snapshot_objects: GaugeVec,
     pub(super) jq_seconds: HistogramVec,
     pub(super) event_seconds: HistogramVec,
@@ -194,7 +196,7 @@ impl Metrics {
             binding_count: make.gauge("binding_count", "Bindings of a hook", &["module", "hook"])?,
             config_values_errors: make.counter(
                 "config_values_errors_total",
-                "Problems of the ConfigMap",
+                "Counts every 5 seconds while the ConfigMap can't be used as it is",
                 &[],
             )?,
             discover_errors: make.counter(
@@ -268,6 +270,16 @@ impl Metrics {
                 "mm_module_maintenance",
                 "Modules in maintenance",
                 &["module", "state"],
+            )?,
+            module_phase: make.gauge(
+                "module_phase",
+                "What a module is doing: disabled, starting, running, failed, deleting, parked, orphaned",
+                &["module", "phase"],
+            )?,
+            watches_broken: make.gauge(
+                "watches_broken",
+                "Watches that are broken or wait for a kind that does not exist",
+                &["kind", "reason"],
             )?,
             broken_files: make.gauge(
                 "broken_files",

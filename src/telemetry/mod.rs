@@ -10,8 +10,10 @@ mod progress;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use engine::view::why::advice_in_log;
 use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use exported::Exported;
 use measured::WatchTimes;
@@ -31,7 +33,18 @@ pub struct Telemetry {
     exported: Mutex<Exported>,
     watches: Mutex<WatchTimes>,
     tries: Mutex<Tries>,
+    invalid: Mutex<Option<Invalid>>,
     progress: watch::Sender<Progress>,
+}
+
+/// How often the reference operator counts that the ConfigMap can't be used, in seconds. Alerts ask for that.
+const INVALID_TICK: u64 = 5;
+
+/// A ConfigMap that can't be used.
+#[derive(Clone, Copy, Debug)]
+struct Invalid {
+    since: Instant,
+    counted: u64,
 }
 
 impl Telemetry {
@@ -42,12 +55,14 @@ impl Telemetry {
             exported: Mutex::default(),
             watches: Mutex::default(),
             tries: Mutex::default(),
+            invalid: Mutex::default(),
             progress: watch::Sender::default(),
         })
     }
 
     /// Returns the operator's own metrics as text; what is a picture of now is taken from `view`.
     pub fn metrics_text(&self, view: Option<&View>) -> String {
+        self.count_invalid(None);
         if let Some(view) = view {
             self.metrics.queue_head.reset();
             for queue in &view.queues {
@@ -67,6 +82,7 @@ impl Telemetry {
             for module in broken {
                 self.metrics.broken_files.with_label_values(&[module]).inc();
             }
+            self.picture_states(view);
             self.metrics.module_maintenance.reset();
             for module in view.modules.iter().filter(|module| module.maintenance) {
                 let labels = [module.name.as_str(), "NoResourceReconciliation"];
@@ -74,6 +90,42 @@ impl Telemetry {
             }
         }
         self.metrics.text()
+    }
+
+    /// Sets what modules are doing and which watches do not work.
+    fn picture_states(&self, view: &View) {
+        self.metrics.module_phase.reset();
+        for module in &view.modules {
+            self.metrics.module_phase.with_label_values(&[module.name.as_str(), module.phase]).set(1.0);
+        }
+        self.metrics.watches_broken.reset();
+        for watch in &view.watches {
+            let reason = match (&watch.missing_kind, &watch.failure) {
+                (Some(_), _) => "missing_kind",
+                (None, Some(_)) => "failure",
+                (None, None) => continue,
+            };
+            self.metrics.watches_broken.with_label_values(&[watch.kind.as_str(), reason]).inc();
+        }
+    }
+
+    /// Counts how long the ConfigMap could not be used, up to now; `is_invalid` says how it is from now on.
+    fn count_invalid(&self, is_invalid: Option<bool>) {
+        let mut invalid = self.invalid.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if is_invalid == Some(true) {
+            invalid.get_or_insert(Invalid { since: now, counted: 0 });
+        }
+        if let Some(invalid) = invalid.as_mut() {
+            let due = now.duration_since(invalid.since).as_secs() / INVALID_TICK + 1;
+            for _ in invalid.counted..due {
+                self.metrics.config_values_errors.with_label_values::<&str>(&[]).inc();
+            }
+            invalid.counted = due;
+        }
+        if is_invalid == Some(false) {
+            *invalid = None;
+        }
     }
 
     /// Returns what the operator's own metrics are, by name.
@@ -131,7 +183,7 @@ impl Telemetry {
                     title(&task)
                 );
             }
-            Notice::TaskWaits { task, reason } => self.task_waits(&task, &reason),
+            Notice::TaskWaits { task, reason, advice } => self.task_waits(&task, &reason, advice.as_deref()),
             Notice::TaskFinished { task, took, failure, retry, allowed } => {
                 self.task_finished(&task, took, failure.as_ref(), retry, allowed);
             }
@@ -166,18 +218,23 @@ impl Telemetry {
                 self.stuck(format!("modules can't be discovered: {failure}"));
             }
             Notice::ConfigChecked { problems } => {
+                self.count_invalid(Some(!problems.is_empty()));
                 for problem in &problems {
-                    self.metrics.config_values_errors.with_label_values::<&str>(&[]).inc();
                     log_failure(problem, "the ConfigMap has a problem; what was good before stays in force");
                 }
             }
             Notice::ModuleChanged { module, phase, reason } => {
-                tracing::info!(
-                    module = module.as_str(),
-                    "module.state" = phase,
-                    reason = reason.as_deref().unwrap_or_default(),
-                    "module {module} is {phase}"
-                );
+                macro_rules! log {
+                    ($level:ident) => {
+                        tracing::$level!(
+                            module = module.as_str(),
+                            "module.state" = phase,
+                            reason = reason.as_deref().unwrap_or_default(),
+                            "module {module} is {phase}"
+                        )
+                    };
+                }
+                if matches!(phase, "failed" | "orphaned" | "parked") { log!(warn) } else { log!(info) }
             }
             Notice::ModulesDiscovered { modules } => self.modules_discovered(&modules),
             Notice::QueueChanged { queue, length } => {
@@ -219,18 +276,27 @@ impl Telemetry {
         log_task(task, "start", "begins");
     }
 
-    fn task_waits(&self, task: &TaskInfo, reason: &str) {
+    fn task_waits(&self, task: &TaskInfo, reason: &str, advice: Option<&str>) {
         let module = task.scope.module().map_or("", |module| module.as_str());
         self.metrics.tasks_waiting.with_label_values(&[task.queue.as_str(), module]).inc();
-        tracing::info!(
-            queue = task.queue.as_str(),
-            "task.id" = %task.id,
-            "task.flow" = "noop",
-            module,
-            cause = %task.cause,
-            "{} waits: {reason}",
-            title(task)
-        );
+        macro_rules! log {
+            ($level:ident, $text:expr) => {
+                tracing::$level!(
+                    queue = task.queue.as_str(),
+                    "task.id" = %task.id,
+                    "task.flow" = "noop",
+                    module,
+                    cause = %task.cause,
+                    "{}",
+                    $text
+                )
+            };
+        }
+        let text = format!("{} waits: {reason}", title(task));
+        match advice {
+            Some(advice) => log!(warn, format!("{text} ({advice})")),
+            None => log!(info, text),
+        }
     }
 
     fn task_finished(
@@ -280,11 +346,15 @@ impl Telemetry {
         match failure {
             None => log!(info, format!("{title} done in {seconds:.3} s"), ""),
             Some(failure) if allowed => {
-                log!(info, format!("{title} failed, but is allowed to fail"), explained(failure));
+                log!(info, format!("{title} failed, but is allowed to fail"), explained(failure, Some(task)));
             }
             Some(failure) => {
                 let again = retry.map_or(0.0, |retry| retry.as_secs_f64());
-                log!(error, format!("{title} failed; tried again in {again} s"), explained(failure));
+                log!(
+                    error,
+                    format!("{title} failed; tried again in {again} s"),
+                    explained(failure, Some(task))
+                );
             }
         }
     }
@@ -403,15 +473,12 @@ fn log_task(task: &TaskInfo, flow: &str, what: &str) {
 }
 
 fn log_failure(failure: &Failure, what: &str) {
-    tracing::error!(error = explained(failure), "{what}");
+    tracing::error!(error = explained(failure, None), "{what}");
 }
 
 /// Returns a failure with what to do about it.
-fn explained(failure: &Failure) -> String {
-    match &failure.advice {
-        Some(advice) => format!("{failure} ({advice})"),
-        None => failure.to_string(),
-    }
+fn explained(failure: &Failure, task: Option<&TaskInfo>) -> String {
+    format!("{failure} ({})", advice_in_log(failure, task))
 }
 
 #[cfg(test)]

@@ -286,6 +286,8 @@ fn settings_for(modules: &Path, global: &Path) -> anyhow::Result<Settings> {
         ("namespace", dev::NAMESPACE.to_owned()),
         // What failed is not tried again while a test looks at it.
         ("retry-delay", "24h".to_owned()),
+        // A test is about what a hook prints, and its values are no secrets.
+        ("log-hook-values", "true".to_owned()),
     ];
     let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
     // The variables that set up an operator are not meant for its tests.

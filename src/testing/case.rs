@@ -354,7 +354,9 @@ async fn operate(
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let health = parts.monitors.health();
     let inner = app::wire(&around, &source, parts)?;
-    let engine = Engine::new(app::engine_config(settings), case.subject.catalog.clone());
+    // Whoever reads what failed wrote the values.
+    let rules = engine::Config { quote_values: true, ..app::engine_config(settings) };
+    let engine = Engine::new(rules, case.subject.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
     tokio::spawn(source.watch(inbox.clone(), health, parameters));
     let started = vec![config, Event::Started];

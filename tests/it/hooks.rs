@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addon_operator::hook::{HookRun, Hooks, Scratch};
+use addon_operator::hook::{HookRun, Hooks, LogRules, Scratch};
 use engine::hook::{BindingContext, HookKind, Lifecycle, RunContexts, config};
 use engine::snapshot::Snapshot;
 use engine::{Cause, Failure, FailureKind, Hook, HookId, HookOutput, RunLabels, Scope, TaskId, ValuesInput};
@@ -27,7 +27,7 @@ impl World {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("FROM_OUTSIDE".into(), "yes".into()),
         ];
-        Self { hooks: Hooks::new(Arc::new(scratch), environment, false), dir }
+        Self { hooks: Hooks::new(Arc::new(scratch), environment, LogRules::default()), dir }
     }
 
     /// Runs a hook with this text.

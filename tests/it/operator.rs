@@ -233,18 +233,24 @@ fn a_dropped_hook_runs_without_a_restart() {
 }
 
 #[test]
-fn f_e7_a_secret_that_a_hook_echoes_is_not_shown_on_the_port() {
+fn f_e7_a_secret_that_a_hook_echoes_is_neither_on_the_port_nor_in_the_log() {
     let world = World::new();
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write("modules/010-web/values.yaml", "web: {password: hunter2hunter2}\n");
     world.write(
         "modules/010-web/hooks/a.sh",
         "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
-         set -x\necho hunter2hunter2\nexit 1\n",
+         set -x\necho hunter2hunter2\necho '{\"level\":\"warn\",\"msg\":\"it is hunter2hunter2\"}'\nexit 1\n",
     );
-    let mut running = world.dev(&[]);
+    let mut running = world.dev(&["--log-hook-values=false", "--log-proxy-hook-json"]);
     let port = running.port();
     running.wait("ModuleRun web failed");
+    running.wait("ModuleRun web failed");
+    let log = running.seen().join("\n");
+    assert!(!log.contains("hunter2"), "the log shows a value:\n{log}");
+    for line in ["INFO  + echo ******", "WARN  it is ******", "module hook 'hooks/a.sh' failed: "] {
+        assert!(log.contains(line), "{line} is missing:\n{log}");
+    }
     for path in [
         "/queue",
         "/queue?format=json",

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use addon_operator::hook::{HookRun, Hooks, Scratch};
+use addon_operator::hook::{HookRun, Hooks, LogRules, Scratch};
 use engine::hook::{BindingContext, HookKind, RunContexts, config};
 use engine::snapshot::{Item, Key, Snapshot};
 use engine::{Cause, Failure, Hook, HookId, HookOutput, RunLabels, Scope, TaskId, ValuesInput};
@@ -27,7 +27,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let scratch = Scratch::open(Some(&dir.path().join("tmp")), false).unwrap();
         let environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
-        Self { hooks: Hooks::new(Arc::new(scratch), environment, false), dir }
+        Self { hooks: Hooks::new(Arc::new(scratch), environment, LogRules::default()), dir }
     }
 
     /// Runs a hook with this text that is shown this snapshot.

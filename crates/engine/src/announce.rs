@@ -1,6 +1,7 @@
 //! What the cluster is told about modules: Kubernetes Events, few enough to be read.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -85,14 +86,17 @@ impl Engine {
 
     /// Returns a text without the values of a module and of the global section.
     fn without_values(&self, name: &ModuleName, text: &str) -> String {
-        let sections = [Some(&self.global), self.sections.get(name)];
-        let owned: Vec<_> = sections
-            .into_iter()
-            .flatten()
-            .map(|section| (section.result(), section.config_or_null()))
-            .collect();
-        let values: Vec<&Value> = owned.iter().flat_map(|(result, config)| [&***result, &**config]).collect();
+        let owned = self.sections_seen_by(Some(name));
+        let values: Vec<&Value> = owned.iter().map(AsRef::as_ref).collect();
         masked_text(text, &values)
+    }
+
+    /// Returns the sections that whoever works for `module` can quote: its own and the global one; all of them for `None`.
+    pub(crate) fn sections_seen_by(&self, module: Option<&ModuleName>) -> Vec<Arc<Value>> {
+        let own = module.and_then(|name| self.sections.get(name));
+        let all = self.sections.values().filter(|_| own.is_none());
+        let seen = std::iter::once(&self.global).chain(own).chain(all);
+        seen.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect()
     }
 }
 

@@ -119,7 +119,7 @@ impl Engine {
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
             self.queues.ensure(&binding.queue);
             let key = BindingKey::new(&hook.id, order, index);
-            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor(), self.now) {
+            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor()) {
                 self.out.push(Effect::StartMonitor { monitor, spec });
             }
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::catalog::{BrokenPart, Global};
-use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::name::{HookId, Scope};
@@ -50,7 +49,7 @@ impl Engine {
                 "the new version of {what} can't be used, the old one stays in force: {}",
                 part.failure
             );
-            self.out.push(Effect::Notify(Notice::Warned { scope: Scope::Global, message }));
+            self.notify(Notice::Warned { scope: Scope::Global, message });
         }
         if new.broken.is_empty() {
             return Arc::clone(new);

@@ -29,6 +29,8 @@ pub struct Config {
     pub script_timeout: Option<Duration>,
     /// A release that is never removed: the operator's own.
     pub ignore_release: Option<ReleaseName>,
+    /// Whether notices may quote values. They end in the log.
+    pub quote_values: bool,
 }
 
 /// What a failing module does to the others.
@@ -55,6 +57,7 @@ impl Default for Config {
             hook_timeout: None,
             script_timeout: None,
             ignore_release: None,
+            quote_values: false,
         }
     }
 }

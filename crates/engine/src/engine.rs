@@ -198,7 +198,9 @@ impl Engine {
         self.exit_at_rest();
     }
 
+    /// Tells something to whom it may concern. Values that a text quotes are masked.
     pub(crate) fn notify(&mut self, notice: Notice) {
+        let notice = self.without_secrets(notice);
         self.out.push(Effect::Notify(notice));
     }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 /// Why an effect was not carried out.
 ///
-/// A failure may quote what a hook printed, so it can hold secrets: adapters
-/// show it on the unix socket and in the log as it is, and masked on the TCP port.
+/// A failure may quote what a hook printed, so it can hold secrets: it is shown
+/// as it is on the unix socket only, and masked in the log and on the TCP port.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Failure {
     /// What went wrong, for metrics and for decisions.

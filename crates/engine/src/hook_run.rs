@@ -95,6 +95,7 @@ impl Engine {
             watches.monitor_of(&hook.id, index).map_or_else(Snapshot::default, |m| m.snapshot.clone())
         };
         let contexts = RunContexts::new(&hook.spec, contexts, snapshot);
+        self.watches.shown_to(&hook.id);
         let values = self.values_for(&hook.id.scope);
         let timeout = hook.spec.settings.timeout.or(self.config.hook_timeout);
         let run = self.next_run();

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use values::patch::Operation;
 
+use crate::binding::Tally;
 use crate::catalog::Module;
 use crate::effect::ValuesInput;
 use crate::engine::Engine;
-use crate::name::{ModuleName, Scope};
+use crate::name::{HookId, ModuleName, Scope};
 use crate::snapshot::Snapshot;
 
 /// All values and snapshots. For the unix socket only: they can hold secrets.
@@ -34,7 +35,18 @@ pub struct ScopeInspection {
     /// What hooks changed, compacted.
     pub patches: Vec<Operation>,
     /// The snapshots of its hooks, by hook and binding; only hooks with kubernetes bindings are there.
-    pub snapshots: BTreeMap<String, Vec<(String, Snapshot)>>,
+    pub snapshots: BTreeMap<String, Vec<(String, WatchedObjects)>>,
+}
+
+/// What a binding knows of the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedObjects {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// What happened to them since the watch began.
+    pub since_start: Tally,
+    /// What happened to them since its hook was started last.
+    pub since_run: Tally,
 }
 
 impl Engine {
@@ -64,6 +76,16 @@ impl Engine {
         Some((module, values))
     }
 
+    fn watched_objects(&self, hook: &HookId, index: usize) -> Option<WatchedObjects> {
+        let monitor = self.watches.monitor_of(hook, index)?;
+        let seen = self.watches.binding(hook, index)?.seen;
+        Some(WatchedObjects {
+            snapshot: monitor.snapshot.clone(),
+            since_start: monitor.tally,
+            since_run: monitor.tally.since(seen),
+        })
+    }
+
     /// Returns the values and snapshots of one scope, if it exists.
     pub fn inspect_scope(&self, scope: &Scope) -> Option<ScopeInspection> {
         let section = self.section(scope)?;
@@ -74,8 +96,7 @@ impl Engine {
         let mut snapshots = BTreeMap::new();
         for hook in hooks.iter().filter(|hook| !hook.spec.kubernetes.is_empty()) {
             let bindings = hook.spec.kubernetes.iter().enumerate().map(|(index, binding)| {
-                let monitor = self.watches.monitor_of(&hook.id, index);
-                (binding.name.clone(), monitor.map(|monitor| monitor.snapshot.clone()).unwrap_or_default())
+                (binding.name.clone(), self.watched_objects(&hook.id, index).unwrap_or_default())
             });
             snapshots.insert(hook.id.name.to_string(), bindings.collect());
         }

@@ -20,6 +20,7 @@ mod config;
 mod converge;
 pub mod cron;
 mod discovery;
+mod discreet;
 pub mod duration;
 mod effect;
 mod engine;
@@ -52,6 +53,7 @@ mod wave;
 mod work;
 
 pub use announce::Announcement;
+pub use binding::Tally;
 pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
@@ -62,7 +64,7 @@ pub use event::{
 };
 pub use failure::{Failure, FailureKind};
 pub use held::Held;
-pub use inspect::{Inspection, ScopeInspection};
+pub use inspect::{Inspection, ScopeInspection, WatchedObjects};
 pub use journal::TaskEnd;
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,

@@ -164,6 +164,8 @@ pub enum Notice {
         task: TaskInfo,
         /// For what.
         reason: String,
+        /// What a person has to do about it, if it does not end by itself.
+        advice: Option<String>,
     },
     /// Something is not as it should be, but nothing stops.
     Warned {

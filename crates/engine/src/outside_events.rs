@@ -92,6 +92,7 @@ impl Engine {
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
         // What failed at another object is over, as far as anybody can tell.
         monitor.failure = None;
+        monitor.broken_since = None;
         let before = monitor.snapshot.len();
         let change = match event {
             WatchEvent::Added | WatchEvent::Modified => monitor.put(key, item),
@@ -154,10 +155,9 @@ impl Engine {
 
     /// Takes in that the kind of a watch exists: it is listed next.
     pub(crate) fn kind_appeared(&mut self, id: MonitorId) {
-        let now = self.now;
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
         monitor.missing_kind = None;
-        monitor.since = now;
+        monitor.broken_since = None;
         self.queues.wake(|reason| matches!(reason, Reason::Kind(_)));
     }
 
@@ -165,8 +165,7 @@ impl Engine {
     pub(crate) fn kind_vanished(&mut self, id: MonitorId, kind: String) {
         let now = self.now;
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
-        monitor.since = now;
-        let changes = monitor.vanish(kind);
+        let changes = monitor.vanish(kind, now);
         for change in changes {
             self.tell_users(id, &change);
         }
@@ -184,7 +183,9 @@ impl Engine {
                 "correct the jqFilter of the binding, or the object that it does not work on".to_owned()
             });
         }
+        let now = self.now;
         let Some(monitor) = self.watches.monitor_mut(id) else { return };
+        monitor.broken_since.get_or_insert(now);
         monitor.failure = Some(Arc::new(failure.clone()));
         self.notify(Notice::WatchFailed { monitor: id, failure });
     }

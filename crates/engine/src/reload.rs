@@ -26,8 +26,10 @@ impl Engine {
             return;
         }
         let cause = Cause::outside("files changed");
-        for message in new.warnings.iter().filter(|message| !self.catalog.warnings.contains(message)) {
-            self.out.push(Effect::Notify(Notice::Warned { scope: Scope::Global, message: message.clone() }));
+        for message in &new.warnings {
+            if !self.catalog.warnings.contains(message) {
+                self.notify(Notice::Warned { scope: Scope::Global, message: message.clone() });
+            }
         }
         let old = std::mem::replace(&mut self.catalog, new);
         self.catalog.global = self.repaired(&old.global, &Arc::clone(&self.catalog.global));

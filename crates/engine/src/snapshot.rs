@@ -150,11 +150,14 @@ impl Snapshot {
         changes
     }
 
-    /// Takes in all objects of one namespace, without a word about what is new and what is gone.
-    pub fn replace_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
-        let known = Arc::make_mut(&mut self.0);
-        known.retain(|key, _| *key.namespace != *namespace);
-        known.extend(objects);
+    /// Takes in all objects of one namespace. Returns what is new and what is gone.
+    pub fn replace_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) -> Vec<Change> {
+        let listed: BTreeMap<Key, Arc<Item>> = objects.into_iter().collect();
+        let is_gone = |key: &&Key| *key.namespace == *namespace && !listed.contains_key(*key);
+        let gone: Vec<Key> = self.0.keys().filter(is_gone).cloned().collect();
+        let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.remove(key, None)).collect();
+        changes.extend(listed.into_iter().filter_map(|(key, item)| self.put(key, item)));
+        changes
     }
 
     /// Returns the object at `key`.

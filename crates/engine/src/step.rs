@@ -112,7 +112,9 @@ impl Engine {
     fn wait(&mut self, queue: &QueueName, task: Task, reason: Reason) {
         if self.journal.waits_since(task.id, &reason).is_none() {
             self.journal.waits(task.id, reason.clone(), self.now);
-            self.notify(Notice::TaskWaits { task: task.info(queue), reason: reason.to_string() });
+            let advice =
+                matches!(reason, Reason::BrokenVersion(_) | Reason::Kind(_)).then(|| reason.advice());
+            self.notify(Notice::TaskWaits { task: task.info(queue), reason: reason.to_string(), advice });
         }
         let since = self.now;
         self.queues.put_blocked(queue, task, Blocked::Waiting { reason, since });

@@ -12,6 +12,7 @@ use crate::event::ConfigData;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{ModuleName, QueueName, RunId, Scope};
 use crate::notice::Notice;
+use crate::time::Time;
 
 /// The values of `<key>Maintenance` that switch maintenance on.
 const MAINTENANCE: [&str; 2] = ["NoResourceReconciliation", "noresourcereconciliation"];
@@ -27,10 +28,12 @@ pub(crate) struct UserConfig {
     maintenance: BTreeSet<String>,
     /// What is wrong, by key.
     problems: BTreeMap<String, Failure>,
+    /// Since when.
+    problems_at: BTreeMap<String, Time>,
     /// Sections that had good content once; to be absent is good. The modules of others have to wait.
     good: BTreeSet<String>,
     /// Why the ConfigMap could not be read at all.
-    rejected: Option<Failure>,
+    rejected: Option<(Failure, Time)>,
     unknown: BTreeSet<String>,
     /// It was read once.
     was_read: bool,
@@ -88,7 +91,14 @@ impl UserConfig {
 
     /// Returns all that is wrong, by key.
     pub(crate) fn problems(&self) -> Vec<Failure> {
-        self.rejected.iter().chain(self.problems.values()).cloned().collect()
+        self.problems_since().map(|(failure, _)| failure).collect()
+    }
+
+    /// Returns the same, each with the time since when it is so.
+    pub(crate) fn problems_since(&self) -> impl Iterator<Item = (Failure, Time)> {
+        let at = |key: &String| self.problems_at.get(key).copied().unwrap_or_default();
+        let of_keys = self.problems.iter().map(move |(key, failure)| (failure.clone(), at(key)));
+        self.rejected.iter().cloned().chain(of_keys)
     }
 
     /// Remembers what is being written, so that it is not taken for somebody else's change.
@@ -115,6 +125,7 @@ impl UserConfig {
     /// Takes in that a section of the ConfigMap is ours and good.
     pub(crate) fn config_committed(&mut self, key: &str, _config: Arc<Value>) {
         self.problems.remove(key);
+        self.problems_at.remove(key);
         self.good.insert(key.to_owned());
     }
 
@@ -165,7 +176,8 @@ impl Engine {
 
     /// Takes in that the ConfigMap could not be read: what it said before stays in force.
     pub(crate) fn config_rejected(&mut self, failure: Failure) {
-        self.user.rejected = Some(failure);
+        let since = self.user.rejected.take().map_or(self.now, |(_, since)| since);
+        self.user.rejected = Some((failure, since));
         self.tell_config();
     }
 
@@ -194,6 +206,12 @@ impl Engine {
     }
 
     fn tell_config(&mut self) {
+        let now = self.now;
+        let UserConfig { problems, problems_at, .. } = &mut self.user;
+        problems_at.retain(|key, _| problems.contains_key(key));
+        for key in problems.keys() {
+            problems_at.entry(key.clone()).or_insert(now);
+        }
         let problems = self.user.problems();
         self.notify(Notice::ConfigChecked { problems });
     }

@@ -40,7 +40,7 @@ pub(super) fn without_engine(wish: Wish, state: &'static str) -> String {
 
 /// Returns the page of a running operator.
 pub(super) fn page(view: &View, wish: Wish, show: Show<'_>) -> String {
-    let problems = tables::problems(view, show);
+    let problems = tables::problems(view);
     let mut page = Markup::default();
     let title = match problems.len() {
         0 => state(view).to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn page(view: &View, wish: Wish, show: Show<'_>) -> String {
     header(&mut page, view, wish);
     navigation(&mut page, view);
     page.raw("<main id=\"main\">");
-    tables::problem_list(&mut page, &problems);
+    tables::problem_list(&mut page, &problems, show);
     tables::modules(&mut page, view, show);
     tables::order(&mut page, view, wish);
     tables::queues(&mut page, view, show);

@@ -44,6 +44,19 @@ impl Markup {
         self
     }
 
+    /// Puts in a text in which what stands between backticks is to be typed.
+    pub(super) fn coded(&mut self, text: &str) -> &mut Self {
+        let is_even = text.matches('`').count().is_multiple_of(2);
+        for (place, part) in text.split(|sign| is_even && sign == '`').enumerate() {
+            if place.is_multiple_of(2) {
+                self.text(part);
+            } else {
+                self.raw("<code>").text(part).raw("</code>");
+            }
+        }
+        self
+    }
+
     /// Puts in a number.
     pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.0.push_str(&number.into().to_string());

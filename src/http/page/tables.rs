@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::view::{ModuleView, QueueView, TaskView, View, WatchView, graph};
-use engine::{Failure, ModuleName, Scope, TaskEnd};
+use engine::view::status::{self, Problem};
+use engine::view::{ModuleView, QueueView, TaskView, Telling, View, WatchView, graph};
+use engine::{Failure, Scope, TaskEnd};
 
 use super::frame::link;
 use super::markup::Markup;
 use super::{DRAWN, JOURNAL, Show, Wish};
+use crate::http::explain::time_of_day;
 use crate::http::queue::span;
 
 /// How many problems are shown.
@@ -19,73 +21,15 @@ const PART: usize = 50;
 /// How many tasks of a queue are shown.
 const TASKS: usize = 200;
 
-/// Something that a person should look at: what it is about, and what is wrong.
-pub(super) struct Problem {
-    about: String,
-    what: String,
-    advice: String,
-}
-
-/// Returns what a person should look at.
-pub(super) fn problems(view: &View, show: Show<'_>) -> Vec<Problem> {
-    let shown = |failure: &Failure, module: Option<&ModuleName>| {
-        (show(failure, module), failure.advice.clone().unwrap_or_default())
-    };
-    let mut all = Vec::new();
-    for failure in &view.config_problems {
-        let (what, advice) = shown(failure, None);
-        all.push(Problem { about: "ConfigMap".to_owned(), what, advice });
-    }
-    for failure in &view.file_problems {
-        let (what, advice) = shown(failure, None);
-        all.push(Problem {
-            about: "Files".to_owned(),
-            what: format!("an older version is in force: {what}"),
-            advice,
-        });
-    }
-    for module in &view.modules {
-        let about = format!("Module {}", module.name);
-        let name = Some(&module.name);
-        if let Some(why) = &module.parked {
-            let what = format!("is parked: {}", show(&told(why), name));
-            let advice =
-                format!("change its values or chart, or run: addon-operator module resume {}", module.name);
-            all.push(Problem { about: about.clone(), what, advice });
-        }
-        if let Some(failure) = &module.broken_version {
-            let (text, advice) = shown(failure, name);
-            all.push(Problem {
-                about: about.clone(),
-                what: format!("its new version is broken: {text}"),
-                advice,
-            });
-        }
-        if module.phase == "orphaned" {
-            let advice = format!("bring its files back, or run: addon-operator module purge {}", module.name);
-            let what = "its directory is gone, its release stays".to_owned();
-            all.push(Problem { about: about.clone(), what, advice });
-        }
-        if let Some(failure) = &module.last_error {
-            let (what, advice) = shown(failure, name);
-            let ask = format!("ask: addon-operator why module {}", module.name);
-            let advice = if advice.is_empty() { ask } else { format!("{advice}; {ask}") };
-            all.push(Problem { about, what, advice });
-        }
-    }
-    for watch in &view.watches {
-        let missing = watch.missing_kind.as_ref().map(|kind| {
-            (format!("waits for kind {kind}"), "install its CustomResourceDefinition".to_owned())
-        });
-        let failed = watch.failure.as_ref().map(|failure| shown(failure, None));
-        if let Some((what, advice)) = missing.or(failed) {
-            all.push(Problem { about: format!("Watch of {}", watch.kind), what, advice });
-        }
-    }
+/// Returns what a person should look at. It may quote values.
+pub(super) fn problems(view: &View) -> Vec<Problem> {
+    let telling = Telling { show: &ToOwned::to_owned, at: &time_of_day };
+    let mut all = status::problems(view, telling);
     let warnings = view.warnings.iter().map(|warning| Problem {
-        about: "Files".to_owned(),
-        what: show(&told(warning), None),
+        about: "warning:".to_owned(),
+        what: warning.clone(),
         advice: String::new(),
+        module: None,
     });
     all.extend(warnings);
     all
@@ -97,16 +41,17 @@ fn told(text: &str) -> Failure {
 }
 
 /// Puts in what a person should look at, if there is anything.
-pub(super) fn problem_list(page: &mut Markup, problems: &[Problem]) {
+pub(super) fn problem_list(page: &mut Markup, problems: &[Problem], show: Show<'_>) {
     if problems.is_empty() {
         return;
     }
     page.raw("<section id=\"problems\" aria-labelledby=\"problems-title\" class=\"problems\">");
     page.raw("<h2 id=\"problems-title\">Needs a look (").count(problems.len()).raw(")</h2><ul>");
     for problem in problems.iter().take(PROBLEMS) {
-        page.raw("<li><span class=\"bad\">").text(&problem.about).raw("</span>: ").text(&problem.what);
+        let shown = |text: &str| show(&told(text), problem.module.as_ref());
+        page.raw("<li><span class=\"bad\">").text(&problem.about).raw("</span> ").text(&shown(&problem.what));
         if !problem.advice.is_empty() {
-            page.raw("<small>What to do: ").text(&problem.advice).raw("</small>");
+            page.raw("<small>What to do: ").coded(&shown(&problem.advice)).raw("</small>");
         }
         page.raw("</li>");
     }
@@ -186,6 +131,15 @@ fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
     page.raw("</td><td>");
     if let Some(failure) = &module.last_error {
         page.text(&show(failure, Some(&module.name)));
+    }
+    for (there, note) in [
+        (module.config_problem.is_some(), "its key of the ConfigMap is broken, see above"),
+        (module.broken_version.is_some(), "its new version is broken, see above"),
+        (module.parked.is_some(), "its release is left alone, see above"),
+    ] {
+        if there {
+            page.raw("<small>").raw(note).raw("</small>");
+        }
     }
     page.raw("</td></tr>");
 }

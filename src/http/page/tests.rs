@@ -113,7 +113,7 @@ fn all_parts_are_there_and_no_value_is() {
     check(&page);
     for part in [
         "<html lang=\"en\">",
-        "1 problem · addon-operator</title>",
+        "2 problems · addon-operator</title>",
         "2 on, 0 off, in the order in which they run",
         "<caption>Modules 1 to 2 of 2</caption>",
         "<th scope=\"row\">web0</th>",

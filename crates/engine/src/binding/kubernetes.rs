@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::BindingKey;
+use super::{BindingKey, Tally};
 use crate::failure::Failure;
 use crate::hook::MonitorSpec;
 use crate::name::{HookId, MonitorId, Scope};
@@ -28,6 +28,8 @@ pub(crate) struct Monitor {
     pub(crate) users: BTreeSet<BindingKey>,
     /// What it knows.
     pub(crate) snapshot: Snapshot,
+    /// What happened to its objects.
+    pub(crate) tally: Tally,
     /// Whether the snapshot is complete.
     pub(crate) listed: bool,
     /// The pages of a list that is not complete yet.
@@ -36,8 +38,8 @@ pub(crate) struct Monitor {
     pub(crate) missing_kind: Option<String>,
     /// Why it broke, until it works again.
     pub(crate) failure: Option<Arc<Failure>>,
-    /// Since when it is as it is.
-    pub(crate) since: Time,
+    /// Since when it waits for its kind or is broken.
+    pub(crate) broken_since: Option<Time>,
 }
 
 /// A kubernetes binding that is switched on.
@@ -47,6 +49,8 @@ pub(crate) struct Binding {
     pub(crate) monitor: MonitorId,
     /// What it is doing.
     pub(crate) state: BindingState,
+    /// What had happened when its hook was started last.
+    pub(crate) seen: Tally,
 }
 
 /// What a kubernetes binding is doing. One that is off is not there.
@@ -86,7 +90,6 @@ impl Watches {
         &mut self,
         key: &BindingKey,
         spec: MonitorSpec,
-        now: Time,
     ) -> Option<(MonitorId, Arc<MonitorSpec>)> {
         if self.binding(&key.hook, key.index).is_some() {
             return None;
@@ -102,11 +105,12 @@ impl Watches {
                 spec: Arc::new(spec),
                 users: BTreeSet::new(),
                 snapshot: Snapshot::default(),
+                tally: Tally::default(),
                 listed: false,
                 pages: None,
                 missing_kind: None,
                 failure: None,
-                since: now,
+                broken_since: None,
             }
         });
         monitor.users.insert(key.clone());
@@ -117,7 +121,7 @@ impl Watches {
         };
         let spec = Arc::clone(&monitor.spec);
         let bindings = self.bindings.entry(key.hook.clone()).or_default();
-        bindings.insert(key.index, Binding { monitor: id, state });
+        bindings.insert(key.index, Binding { monitor: id, state, seen: Tally::default() });
         known.is_none().then_some((id, spec))
     }
 
@@ -144,6 +148,15 @@ impl Watches {
     /// Returns the binding for changes, if it is on.
     pub(crate) fn binding_mut(&mut self, hook: &HookId, index: usize) -> Option<&mut Binding> {
         self.bindings.get_mut(hook)?.get_mut(&index)
+    }
+
+    /// Takes in that a hook is started: it sees what has happened to the objects of its bindings.
+    pub(crate) fn shown_to(&mut self, hook: &HookId) {
+        for binding in self.bindings.get_mut(hook).into_iter().flat_map(BTreeMap::values_mut) {
+            if let Some(monitor) = self.monitors.get(&binding.monitor) {
+                binding.seen = monitor.tally;
+            }
+        }
     }
 
     /// Returns the watch of a binding, if it is on.
@@ -254,9 +267,11 @@ impl Monitor {
         }
         let listed = self.pages.take().unwrap_or_default();
         let changes = self.snapshot.replace(listed);
+        self.tally.count(&changes, &self.snapshot);
         let first = !std::mem::replace(&mut self.listed, true);
         self.missing_kind = None;
         self.failure = None;
+        self.broken_since = None;
         // What the first list shows is what the Synchronization shows.
         Some(if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } })
     }
@@ -267,6 +282,7 @@ impl Monitor {
             pages.insert(key.clone(), Arc::clone(&item));
         }
         let change = self.snapshot.put(key, item);
+        self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
     }
 
@@ -276,6 +292,7 @@ impl Monitor {
             pages.remove(key);
         }
         let change = self.snapshot.remove(key, last);
+        self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
     }
 
@@ -285,14 +302,17 @@ impl Monitor {
             pages.retain(|key, _| *key.namespace != *namespace);
             pages.extend(objects.iter().cloned());
         }
-        self.snapshot.replace_namespace(namespace, objects);
+        let changes = self.snapshot.replace_namespace(namespace, objects);
+        self.tally.count(&changes, &self.snapshot);
     }
 
     /// Takes in that the kind does not exist any more: its objects are gone with it.
-    pub(crate) fn vanish(&mut self, kind: String) -> Vec<Change> {
+    pub(crate) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
         self.missing_kind = Some(kind);
+        self.broken_since.get_or_insert(now);
         self.pages = None;
         let changes = self.snapshot.replace(BTreeMap::new());
+        self.tally.count(&changes, &self.snapshot);
         if self.listed { changes } else { Vec::new() }
     }
 }

@@ -2,6 +2,9 @@
 
 pub(crate) mod kubernetes;
 pub(crate) mod schedule;
+mod tally;
+
+pub use tally::Tally;
 
 use crate::name::{HookId, ModuleName, Scope};
 

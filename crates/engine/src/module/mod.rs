@@ -29,6 +29,8 @@ pub(crate) struct ModuleState {
     pub(crate) decision: Option<Decision>,
     /// What it is doing.
     pub(crate) phase: Phase,
+    /// Why, as it was told last.
+    pub(crate) reason: Option<String>,
     /// Since when.
     pub(crate) since: Time,
     /// A run of it began: there may be something to delete when it is switched off.
@@ -204,6 +206,7 @@ impl ModuleState {
             broken_version: None,
             decision: None,
             phase: Phase::Disabled,
+            reason: None,
             since: now,
             is_active: false,
             first_run_done: false,

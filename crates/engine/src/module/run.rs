@@ -420,9 +420,10 @@ impl Engine {
     pub(crate) fn set_phase(&mut self, name: &ModuleName, phase: Phase, reason: Option<String>) {
         let now = self.now;
         let Some(module) = self.modules.get_mut(name) else { return };
-        if module.phase == phase && reason.is_none() {
+        if module.phase == phase && (reason.is_none() || module.reason == reason) {
             return;
         }
+        module.reason.clone_from(&reason);
         if module.phase != phase {
             module.since = now;
         }

@@ -19,7 +19,7 @@ use crate::journal::TaskEnd;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::time::Time;
 
-pub use mask::{masked, masked_text};
+pub use mask::{Secrets, ends, masked, masked_text};
 pub use near::nearest;
 pub use words::{Telling, span};
 
@@ -39,7 +39,7 @@ pub struct View {
     /// How far converges are.
     pub converge: ConvergeView,
     /// What is wrong with the ConfigMap, key by key.
-    pub config_problems: Vec<Failure>,
+    pub config_problems: Vec<ConfigProblem>,
     /// What of the files of all modules is broken: an older version is in force.
     pub file_problems: Vec<Failure>,
     /// What was skipped in the files.
@@ -186,6 +186,17 @@ pub struct WatchView {
     pub missing_kind: Option<String>,
     /// Why it broke, until it works again.
     pub failure: Option<Arc<Failure>>,
+    /// How long it has been waiting for its kind or broken.
+    pub broken_for: Option<Duration>,
+}
+
+/// Something that is wrong with the ConfigMap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigProblem {
+    /// What. Can hold secrets.
+    pub failure: Failure,
+    /// How long it has been there.
+    pub since: Duration,
 }
 
 /// How far converges are.

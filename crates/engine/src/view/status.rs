@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use super::why::advice;
 use super::words::{Telling, columns, count, span, why_module, why_queue};
 use super::{ModuleView, QueueView, View, WatchView};
+use crate::name::ModuleName;
 
 /// How many modules one screen has room for.
 const MODULES: usize = 20;
@@ -23,6 +25,8 @@ pub struct Problem {
     pub what: String,
     /// What to do about it.
     pub advice: String,
+    /// The module whose values it may quote; `None` for any.
+    pub module: Option<ModuleName>,
 }
 
 /// Returns all that is wrong, the worst first.
@@ -34,13 +38,15 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
     for module in &view.modules {
         problems.extend(module_problem(view, module, telling));
     }
-    for failure in &view.config_problems {
-        let advice = failure.advice.clone();
+    for problem in &view.config_problems {
+        let advice = problem.failure.advice.clone();
+        let what = telling.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
         problems.push(Problem {
             about: format!("ConfigMap {}", view.config_map),
-            what: telling.failure(failure).replacen("ConfigMap key", "key", 1),
+            what: format!("is wrong for {}: {what}", span(problem.since)),
             advice: advice
                 .unwrap_or_else(|| "correct that key; what was good before stays in force".to_owned()),
+            module: None,
         });
     }
     for failure in &view.file_problems {
@@ -49,6 +55,7 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
             about: "files".to_owned(),
             what: format!("changed files are not in force: {}", telling.failure(failure)),
             advice: failure.advice.clone().unwrap_or_else(|| usual.to_owned()),
+            module: None,
         });
     }
     problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, telling)));
@@ -61,10 +68,13 @@ fn queue_problem(queue: &QueueView, telling: Telling<'_>) -> Option<Problem> {
     let failure = head.last_failure.as_ref().filter(|_| head.kind != "ModuleRun")?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
+    let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
+    let failed = telling.failure(failure);
     Some(Problem {
         about: format!("queue {}", queue.name),
-        what: format!("{} {} fails for {since}, {behind}: {}", head.id, head.kind, telling.failure(failure)),
-        advice: why_queue(&queue.name),
+        what: format!("{} {}{hook} fails for {since}, {behind}: {failed}", head.id, head.kind),
+        advice: format!("{}; more: {}", advice::about(failure, head), why_queue(&queue.name)),
+        module: head.module.clone(),
     })
 }
 
@@ -79,42 +89,39 @@ fn behind(queue: &QueueView) -> String {
 
 fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Option<Problem> {
     let name = &module.name;
-    let about = format!("module {name}");
+    let since = span(module.since);
+    let told = |what: String, advice: String| {
+        Some(Problem { about: format!("module {name}"), what, advice, module: Some(name.clone()) })
+    };
     if let Some(why) = &module.parked {
-        let what = format!("is parked: {}", (telling.show)(why));
-        return Some(Problem { about, what, advice: format!("`addon-operator module resume {name}`") });
+        let what = format!("is parked for {since}: {}", (telling.show)(why));
+        let advice = format!(
+            "`addon-operator module render {name} --diff` shows what its chart changes each time; correct it, then `addon-operator module resume {name}`"
+        );
+        return told(what, advice);
     }
     if module.phase == "orphaned" {
-        let what = "is orphaned: its directory is gone, its release stays".to_owned();
-        let advice = format!("put its directory back, or `addon-operator module purge {name}`");
-        return Some(Problem { about, what, advice });
+        let what = format!("is orphaned for {since}: its directory is gone, its release stays");
+        return told(what, format!("put its directory back, or `addon-operator module purge {name}`"));
     }
     if let Some(broken) = &module.broken_version {
         let what =
             format!("its new version is broken, the old one stays in force: {}", telling.failure(broken));
-        return Some(Problem {
-            about,
-            what,
-            advice: "correct its files; they are read again by themselves".to_owned(),
-        });
+        return told(what, "correct its files; they are read again by themselves".to_owned());
     }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
     let blocked = view.queues.iter().find(|queue| {
         queue.tasks.first().is_some_and(|head| head.kind == "ModuleRun" && head.module.as_ref() == Some(name))
     });
-    let since = span(module.since);
-    let what = match blocked {
-        Some(queue) => {
-            format!(
-                "fails for {since}, in queue {} {}: {}",
-                queue.name,
-                behind(queue),
-                telling.failure(error)
-            )
-        }
-        None => format!("its last run failed, {since} ago: {}", telling.failure(error)),
+    let failed = telling.failure(error);
+    let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {
+        Some((queue, head)) => (
+            format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
+            advice::about(error, head),
+        ),
+        None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
     };
-    Some(Problem { about, what, advice: why_module(name) })
+    told(what, format!("{advice}; more: {}", why_module(name)))
 }
 
 fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
@@ -122,20 +129,19 @@ fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
     let hooks: Vec<String> =
         watch.bindings.iter().map(|(hook, binding)| format!("{hook} ({binding})")).collect();
     let hooks = hooks.join(", ");
+    let since = watch.broken_for.map(span).unwrap_or_default();
     if let Some(kind) = &watch.missing_kind {
-        let what = format!("waits for kind {kind}, which does not exist; {hooks} can't run");
-        return Some(Problem {
-            about,
-            what,
-            advice: format!("install the CustomResourceDefinition of {kind}"),
-        });
+        let what =
+            format!("waits for {since} for kind {kind}, which does not exist; hooks {hooks} can't run");
+        let advice =
+            format!("install the CustomResourceDefinition of {kind}, or switch the module on that brings it");
+        return Some(Problem { about, what, advice, module: None });
     }
     let failure = watch.failure.as_ref()?;
-    let what = format!("is broken, {hooks} see no changes: {}", telling.failure(failure));
-    let advice = failure.advice.clone().unwrap_or_else(|| {
-        "look whether the API server answers and whether the operator may list and watch it (RBAC)".to_owned()
-    });
-    Some(Problem { about, what, advice })
+    let what = format!("is broken for {since}, hooks {hooks} see no changes: {}", telling.failure(failure));
+    let usual = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
+    let advice = failure.advice.clone().unwrap_or_else(|| usual.to_owned());
+    Some(Problem { about, what, advice, module: None })
 }
 
 /// Returns whether the operator is ready and what it is doing, in one line.

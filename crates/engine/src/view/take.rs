@@ -1,10 +1,11 @@
 //! Taking the picture.
 
-use super::{ConvergeView, ModuleView, OpinionView, QueueView, Source, View, WatchView};
+use super::{ConfigProblem, ConvergeView, ModuleView, OpinionView, QueueView, Source, View, WatchView};
 use crate::binding::kubernetes::Monitor;
 use crate::converge::First;
 use crate::discovery::Opinion;
 use crate::engine::{Engine, Life};
+use crate::failure::Failure;
 use crate::module::{ModuleState, Release};
 use crate::name::MonitorId;
 use crate::time::Time;
@@ -30,9 +31,9 @@ impl Engine {
             queues,
             global_hooks: self.catalog.global.hooks.iter().map(|hook| hook.id.name.clone()).collect(),
             modules: in_order.chain(orphans).map(|module| self.module_view(module, now)).collect(),
-            watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor)).collect(),
+            watches: self.watches.iter().map(|(id, monitor)| self.watch_view(id, monitor, now)).collect(),
             converge: self.converge_view(now),
-            config_problems: self.user.problems(),
+            config_problems: self.config_problems(now),
             file_problems: self.broken_files.failures(),
             warnings: self.catalog.warnings.clone(),
             journal: self.journal.iter().rev().cloned().collect(),
@@ -118,7 +119,12 @@ impl Engine {
         decision.opinions.into_iter().map(view).collect()
     }
 
-    fn watch_view(&self, id: MonitorId, monitor: &Monitor) -> WatchView {
+    fn config_problems(&self, now: Time) -> Vec<ConfigProblem> {
+        let problem = |(failure, at): (Failure, Time)| ConfigProblem { failure, since: now.since(at) };
+        self.user.problems_since().map(problem).collect()
+    }
+
+    fn watch_view(&self, id: MonitorId, monitor: &Monitor, now: Time) -> WatchView {
         let bindings = monitor.users.iter().filter_map(|key| {
             let hook = self.runnable_hook(&key.hook)?;
             Some((key.hook.clone(), hook.spec.kubernetes.get(key.index)?.name.clone()))
@@ -131,6 +137,7 @@ impl Engine {
             listed: monitor.listed,
             missing_kind: monitor.missing_kind.clone(),
             failure: monitor.failure.clone(),
+            broken_for: monitor.broken_since.map(|since| now.since(since)),
         }
     }
 }

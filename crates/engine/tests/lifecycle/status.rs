@@ -69,7 +69,7 @@ fn an_operator_whose_first_module_fails() {
 
     Needs attention:
       ! module web fails for 5.0 s, in queue main 2 tasks wait behind it: exit status 1
-          do: `addon-operator why module web`
+          do: read in the log what the hook or script printed (task.id=t5), and correct it or what it needs; it is tried again by itself; more: `addon-operator why module web`
     ");
 }
 

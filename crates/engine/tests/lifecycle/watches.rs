@@ -1,7 +1,7 @@
 //! Bindings of hooks to objects.
 
 use engine::hook::WatchEvent::{Added, Deleted, Modified};
-use engine::{CronLine, Event, Failure, FailureKind, MonitorId, Notice};
+use engine::{CronLine, Event, Failure, FailureKind, MonitorId, Notice, Tally};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -392,7 +392,8 @@ fn schedules_do_not_fire_before_the_first_run_of_their_module_is_through() {
 
 #[test]
 fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
-    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files =
+        files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, executeHookOnEvent: [Added]}]");
     let mut world = World::new(&files).object("Pod", "a").settled();
     let monitor = MonitorId::new(1);
     let named = |namespace: &str, name: &str| (engine::snapshot::Key::new(namespace, name), item("1"));
@@ -409,9 +410,18 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     0.335s > hook #3 ok
     ");
     let snapshots = world.engine.inspect().global.snapshots;
-    let objects = snapshots.values().flatten().flat_map(|(_, snapshot)| snapshot.iter());
+    let objects = snapshots.values().flatten().flat_map(|(_, watched)| watched.snapshot.iter());
     let keys: Vec<String> = objects.map(|(key, _)| key.to_string()).collect();
     assert_eq!(keys, ["other/x", "other/y", "other/z"]);
+    let (_, watched) = snapshots.values().flatten().next().unwrap();
+    assert_eq!(watched.since_start, Tally { added: 4, deleted: 1, ..Tally::default() });
+    assert_eq!(watched.since_run, Tally::default(), "the hook has seen all of it");
+    let (key, item) = watched.snapshot.iter().next().map(|(key, item)| (key.clone(), item.clone())).unwrap();
+    world.send_in(100, Event::ObjectChanged { monitor, change: Deleted, key, item });
+    world.run();
+    let snapshots = world.engine.inspect().global.snapshots;
+    let (_, watched) = snapshots.values().flatten().next().unwrap();
+    assert_eq!(watched.since_run, Tally { deleted: 1, ..Tally::default() }, "no event ran the hook");
 }
 
 #[test]

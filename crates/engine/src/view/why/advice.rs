@@ -2,10 +2,11 @@
 
 use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, Scope};
+use crate::notice::TaskInfo;
 use crate::view::TaskView;
 
 /// Returns what a person can do about the failure of a task.
-pub(super) fn about(failure: &Failure, task: &TaskView) -> String {
+pub(in crate::view) fn about(failure: &Failure, task: &TaskView) -> String {
     if let Some(advice) = &failure.advice {
         return advice.clone();
     }
@@ -13,8 +14,16 @@ pub(super) fn about(failure: &Failure, task: &TaskView) -> String {
 }
 
 /// Returns what a person can do about the failure of a module.
-pub(super) fn about_module(failure: &Failure, module: &ModuleName) -> String {
+pub(in crate::view) fn about_module(failure: &Failure, module: &ModuleName) -> String {
     failure.advice.clone().unwrap_or_else(|| by_kind(failure.kind, Some(module), None, ""))
+}
+
+/// Returns what a person who reads the log can do about a failure.
+pub fn in_log(failure: &Failure, task: Option<&TaskInfo>) -> String {
+    let module = task.and_then(|task| task.scope.module());
+    let hook = task.and_then(|task| task.hook.as_ref());
+    let number = task.map(|task| task.id.to_string()).unwrap_or_default();
+    failure.advice.clone().unwrap_or_else(|| by_kind(failure.kind, module, hook, &number))
 }
 
 fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>, task: &str) -> String {

@@ -2,11 +2,13 @@
 //!
 //! An answer is made from a picture alone. It tells what is known, from the outside in, and what to do.
 
-mod advice;
+pub(super) mod advice;
 mod module;
 mod queue;
 mod task;
 mod text;
+
+pub use advice::in_log as advice_in_log;
 
 use serde_json::{Map, Value, json};
 use thiserror::Error;
