@@ -79,7 +79,8 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
 
 /// Says what to try next.
 fn greet(address: SocketAddr, asked: u16, kubeconfig: &Path, namespace: &str) {
-    if address.port() != asked {
+    // Who asks for port 0 asks for any port.
+    if asked != 0 && address.port() != asked {
         tracing::warn!("port {asked} is taken; this operator listens on port {}", address.port());
     }
     tracing::info!("try: curl localhost:{}/queue", address.port());

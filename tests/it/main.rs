@@ -34,5 +34,6 @@ mod reload;
 mod shell;
 mod ship;
 mod soak;
+mod terminal;
 mod testing;
 mod watches;
