@@ -1,4 +1,4 @@
-//! The commands in README.md and `docs/` are run, and what they print is compared.
+//! The commands in README.md, `docs/` and the READMEs of the examples are run, and what they print is compared.
 //!
 //! Blocks of code of `bash` and `console` are commands. A word behind that says how they are run:
 //!
@@ -208,6 +208,8 @@ fn documents() -> Vec<(String, String)> {
     let mut paths: Vec<PathBuf> =
         docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     paths.push(root().join("README.md"));
+    let examples = fs::read_dir(root().join("examples")).unwrap();
+    paths.extend(examples.map(|entry| entry.unwrap().path().join("README.md")));
     paths.sort();
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
     paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
@@ -241,6 +243,14 @@ const TRIED: &[&str] = &[
     "docs/operating.md",
     "docs/quickstart.md",
     "docs/testing.md",
+    "examples/001-startup-global/README.md",
+    "examples/101-module/README.md",
+    "examples/201-values/README.md",
+    "examples/301-secret-copier/README.md",
+    "examples/302-namespace-labeller/README.md",
+    "examples/303-website-controller/README.md",
+    "examples/304-config-checksum/README.md",
+    "examples/305-expired-configmaps/README.md",
 ];
 
 #[test]
@@ -271,6 +281,28 @@ fn the_commands_of_the_document_about_charts_work() {
 #[test]
 fn the_commands_of_the_document_about_testing_work() {
     try_out("docs/testing.md");
+}
+
+#[test]
+fn the_commands_of_the_first_examples_work() {
+    try_out("examples/001-startup-global/README.md");
+    try_out("examples/101-module/README.md");
+    try_out("examples/201-values/README.md");
+}
+
+#[test]
+fn the_commands_of_the_examples_of_hooks_work() {
+    try_out("examples/301-secret-copier/README.md");
+    try_out("examples/302-namespace-labeller/README.md");
+    try_out("examples/303-website-controller/README.md");
+    if has("python3") {
+        try_out("examples/304-config-checksum/README.md");
+    }
+}
+
+#[test]
+fn the_commands_of_the_example_of_a_schedule_work() {
+    try_out("examples/305-expired-configmaps/README.md");
 }
 
 #[test]
