@@ -68,7 +68,10 @@ impl Feed {
             if let Some(news) = self.ready.pop_front() {
                 return news;
             }
-            tokio::time::sleep_until(self.not_before).await;
+            // Even a sleep until now lasts until the next tick of the runtime's clock: the first list would be late.
+            if self.not_before > Instant::now() {
+                tokio::time::sleep_until(self.not_before).await;
+            }
             match self.step().await {
                 Ok(()) => {}
                 Err(StreamError::Expired) if self.version.is_some() => {
