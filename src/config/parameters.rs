@@ -19,11 +19,19 @@ const DEBUG: Duration = Duration::from_mins(30);
 const LEVEL: &str = "log.level";
 const EVENTS: &str = "log.configmap.events";
 
+/// Returns which parameters there are, or which one may be meant.
+fn hint(name: &str) -> String {
+    match engine::view::nearest(name, [LEVEL, EVENTS]) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {LEVEL} and {EVENTS}"),
+    }
+}
+
 /// Why a parameter was not set.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum ParameterError {
     /// There is no parameter of this name.
-    #[error("there is no parameter {name:?}; there are log.level and log.configmap.events")]
+    #[error("there is no parameter {name:?}; {}", hint(name))]
     Unknown {
         /// The name.
         name: String,
@@ -277,5 +285,11 @@ mod tests {
             assert!(parameters.set(name, value, duration).is_err(), "{name} {value} {duration}");
         }
         assert!(levels.lock().unwrap().is_empty());
+        let told = |name| parameters.set(name, "info", "").unwrap_err().to_string();
+        assert_eq!(told("log.lvel"), "there is no parameter \"log.lvel\"; did you mean log.level?");
+        assert_eq!(
+            told("size"),
+            "there is no parameter \"size\"; there are log.level and log.configmap.events"
+        );
     }
 }

@@ -330,8 +330,12 @@ fn tally(tally: Tally, count: usize) -> Value {
 async fn command(State(debug): State<Asked>, Path((name, what)): Path<(String, String)>) -> Response {
     let module = ModuleName::from(name.as_str());
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
-    if what != "purge" && !inspection.modules.contains_key(name.as_str()) {
-        return unknown(&inspection, &name);
+    if !inspection.modules.contains_key(name.as_str()) {
+        // The release of a module that is gone can be removed, too. One that can't be looked up is asked for again later.
+        let releases = if what == "purge" { debug.releases.list().await.ok() } else { Some(String::new()) };
+        if releases.is_some_and(|releases| releases.lines().all(|release| release != name)) {
+            return unknown(&inspection, &name);
+        }
     }
     let command = match what.as_str() {
         "enable" => Command::SetEnabled(module, true),

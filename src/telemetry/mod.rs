@@ -293,9 +293,10 @@ impl Telemetry {
             };
         }
         let text = format!("{} waits: {reason}", title(task));
-        match advice {
-            Some(advice) => log!(warn, format!("{text} ({advice})")),
-            None => log!(info, text),
+        if let Some(advice) = advice {
+            log!(warn, format!("{text} ({advice})"));
+        } else {
+            log!(info, text);
         }
     }
 

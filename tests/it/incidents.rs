@@ -421,7 +421,7 @@ async fn a_crd_is_missing() {
     Watches: 1, 0 objects, 1 for kinds that do not exist, 0 broken
 
     Needs attention:
-      ! watch of Thing waits for kind example.io/v1/Thing for 60 s, which does not exist; hooks web/hooks/a.sh (things) can't run
+      ! watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run
           do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
 
     ── why module web
@@ -469,34 +469,34 @@ async fn a_crd_is_missing() {
     Summary:
     - 'main' queue: 2 tasks.
     - total 2 tasks to handle.
-    ! watch of Thing waits for kind example.io/v1/Thing for 60 s, which does not exist; hooks web/hooks/a.sh (things) can't run
+    ! watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run
       do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
 
     ── the page
     addon-operator
     First converge: 2 tasks to do. Because: start → converge 1. Up for 60 s.
     Needs a look (1)
-    watch of Thing waits for kind example.io/v1/Thing for 60 s, which does not exist; hooks web/hooks/a.sh (things) can't run — What to do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
+    watch of Thing waits for 60 s for kind example.io/v1/Thing, which does not exist; hooks web/hooks/a.sh (things) can't run — What to do: install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it
     Modules
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
-    Module | | State | | For | | On or off because | | Release | | Last error 
-    web | | starting | | 60 s | | modules/values.yaml says true | | unknown 
-    api | | running | | 60 s | | modules/values.yaml says true | | deployed, revision 1 
+    Module | State | For | On or off because | Release | Last error
+    web | starting | 60 s | modules/values.yaml says true | unknown
+    api | running | 60 s | modules/values.yaml says true | deployed, revision 1
     Queues
     main
     2 tasks, repeat head task
-    Place | | Task | | Now | | Failures | | Because 
-    1 | | ModuleRun:main:web:doStartup:OperatorStartup — task t2 | | in the queue for 60 s — waits: kind example.io/v1/Thing does not exist yet | | | | start → converge 1 → module web 
-    2 | | ConvergeModules:main:::Operator-Startup — task t1 | | in the queue for 60 s | | | | start → converge 1 
+    Place | Task | Now | Failures | Because
+    1 | ModuleRun:main:web:doStartup:OperatorStartup — task t2 | in the queue for 60 s — waits: kind example.io/v1/Thing does not exist yet | | start → converge 1 → module web
+    2 | ConvergeModules:main:::Operator-Startup — task t1 | in the queue for 60 s | | start → converge 1
     Watches
     What hooks watch in the cluster; bindings that select alike share a watch
-    Kind | | State | | Objects | | For hooks 
-    Thing | | waits for kind example.io/v1/Thing | | 0 | | web/hooks/a.sh (things) 
+    Kind | State | Objects | For hooks
+    Thing | waits for kind example.io/v1/Thing | 0 | web/hooks/a.sh (things)
     Journal
     The last 1 ends of tasks, the newest first
-    Task | | Ended | | Took | | Outcome | | Because 
-    ModuleRun api — task t3 in main | | 60 s ago | | 0.0 s | | done | | start → converge 1 → module api
+    Task | Ended | Took | Outcome | Because
+    ModuleRun api — task t3 in main | 60 s ago | 0.0 s | done | start → converge 1 → module api
 
     ── log (the last lines)
     INFO  module api is starting module=api module.state=starting reason="modules/values.yaml says true"
@@ -567,9 +567,9 @@ async fn a_key_of_the_config_map_is_broken() {
     Modules
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
-    Module | | State | | For | | On or off because | | Release | | Last error 
-    web | | running | | 32 s | | modules/values.yaml says true | | deployed, revision 1 
-    api | | running | | 32 s | | modules/values.yaml says true | | deployed, revision 3 
+    Module | State | For | On or off because | Release | Last error
+    web | running | 32 s | modules/values.yaml says true | deployed, revision 1 | — its key of the ConfigMap is broken, see above
+    api | running | 32 s | modules/values.yaml says true | deployed, revision 3
     Queues
     Nothing waits and nothing runs.
     Empty: main.
@@ -577,13 +577,13 @@ async fn a_key_of_the_config_map_is_broken() {
     No hook watches anything.
     Journal
     The last 6 ends of tasks, the newest first
-    Task | | Ended | | Took | | Outcome | | Because 
-    ModuleRun api — task t6 in main | | 30 s ago | | 0.0 s | | done | | ConfigMap ops/addon-operator key api rv 101 → converge 2 → module api 
-    ConvergeModules — task t5 in main | | 30 s ago | | 0.0 s | | done | | ConfigMap ops/addon-operator key api rv 101 → converge 2 
-    DiscoverHelmReleases — task t4 in main | | 32 s ago | | 0.0 s | | done | | start → converge 1 
-    ConvergeModules — task t1 in main | | 32 s ago | | 0.0 s | | done | | start → converge 1 
-    ModuleRun api — task t3 in main | | 32 s ago | | 0.0 s | | done | | start → converge 1 → module api 
-    ModuleRun web — task t2 in main | | 32 s ago | | 0.0 s | | done | | start → converge 1 → module web
+    Task | Ended | Took | Outcome | Because
+    ModuleRun api — task t6 in main | 30 s ago | 0.0 s | done | ConfigMap ops/addon-operator key api rv 101 → converge 2 → module api
+    ConvergeModules — task t5 in main | 30 s ago | 0.0 s | done | ConfigMap ops/addon-operator key api rv 101 → converge 2
+    DiscoverHelmReleases — task t4 in main | 32 s ago | 0.0 s | done | start → converge 1
+    ConvergeModules — task t1 in main | 32 s ago | 0.0 s | done | start → converge 1
+    ModuleRun api — task t3 in main | 32 s ago | 0.0 s | done | start → converge 1 → module api
+    ModuleRun web — task t2 in main | 32 s ago | 0.0 s | done | start → converge 1 → module web
 
     ── log (the last lines)
     INFO  module api is starting module=api module.state=starting reason="modules/values.yaml says true"
@@ -692,29 +692,29 @@ async fn the_api_server_is_away() {
     Modules
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
-    Module | | State | | For | | On or off because | | Release | | Last error 
-    web | | failed | | 12 s | | modules/values.yaml says true | | broken | | helm upgrade failed: GET /api/v1/secrets: no answer within 60 s 
-    api | | running | | 14 s | | modules/values.yaml says true | | deployed, revision 2 
+    Module | State | For | On or off because | Release | Last error
+    web | failed | 12 s | modules/values.yaml says true | broken | helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+    api | running | 14 s | modules/values.yaml says true | deployed, revision 2
     Queues
     main
     1 task, sleep after fail for 5s (2s left of 5s delay)
-    Place | | Task | | Now | | Failures | | Because 
-    1 | | ModuleRun:main:web:AbsentHelmResourcesDetected — task t6 | | in the queue for 2.5 s — tried again in 2.5 s | | 3 — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | | release web drifted: ops/ConfigMap/web is gone → module web 
+    Place | Task | Now | Failures | Because
+    1 | ModuleRun:main:web:AbsentHelmResourcesDetected — task t6 | in the queue for 2.5 s — tried again in 2.5 s | 3 — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | release web drifted: ops/ConfigMap/web is gone → module web
     Watches
     What hooks watch in the cluster; bindings that select alike share a watch
-    Kind | | State | | Objects | | For hooks 
-    Pod | | broken — watch of pods: connection refused | | 0 | | web/hooks/a.sh (pods) 
+    Kind | State | Objects | For hooks
+    Pod | broken — watch of pods: connection refused | 0 | web/hooks/a.sh (pods)
     Journal
     The last 8 ends of tasks, the newest first
-    Task | | Ended | | Took | | Outcome | | Because 
-    ModuleRun web — task t6 in main | | 2.5 s ago | | 0.0 s | | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | | release web drifted: ops/ConfigMap/web is gone → module web 
-    ModuleRun web — task t6 in main | | 7.5 s ago | | 0.0 s | | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | | release web drifted: ops/ConfigMap/web is gone → module web 
-    ModuleRun web — task t6 in main | | 12 s ago | | 0.0 s | | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | | release web drifted: ops/ConfigMap/web is gone → module web 
-    DiscoverHelmReleases — task t5 in main | | 14 s ago | | 0.0 s | | done | | start → converge 1 
-    ConvergeModules — task t1 in main | | 14 s ago | | 0.0 s | | done | | start → converge 1 
-    ModuleRun api — task t3 in main | | 14 s ago | | 0.0 s | | done | | start → converge 1 → module api 
-    ModuleRun web — task t2 in main | | 14 s ago | | 0.0 s | | done | | start → converge 1 → module web 
-    ModuleHookRun web/hooks/a.sh (pods) — task t4 in main | | 14 s ago | | 0.0 s | | done | | start → converge 1 → module web → Synchronization of pods
+    Task | Ended | Took | Outcome | Because
+    ModuleRun web — task t6 in main | 2.5 s ago | 0.0 s | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | release web drifted: ops/ConfigMap/web is gone → module web
+    ModuleRun web — task t6 in main | 7.5 s ago | 0.0 s | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | release web drifted: ops/ConfigMap/web is gone → module web
+    ModuleRun web — task t6 in main | 12 s ago | 0.0 s | failed — helm upgrade failed: GET /api/v1/secrets: no answer within 60 s | release web drifted: ops/ConfigMap/web is gone → module web
+    DiscoverHelmReleases — task t5 in main | 14 s ago | 0.0 s | done | start → converge 1
+    ConvergeModules — task t1 in main | 14 s ago | 0.0 s | done | start → converge 1
+    ModuleRun api — task t3 in main | 14 s ago | 0.0 s | done | start → converge 1 → module api
+    ModuleRun web — task t2 in main | 14 s ago | 0.0 s | done | start → converge 1 → module web
+    ModuleHookRun web/hooks/a.sh (pods) — task t4 in main | 14 s ago | 0.0 s | done | start → converge 1 → module web → Synchronization of pods
 
     ── log (the last lines)
     WARN  module web is failed module=web module.state=failed reason="helm upgrade failed: GET /api/v1/secrets: no answer within 60 s"
@@ -743,115 +743,115 @@ async fn a_release_is_stuck() {
     });
     operator.after(9).await;
     assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head"]).await, @r#"
-      ── status
-      Operator is not ready; a converge runs for 9.5 s, 3 tasks left (because: start → converge 1).
+    ── status
+    Operator is not ready; a converge runs for 9.5 s, 3 tasks left (because: start → converge 1).
 
-      Modules: 2, 2 on, 0 off
-        NAME  PHASE     SINCE  RELEASE  NOTE
-        web   failed    9.5 s  broken   helm upgrade failed: pre-upgrade hooks failed: Job ops/web-…
-        api   starting  9.5 s  unknown
+    Modules: 2, 2 on, 0 off
+      NAME  PHASE     SINCE  RELEASE  NOTE
+      web   failed    9.5 s  broken   helm upgrade failed: pre-upgrade hooks failed: Job ops/web-…
+      api   starting  9.5 s  unknown
 
-      Queues: 1, 3 tasks
-        NAME  TASKS  STATE                                    FIRST TASK
-        main  3      failing for 9.5 s, tried again in 0.5 s  t2 ModuleRun:main:web:doStartup:OperatorStartup
+    Queues: 1, 3 tasks
+      NAME  TASKS  STATE                                    FIRST TASK
+      main  3      failing for 9.5 s, tried again in 0.5 s  t2 ModuleRun:main:web:doStartup:OperatorStartup
 
-      Watches: 0, 0 objects
+    Watches: 0, 0 objects
 
-      Needs attention:
-        ! module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
-            do: `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way; more: `addon-operator why module web`
-
-      ── why module web
-      Module web is on, but its last run failed: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m.
-
-      Who said what, the last one wins:
-        1.  modules/values.yaml  yes
-
-        phase:    failed for 9.5 s
-        release:  broken
-        task:     t2 ModuleRun is the first in queue main, failed 2 times, tried again in 0.5 s
-
-      What to do:
-        - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
-        - `addon-operator module run web` tries it at once
-
-      ── why queue main
-      Queue main is blocked: its first task failed 2 times.
-
-      Because:
-        1.  start
-        2.  converge 1
-        3.  module web
-
-        task:            t2 ModuleRun:main:web:doStartup:OperatorStartup
-        blocked since:   TIME (9.5 s ago)
-        error:           helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
-        tried again in:  0.5 s
-        behind it:       2 tasks
-
-      Behind it:
-        t3 ModuleRun:main:api:doStartup:OperatorStartup (because: start → converge 1 → module api)
-        t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
-
-      What to do:
-        - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
-        - `addon-operator module run web` tries it at once
-
-      ── /queue
-      Queue 'main': length 3, status: 'sleep after fail for 5s (0s left of 5s delay)'
-
-       1. ModuleRun:main:web:doStartup:OperatorStartup:failures 2:helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
-            t2, 4.5 s old, tried again in 0.5 s
-            last error: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
-            because: start → converge 1 → module web
-       2. ModuleRun:main:api:doStartup:OperatorStartup
-            t3, 9.5 s old
-            because: start → converge 1 → module api
-       3. ConvergeModules:main:::Operator-Startup
-            t1, 9.5 s old
-            because: start → converge 1
-
-      Summary:
-      - 'main' queue: 3 tasks.
-      - total 3 tasks to handle.
+    Needs attention:
       ! module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
-        do: `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way; more: `addon-operator why module web`
+          do: `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way; more: `addon-operator why module web`
 
-      ── the page
-      addon-operator
-      First converge: 3 tasks to do. Because: start → converge 1. Up for 9.5 s.
-      Needs a look (1)
-      module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m — What to do: addon-operator module history web shows the revisions; correct the chart or the objects that are in its way; more: addon-operator why module web
-      Modules
-      2 on, 0 off, in the order in which they run
-      Modules 1 to 2 of 2
-      Module | | State | | For | | On or off because | | Release | | Last error 
-      web | | failed | | 9.5 s | | modules/values.yaml says true | | broken | | helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m 
-      api | | starting | | 9.5 s | | modules/values.yaml says true | | unknown 
-      Queues
-      main
-      3 tasks, sleep after fail for 5s (0s left of 5s delay)
-      Place | | Task | | Now | | Failures | | Because 
-      1 | | ModuleRun:main:web:doStartup:OperatorStartup — task t2 | | in the queue for 4.5 s — tried again in 0.5 s | | 2 — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | | start → converge 1 → module web 
-      2 | | ModuleRun:main:api:doStartup:OperatorStartup — task t3 | | in the queue for 9.5 s | | | | start → converge 1 → module api 
-      3 | | ConvergeModules:main:::Operator-Startup — task t1 | | in the queue for 9.5 s | | | | start → converge 1 
-      Watches
-      No hook watches anything.
-      Journal
-      The last 2 ends of tasks, the newest first
-      Task | | Ended | | Took | | Outcome | | Because 
-      ModuleRun web — task t2 in main | | 4.5 s ago | | 0.0 s | | failed — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | | start → converge 1 → module web 
-      ModuleRun web — task t2 in main | | 9.5 s ago | | 0.0 s | | failed — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | | start → converge 1 → module web
+    ── why module web
+    Module web is on, but its last run failed: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m.
 
-      ── log (the last lines)
-      ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m (`addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way)" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
-      WARN  module web is failed module=web module.state=failed reason="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m"
-      ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m (`addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way)" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
+    Who said what, the last one wins:
+      1.  modules/values.yaml  yes
 
-      ── metrics
-      addon_operator_module_run_errors_total{module="web"} 2
-      addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
-      "#);
+      phase:    failed for 9.5 s
+      release:  broken
+      task:     t2 ModuleRun is the first in queue main, failed 2 times, tried again in 0.5 s
+
+    What to do:
+      - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
+      - `addon-operator module run web` tries it at once
+
+    ── why queue main
+    Queue main is blocked: its first task failed 2 times.
+
+    Because:
+      1.  start
+      2.  converge 1
+      3.  module web
+
+      task:            t2 ModuleRun:main:web:doStartup:OperatorStartup
+      blocked since:   TIME (9.5 s ago)
+      error:           helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+      tried again in:  0.5 s
+      behind it:       2 tasks
+
+    Behind it:
+      t3 ModuleRun:main:api:doStartup:OperatorStartup (because: start → converge 1 → module api)
+      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+
+    What to do:
+      - `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way
+      - `addon-operator module run web` tries it at once
+
+    ── /queue
+    Queue 'main': length 3, status: 'sleep after fail for 5s (0s left of 5s delay)'
+
+     1. ModuleRun:main:web:doStartup:OperatorStartup:failures 2:helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+          t2, 4.5 s old, tried again in 0.5 s
+          last error: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+          because: start → converge 1 → module web
+     2. ModuleRun:main:api:doStartup:OperatorStartup
+          t3, 9.5 s old
+          because: start → converge 1 → module api
+     3. ConvergeModules:main:::Operator-Startup
+          t1, 9.5 s old
+          because: start → converge 1
+
+    Summary:
+    - 'main' queue: 3 tasks.
+    - total 3 tasks to handle.
+    ! module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+      do: `addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way; more: `addon-operator why module web`
+
+    ── the page
+    addon-operator
+    First converge: 3 tasks to do. Because: start → converge 1. Up for 9.5 s.
+    Needs a look (1)
+    module web fails for 9.5 s, in queue main 2 tasks wait behind it: helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m — What to do: addon-operator module history web shows the revisions; correct the chart or the objects that are in its way; more: addon-operator why module web
+    Modules
+    2 on, 0 off, in the order in which they run
+    Modules 1 to 2 of 2
+    Module | State | For | On or off because | Release | Last error
+    web | failed | 9.5 s | modules/values.yaml says true | broken | helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+    api | starting | 9.5 s | modules/values.yaml says true | unknown
+    Queues
+    main
+    3 tasks, sleep after fail for 5s (0s left of 5s delay)
+    Place | Task | Now | Failures | Because
+    1 | ModuleRun:main:web:doStartup:OperatorStartup — task t2 | in the queue for 4.5 s — tried again in 0.5 s | 2 — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | start → converge 1 → module web
+    2 | ModuleRun:main:api:doStartup:OperatorStartup — task t3 | in the queue for 9.5 s | | start → converge 1 → module api
+    3 | ConvergeModules:main:::Operator-Startup — task t1 | in the queue for 9.5 s | | start → converge 1
+    Watches
+    No hook watches anything.
+    Journal
+    The last 2 ends of tasks, the newest first
+    Task | Ended | Took | Outcome | Because
+    ModuleRun web — task t2 in main | 4.5 s ago | 0.0 s | failed — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | start → converge 1 → module web
+    ModuleRun web — task t2 in main | 9.5 s ago | 0.0 s | failed — helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m | start → converge 1 → module web
+
+    ── log (the last lines)
+    ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m (`addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way)" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
+    WARN  module web is failed module=web module.state=failed reason="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m"
+    ERROR ModuleRun web failed; tried again in 5 s cause="start → converge 1 → module web" error="helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m (`addon-operator module history web` shows the revisions; correct the chart or the objects that are in its way)" module=web queue=main seconds=0.0 task.flow=end task.id=t2 task_type=ModuleRun
+
+    ── metrics
+    addon_operator_module_run_errors_total{module="web"} 2
+    addon_operator_tasks_queue_head_info{hook="",module="web",queue="main",task_type="ModuleRun"} 1
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,6 +82,8 @@ fn answers_are_tables_in_colours_on_a_terminal_and_plain_in_a_pipe() {
             assert!(!seen.contains('\u{1b}'), "{arguments} with {refusal:?}: {seen:?}");
         }
     }
+    let asked_for = text(&on_a_terminal(&world, "module list -o yaml", &[]).unwrap());
+    assert!(asked_for.contains("enabledModules:"), "who asks for a format gets it: {asked_for:?}");
     assert_eq!(running.stop(), 0);
 }
 

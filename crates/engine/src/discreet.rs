@@ -10,7 +10,14 @@ use crate::view::Secrets;
 impl Engine {
     /// Returns a notice without the values that its texts may quote.
     pub(crate) fn without_secrets(&self, mut notice: Notice) -> Notice {
-        let Some(module) = may_quote(&notice).filter(|_| !self.config.quote_values) else { return notice };
+        if self.config.quote_values {
+            return notice;
+        }
+        let module = match quotes(&notice) {
+            Quotes::Nobodys => return notice,
+            Quotes::OfModule(module) => Some(module),
+            Quotes::Anybodys => None,
+        };
         let sections = self.sections_seen_by(module);
         let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
         let secrets = Secrets::of(&values);
@@ -33,19 +40,24 @@ impl Engine {
     }
 }
 
-/// Returns the module whose values the texts of a notice may quote, `Some(None)` for any; `None` when it has no such text.
-fn may_quote(notice: &Notice) -> Option<Option<&ModuleName>> {
-    let module = match notice {
+/// Whose values the texts of a notice may quote.
+enum Quotes<'n> {
+    Nobodys,
+    OfModule(&'n ModuleName),
+    Anybodys,
+}
+
+fn quotes(notice: &Notice) -> Quotes<'_> {
+    match notice {
         Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
-            task.scope.module()
+            task.scope.module().map_or(Quotes::Anybodys, Quotes::OfModule)
         }
-        Notice::ModuleChanged { module, reason: Some(_), .. } => Some(module),
-        Notice::Warned { scope: Scope::Module(module), .. } => Some(module),
-        Notice::ConfigChecked { problems } if problems.is_empty() => return None,
+        Notice::ModuleChanged { module, reason: Some(_), .. }
+        | Notice::Warned { scope: Scope::Module(module), .. } => Quotes::OfModule(module),
         Notice::ConfigChecked { .. }
         | Notice::DiscoveryFailed { .. }
         | Notice::Warned { scope: Scope::Global, .. }
-        | Notice::WatchFailed { .. } => None,
+        | Notice::WatchFailed { .. } => Quotes::Anybodys,
         Notice::ConvergeFinished { .. }
         | Notice::ConvergeStarted { .. }
         | Notice::HookRan { .. }
@@ -61,7 +73,6 @@ fn may_quote(notice: &Notice) -> Option<Option<&ModuleName>> {
         | Notice::TaskFinished { failure: None, .. }
         | Notice::TaskQueued { .. }
         | Notice::TaskStarted { .. }
-        | Notice::TaskStopped { .. } => return None,
-    };
-    Some(module)
+        | Notice::TaskStopped { .. } => Quotes::Nobodys,
+    }
 }

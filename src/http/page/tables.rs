@@ -24,15 +24,7 @@ const TASKS: usize = 200;
 /// Returns what a person should look at. It may quote values.
 pub(super) fn problems(view: &View) -> Vec<Problem> {
     let telling = Telling { show: &ToOwned::to_owned, at: &time_of_day };
-    let mut all = status::problems(view, telling);
-    let warnings = view.warnings.iter().map(|warning| Problem {
-        about: "warning:".to_owned(),
-        what: warning.clone(),
-        advice: String::new(),
-        module: None,
-    });
-    all.extend(warnings);
-    all
+    status::problems(view, telling)
 }
 
 /// Returns a text that may quote anything as a failure, so that it can be masked.

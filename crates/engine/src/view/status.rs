@@ -13,6 +13,8 @@ use crate::name::ModuleName;
 const MODULES: usize = 20;
 /// How many queues one screen has room for.
 const QUEUES: usize = 8;
+/// How many warnings about files are told.
+const WARNINGS: usize = 20;
 /// How many letters of an error a row has room for.
 const ERROR: usize = 60;
 
@@ -59,6 +61,15 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
         });
     }
     problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, telling)));
+    let more = view.warnings.len().saturating_sub(WARNINGS);
+    let more = (more > 0).then(|| format!("{more} more; the log has all"));
+    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (telling.show)(warning)).chain(more);
+    problems.extend(warnings.map(|what| Problem {
+        about: "files:".to_owned(),
+        what,
+        advice: "correct that; all else goes on meanwhile".to_owned(),
+        module: None,
+    }));
     problems
 }
 
