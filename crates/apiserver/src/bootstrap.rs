@@ -106,6 +106,12 @@ pub(crate) fn create(
     let Some(resource) = cluster.registry().find(group_version, plural).cloned() else {
         return;
     };
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let place = Place { table: Arc::clone(&resource.table), key: key_of(namespace, name) };
+    // Another would be refused for its address before its name is looked at.
+    if cluster.at(&place).is_some() {
+        return;
+    }
     let call = Call::own(cluster, &resource, namespace);
     let body = Node::from(object);
     let options = WriteOptions::own("kube-apiserver");

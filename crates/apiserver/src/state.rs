@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::chores::Chore;
 use crate::cluster::{Cluster, lock};
 use crate::store::{Encoded, Place, Range, Store};
 
@@ -126,6 +127,10 @@ fn restore(cluster: &Cluster, line: &Line<'_>, now: Timestamp) -> Result<(), Str
     let encoded = Encoded::new(&object, &fields);
     cluster.restore(|store: &mut Store| store.restore(&place, encoded, line.revision, now));
     crate::custom::restore(cluster, &place, &object);
+    // What the end of the server cut off goes on with the first request.
+    if object.pointer("/metadata/deletionTimestamp").is_some() {
+        cluster.chores.plan(Chore::Deleting(place));
+    }
     Ok(())
 }
 

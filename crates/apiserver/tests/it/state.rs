@@ -28,6 +28,26 @@ async fn a_cluster_comes_back_with_its_revisions() {
 }
 
 #[tokio::test]
+async fn a_deletion_that_the_end_of_the_server_cut_off_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let server = kept_in(&path).unwrap();
+    post(&server, "/api/v1/namespaces", json!({"metadata": {"name": "going"}})).await;
+    post(&server, "/api/v1/namespaces/going/configmaps", json!({"metadata": {"name": "a"}})).await;
+    server.shutdown().await.unwrap();
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let begun =
+        kept.replacen(r#""name":"going""#, r#""name":"going","deletionTimestamp":"2026-01-01T00:00:00Z""#, 1);
+    assert_ne!(kept, begun);
+    std::fs::write(&path, begun).unwrap();
+    let server = kept_in(&path).unwrap();
+    get(&server, "/version").await;
+    server.settled().await;
+    assert_eq!(get(&server, "/api/v1/namespaces/going").await.0, 404);
+    assert_eq!(get(&server, "/api/v1/namespaces/going/configmaps/a").await.0, 404);
+}
+
+#[tokio::test]
 async fn a_broken_file_is_told_and_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state");
