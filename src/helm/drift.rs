@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::{Drift as Difference, Event, ModuleName};
 use futures::TryStreamExt as _;
@@ -15,6 +16,7 @@ use kube::Api;
 use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::object::Key;
@@ -23,6 +25,9 @@ use crate::cluster::{Discovery, Resource};
 
 /// The label that objects have where nobody configured another.
 const FALLBACK: &str = "app.kubernetes.io/managed-by=Helm";
+
+/// How long a release waits for the first list of a kind. After that the watch tells what it lacks.
+const FIRST_LIST: Duration = Duration::from_secs(10);
 
 /// Managers whose changes belong to the life of an object.
 const SYSTEM: [&str; 4] = ["kube-", "kubelet", "addon-operator", "before-first-apply"];
@@ -34,14 +39,30 @@ pub(super) struct Drift {
     discovery: Discovery,
     selector: String,
     state: Arc<Mutex<State>>,
+    /// Changes when a list has come, or could not.
+    lists: watch::Sender<()>,
 }
 
 #[derive(Default)]
 struct State {
     releases: BTreeMap<String, Tracked>,
-    watches: BTreeMap<String, AbortHandle>,
+    /// By the path of the collection.
+    watches: BTreeMap<String, Watched>,
     /// Whether definitions of kinds are watched.
     definitions: bool,
+}
+
+/// The watch of one collection.
+struct Watched {
+    task: AbortHandle,
+    /// Whether its first list has come, or could not.
+    tried: bool,
+    /// Whether a list has come.
+    listed: bool,
+    /// Who else has written each object that is there, and when.
+    objects: BTreeMap<Place, BTreeSet<String>>,
+    /// The objects of the list that is coming in.
+    coming: BTreeMap<Place, BTreeSet<String>>,
 }
 
 /// What is watched for one release.
@@ -73,7 +94,7 @@ impl Drift {
         if selector.is_empty() {
             FALLBACK.clone_into(&mut selector);
         }
-        Self { requests, discovery, selector, state: Arc::default() }
+        Self { requests, discovery, selector, state: Arc::default(), lists: watch::channel(()).0 }
     }
 
     /// Reports whether no object of a release is known to be gone.
@@ -106,6 +127,27 @@ impl Drift {
             tracked.lost = false;
         });
         self.watch_kinds();
+    }
+
+    /// Says which objects a release should have, and reports whether all are there.
+    ///
+    /// What can't be listed counts as there.
+    pub(super) async fn is_complete(&self, release: &str, objects: Vec<(Key, Resource)>) -> bool {
+        let collections: BTreeMap<String, Resource> = objects
+            .iter()
+            .filter(|(_, resource)| is_watchable(resource))
+            .map(|(_, resource)| (resource.path(None), resource.clone()))
+            .collect();
+        self.start_watches(collections.clone());
+        let all_tried = |state: &mut State| {
+            collections.keys().all(|path| state.watches.get(path).is_none_or(|watched| watched.tried))
+        };
+        let mut lists = self.lists.subscribe();
+        let first_lists = lists.wait_for(|()| self.with(all_tried));
+        // An API server that does not answer here is told of by the tasks that it stops.
+        let _ = tokio::time::timeout(FIRST_LIST, first_lists).await;
+        self.track(release, objects);
+        self.with(|state| state.has_all(release))
     }
 
     /// Tells what drifts from now on.
@@ -143,10 +185,10 @@ impl Drift {
                 .values()
                 .flat_map(|tracked| tracked.objects.values().map(|resource| resource.path(None)))
                 .collect();
-            state.watches.retain(|collection, watch| {
+            state.watches.retain(|collection, watched| {
                 let keep = used.contains(collection);
                 if !keep {
-                    watch.abort();
+                    watched.task.abort();
                 }
                 keep
             });
@@ -157,42 +199,57 @@ impl Drift {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts the watches that are missing.
+    /// Starts the watches that somebody is told about and that are missing.
     fn watch_kinds(&self) {
-        let mut missing: BTreeMap<String, Resource> = BTreeMap::new();
-        self.with(|state| {
+        let wanted = self.with(|state| {
             let listened = state.releases.values().filter(|tracked| tracked.listener.is_some());
-            for resource in listened.flat_map(|tracked| tracked.objects.values()) {
-                let collection = resource.path(None);
-                let watchable =
-                    resource.verbs.is_empty() || resource.verbs.iter().any(|verb| verb == "watch");
-                if watchable && !state.watches.contains_key(&collection) {
-                    missing.insert(collection, resource.clone());
-                }
+            let resources = listened.flat_map(|tracked| tracked.objects.values());
+            let watchable = resources.filter(|resource| is_watchable(resource));
+            watchable.map(|resource| (resource.path(None), resource.clone())).collect()
+        });
+        self.start_watches(wanted);
+    }
+
+    fn start_watches(&self, wanted: BTreeMap<String, Resource>) {
+        self.with(|state| {
+            for (collection, resource) in wanted {
+                state.watches.entry(collection.clone()).or_insert_with(|| Watched {
+                    task: tokio::spawn(self.clone().follow(collection, resource)).abort_handle(),
+                    tried: false,
+                    listed: false,
+                    objects: BTreeMap::new(),
+                    coming: BTreeMap::new(),
+                });
             }
         });
-        for (collection, resource) in missing {
-            let task = tokio::spawn(self.clone().follow(resource));
-            self.with(|state| state.watches.insert(collection, task.abort_handle()));
-        }
     }
 
     /// Follows one collection for ever; the stream begins anew after errors.
-    async fn follow(self, resource: Resource) {
+    async fn follow(self, collection: String, resource: Resource) {
         let client = self.requests.client().clone();
         let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource.api_resource());
         let config = watcher::Config::default().labels(&self.selector);
         let mut stream = pin!(watcher(api, config).default_backoff());
-        let mut seen = Seen::default();
         loop {
             match stream.try_next().await {
                 Ok(Some(event)) => {
-                    for (tell, event) in self.take(&resource, &mut seen, event) {
+                    let is_listed = matches!(event, watcher::Event::InitDone);
+                    let reports = self.with(|state| state.take(&collection, &resource, event));
+                    if is_listed {
+                        self.lists.send_replace(());
+                    }
+                    for (tell, event) in reports {
                         tell(event).await;
                     }
                 }
                 Ok(None) => return,
                 Err(error) => {
+                    self.with(|state| {
+                        if let Some(watched) = state.watches.get_mut(&collection) {
+                            watched.tried = true;
+                        }
+                    });
+                    self.lists.send_replace(());
                     tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
                 }
             }
@@ -218,50 +275,13 @@ impl Drift {
             }
         }
     }
-
-    /// Returns what is to be told about one event of a watch.
-    fn take(
-        &self,
-        resource: &Resource,
-        seen: &mut Seen,
-        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
-    ) -> Vec<Report> {
-        match event {
-            watcher::Event::Init => {
-                seen.listed.clear();
-                Vec::new()
-            }
-            watcher::Event::InitApply(object) => {
-                let place = place(&object);
-                seen.foreign.insert(place.clone(), foreign(&object));
-                seen.listed.insert(place);
-                Vec::new()
-            }
-            watcher::Event::InitDone => self.with(|state| state.missing(resource, &seen.listed)),
-            watcher::Event::Apply(object) => {
-                let now = foreign(&object);
-                let before = seen.foreign.insert(place(&object), now.clone());
-                let is_new = before.is_some_and(|before| !now.is_subset(&before));
-                if is_new { self.with(|state| state.changed(resource, &place(&object))) } else { Vec::new() }
-            }
-            watcher::Event::Delete(object) => {
-                let place = place(&object);
-                seen.foreign.remove(&place);
-                self.with(|state| state.gone(resource, &place))
-            }
-        }
-    }
 }
 
 /// Namespace and name.
 type Place = (String, String);
 
-/// What one watch has seen.
-#[derive(Default)]
-struct Seen {
-    listed: BTreeSet<Place>,
-    /// Who else has written each object, and when.
-    foreign: BTreeMap<Place, BTreeSet<String>>,
+fn is_watchable(resource: &Resource) -> bool {
+    resource.verbs.is_empty() || resource.verbs.iter().any(|verb| verb == "watch")
 }
 
 fn place(object: &PartialObjectMeta<DynamicObject>) -> Place {
@@ -283,13 +303,59 @@ fn foreign(object: &PartialObjectMeta<DynamicObject>) -> BTreeSet<String> {
 }
 
 impl State {
+    /// Takes in one event of a watch and returns what is to be told about it.
+    fn take(
+        &mut self,
+        collection: &str,
+        resource: &Resource,
+        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
+    ) -> Vec<Report> {
+        let Some(watched) = self.watches.get_mut(collection) else { return Vec::new() };
+        match event {
+            watcher::Event::Init => watched.coming.clear(),
+            watcher::Event::InitApply(object) => {
+                watched.coming.insert(place(&object), foreign(&object));
+            }
+            watcher::Event::InitDone => {
+                watched.objects = std::mem::take(&mut watched.coming);
+                watched.tried = true;
+                watched.listed = true;
+                return self.missing(collection, resource);
+            }
+            watcher::Event::Apply(object) => {
+                let now = foreign(&object);
+                let before = watched.objects.insert(place(&object), now.clone());
+                if before.is_some_and(|before| !now.is_subset(&before)) {
+                    return self.changed(resource, &place(&object));
+                }
+            }
+            watcher::Event::Delete(object) => {
+                let place = place(&object);
+                watched.objects.remove(&place);
+                return self.gone(resource, &place);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Reports whether all objects of a release are there, and remembers it.
+    fn has_all(&mut self, release: &str) -> bool {
+        let Some(tracked) = self.releases.get_mut(release) else { return true };
+        let is_there = |(key, resource): (&Key, &Resource)| {
+            let watched = self.watches.get(&resource.path(None)).filter(|watched| watched.listed);
+            watched.is_none_or(|watched| watched.has(key))
+        };
+        tracked.lost = !tracked.objects.iter().all(is_there);
+        !tracked.lost
+    }
+
     /// Returns reports of all tracked objects that a list lacks.
-    fn missing(&mut self, resource: &Resource, listed: &BTreeSet<Place>) -> Vec<Report> {
-        self.report(
-            |key, own| same(own, resource) && !listed.contains(&(key.namespace.clone(), key.name.clone())),
-            Difference::Absent,
-            true,
-        )
+    fn missing(&mut self, collection: &str, resource: &Resource) -> Vec<Report> {
+        let Some(watched) = self.watches.remove(collection) else { return Vec::new() };
+        let reports =
+            self.report(|key, own| same(own, resource) && !watched.has(key), Difference::Absent, true);
+        self.watches.insert(collection.to_owned(), watched);
+        reports
     }
 
     fn gone(&mut self, resource: &Resource, place: &Place) -> Vec<Report> {
@@ -320,6 +386,12 @@ impl State {
             }
         }
         reports
+    }
+}
+
+impl Watched {
+    fn has(&self, key: &Key) -> bool {
+        self.objects.contains_key(&(key.namespace.clone(), key.name.clone()))
     }
 }
 

@@ -14,10 +14,11 @@ use super::apply::Applier;
 use super::charts::Loaded;
 use super::error::ReleaseError;
 use super::hook::Hooks;
-use super::object::{self, Object};
+use super::object::{self, Key, Object};
 use super::plan::{Plan, over_limit};
 use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
 use super::{Helm, Known, change};
+use crate::cluster::Resource;
 
 /// One revision of a release, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,13 +81,21 @@ impl Helm {
         }
         let history = self.storage.history(name).await?;
         let mut settled = self.settled(&upgrade, &history, watched);
-        if settled.is_none() && watched && self.is_foreign(&history) {
+        let is_taken_over = settled.is_none() && watched && self.is_foreign(&history);
+        if is_taken_over {
             settled = self.take_over(&upgrade, &history, &labels).await?;
         }
         if let Some(outcome) = settled {
             let objects = object::of_manifests(&labelled(checked.manifests, &labels)?)?;
-            self.track(name, &objects).await;
-            return Ok(outcome);
+            let objects = self.collections(&objects).await;
+            if outcome.action != ReleaseAction::Unchanged || is_taken_over {
+                self.drift.track(name, objects);
+                return Ok(outcome);
+            }
+            // What went while nobody watched.
+            if self.drift.is_complete(name, objects).await {
+                return Ok(outcome);
+            }
         }
         self.drift.pause(name);
         self.remember(name, None);
@@ -369,13 +378,19 @@ impl Helm {
 
     /// Tells the watch which objects there are now.
     async fn track(&self, name: &str, objects: &[Object]) {
+        let objects = self.collections(objects).await;
+        self.drift.track(name, objects);
+    }
+
+    /// Returns the objects of known kinds, each with the collection that it is in.
+    async fn collections(&self, objects: &[Object]) -> Vec<(Key, Resource)> {
         let mut found = Vec::new();
         for object in objects {
             if let Ok(resource) = self.discovery.resolve(&object.api_version, &object.kind).await {
                 found.push((object.key(&self.settings.namespace), resource));
             }
         }
-        self.drift.track(name, found);
+        found
     }
 
     pub(super) fn object_labels(&self, maintenance: bool) -> BTreeMap<String, String> {

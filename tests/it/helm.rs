@@ -528,3 +528,15 @@ async fn a_deleted_object_is_told_and_comes_back() {
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
     assert!(world.map("web-map").await.is_some());
 }
+
+#[tokio::test]
+async fn an_object_that_went_while_nobody_watched_comes_back_with_the_first_run() {
+    let world = World::new(&files());
+    world.upgraded(&world.helm()).await;
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
+    world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map")).await;
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    assert!(world.map("web-map").await.is_some());
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+}
