@@ -17,7 +17,7 @@ RULES = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "TIME"),
     (re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [A-Z0-9][a-z0-9]+ [A-Z0-9][a-z0-9]* (20\d\d )?\d\d:\d\d:\d\d( [+-]\d{4}| 20\d\d)?"), "TIME"),
-    (re.compile(r"\b20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC"), "TIME"),
+    (re.compile(r"\b20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000 UTC *"), "TIME"),
     (re.compile(r"since: \"?20\d\d-\d\d-\d\d\"?"), "since: DATE"),
     (re.compile(r"""((resourceVersion|resource version|Resource Version)\\?"?: *\\?"?)\d{2,}"""), r"\1REVISION"),
     (re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"), "TOKEN"),
@@ -175,8 +175,9 @@ def main():
                     file.write("\n".join(lines) + "\n")
             elif options.what == "show":
                 print("\n".join(lines))
-            else:
-                failed += compare(name, path, blocks)
+            elif compare(name, path, blocks):
+                print("--- %s is played again: what a busy machine made late is no difference" % name)
+                failed += compare(name, path, Session(name, options).play())
     print("%d commands in %d sessions, %d differ" % (count, len(names), failed))
     return 1 if failed else 0
 
