@@ -30,19 +30,19 @@ RULES = [
     (re.compile(r"^[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ "), "LOG "),
     (re.compile(r"^(Age:\s+)\S+$"), r"\1AGE"),
 ]
-AGE = re.compile(r"^(\d+[ywdhms])+$|^<invalid>$")
+AGE = re.compile(r"^(\d+[ywdhms])+( \(x\d+ over (\d+[ywdhms])+\))?$|^<invalid>$")
 
 
 def rows(lines):
     """Replaces the ages in tables and the width of their columns, which ages change."""
-    ages = False
+    ages, names = False, 1
     for line in lines:
         cells = re.split(r" {2,}", line.strip())
         if len(cells) > 1 and ("AGE" in cells or "LAST SEEN" in cells or "Age" in cells):
-            ages = True
+            ages, names = True, 0 if cells[0] == "LAST SEEN" else 1
         elif len(cells) > 1:
             if ages or len(cells) > 3:
-                cells = [cell if i == 0 or not AGE.match(cell) else "AGE" for i, cell in enumerate(cells)]
+                cells = [cell if i < names or not AGE.match(cell) else "AGE" for i, cell in enumerate(cells)]
         indent = line[: len(line) - len(line.lstrip(" "))]
         yield indent + "  ".join(cells)
 
