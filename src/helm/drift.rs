@@ -126,21 +126,16 @@ impl Drift {
             tracked.paused = false;
             tracked.lost = false;
         });
-        self.watch_kinds();
+        self.watch_kinds(release);
     }
 
     /// Says which objects a release should have, and reports whether all are there.
     ///
     /// What can't be listed counts as there.
     pub(super) async fn is_complete(&self, release: &str, objects: Vec<(Key, Resource)>) -> bool {
-        let collections: BTreeMap<String, Resource> = objects
-            .iter()
-            .filter(|(_, resource)| is_watchable(resource))
-            .map(|(_, resource)| (resource.path(None), resource.clone()))
-            .collect();
-        self.start_watches(collections.clone());
+        let collections = self.with(|state| self.watch_all(state, objects.iter().map(|(_, own)| own)));
         let all_tried = |state: &mut State| {
-            collections.keys().all(|path| state.watches.get(path).is_none_or(|watched| watched.tried))
+            collections.iter().all(|path| state.watches.get(path).is_none_or(|watched| watched.tried))
         };
         let mut lists = self.lists.subscribe();
         let first_lists = lists.wait_for(|()| self.with(all_tried));
@@ -152,14 +147,15 @@ impl Drift {
 
     /// Tells what drifts from now on.
     pub(super) fn watch(&self, module: ModuleName, tell: Tell) {
+        let release = module.as_str().to_owned();
         self.with(|state| {
-            let tracked = state.releases.entry(module.as_str().to_owned()).or_default();
+            let tracked = state.releases.entry(release.clone()).or_default();
             tracked.listener = Some((module, tell));
             if !std::mem::replace(&mut state.definitions, true) {
                 tokio::spawn(self.clone().follow_definitions());
             }
         });
-        self.watch_kinds();
+        self.watch_kinds(&release);
     }
 
     /// Returns the objects that somebody is told about, by release.
@@ -199,29 +195,38 @@ impl Drift {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts the watches that somebody is told about and that are missing.
-    fn watch_kinds(&self) {
-        let wanted = self.with(|state| {
-            let listened = state.releases.values().filter(|tracked| tracked.listener.is_some());
-            let resources = listened.flat_map(|tracked| tracked.objects.values());
-            let watchable = resources.filter(|resource| is_watchable(resource));
-            watchable.map(|resource| (resource.path(None), resource.clone())).collect()
+    /// Starts the watches that are missing for a release that somebody is told about.
+    fn watch_kinds(&self, release: &str) {
+        self.with(|state| {
+            let tracked = state.releases.get(release).filter(|tracked| tracked.listener.is_some());
+            let resources: Vec<Resource> =
+                tracked.into_iter().flat_map(|tracked| tracked.objects.values().cloned()).collect();
+            self.watch_all(state, resources.iter());
         });
-        self.start_watches(wanted);
     }
 
-    fn start_watches(&self, wanted: BTreeMap<String, Resource>) {
-        self.with(|state| {
-            for (collection, resource) in wanted {
-                state.watches.entry(collection.clone()).or_insert_with(|| Watched {
-                    task: tokio::spawn(self.clone().follow(collection, resource)).abort_handle(),
-                    tried: false,
-                    listed: false,
-                    objects: BTreeMap::new(),
-                    coming: BTreeMap::new(),
-                });
+    /// Starts the watches that are missing; returns the paths of all collections that are watched for `resources`.
+    fn watch_all<'r>(
+        &self,
+        state: &mut State,
+        resources: impl Iterator<Item = &'r Resource>,
+    ) -> BTreeSet<String> {
+        let mut collections = BTreeSet::new();
+        for resource in resources {
+            if !resource.verbs.is_empty() && resource.verbs.iter().all(|verb| verb != "watch") {
+                continue;
             }
-        });
+            let collection = resource.path(None);
+            state.watches.entry(collection.clone()).or_insert_with(|| Watched {
+                task: tokio::spawn(self.clone().follow(collection.clone(), resource.clone())).abort_handle(),
+                tried: false,
+                listed: false,
+                objects: BTreeMap::new(),
+                coming: BTreeMap::new(),
+            });
+            collections.insert(collection);
+        }
+        collections
     }
 
     /// Follows one collection for ever; the stream begins anew after errors.
@@ -279,10 +284,6 @@ impl Drift {
 
 /// Namespace and name.
 type Place = (String, String);
-
-fn is_watchable(resource: &Resource) -> bool {
-    resource.verbs.is_empty() || resource.verbs.iter().any(|verb| verb == "watch")
-}
 
 fn place(object: &PartialObjectMeta<DynamicObject>) -> Place {
     (object.namespace().unwrap_or_default(), object.name_any())
