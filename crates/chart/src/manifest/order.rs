@@ -86,13 +86,11 @@ pub const UNINSTALL: &[&str] = &[
 pub fn sort<T>(items: &mut [T], order: &[&str], kind: impl Fn(&T) -> &str) {
     let places: BTreeMap<&str, usize> =
         order.iter().enumerate().map(|(place, kind)| (*kind, place)).collect();
-    items.sort_by(|a, b| {
-        let (a, b) = (kind(a), kind(b));
-        match (places.get(a), places.get(b)) {
-            (Some(a), Some(b)) => a.cmp(b),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (None, None) => a.cmp(b),
+    items.sort_by_cached_key(|item| {
+        let kind = kind(item);
+        match places.get(kind) {
+            Some(place) => (*place, String::new()),
+            None => (order.len(), kind.to_owned()),
         }
     });
 }

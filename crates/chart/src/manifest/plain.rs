@@ -19,7 +19,8 @@ const MAX_NUMBER: usize = 15;
 /// answer the parser has to be asked.
 pub(super) fn head(document: &str) -> Option<Head> {
     let is_plain = |c: char| matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{2030}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{10000}'..='\u{10fffd}');
-    if !document.chars().all(is_plain) {
+    let is_ascii = document.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~'));
+    if !is_ascii && !document.chars().all(is_plain) {
         return None;
     }
     let mut reader = Reader {
@@ -248,7 +249,8 @@ impl<'t> Reader<'t> {
 
 /// Splits a line into its key and what stands behind the colon.
 fn split_key(text: &str) -> Option<(&str, &str)> {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-')))?;
+    let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
+    let end = text.bytes().position(|byte| !is_of_key(&byte))?;
     let (key, rest) = text.split_at_checked(end)?;
     let rest = rest.strip_prefix(':').filter(|rest| rest.is_empty() || rest.starts_with(' '))?;
     let first = key.chars().next()?;
@@ -256,6 +258,12 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     let is_null = key.eq_ignore_ascii_case("null");
     (first != '-' && first != '.' && key.len() <= MAX_KEY && !is_number && !is_null)
         .then_some((key, rest.trim_matches(' ')))
+}
+
+/// Reports whether `pair` stands in `text`. For texts as short as these, the search of the
+/// standard library takes longer to set up than to do.
+fn has_pair(text: &str, pair: [u8; 2]) -> bool {
+    text.as_bytes().windows(2).any(|window| window == pair)
 }
 
 /// Returns what a value is, if that is sure.
@@ -267,7 +275,7 @@ fn scalar(text: &str) -> Option<Scalar<'_>> {
         '\'' => quoted(text, '\'').map(Scalar::Text),
         '{' | '[' => flow(text, 0).filter(|rest| rest.is_empty()).map(|_| Scalar::Collection),
         '|' | '>' => matches!(text, "|" | "|-" | "|+" | ">" | ">-" | ">+").then_some(Scalar::Block),
-        _ if text.contains(": ") || text.ends_with(':') || text.contains(" #") => None,
+        _ if text.ends_with(':') || has_pair(text, *b": ") || has_pair(text, *b" #") => None,
         'a'..='z' | 'A'..='Z' => {
             const WORDS: [&str; 9] = ["y", "yes", "n", "no", "true", "false", "on", "off", "null"];
             let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
@@ -335,8 +343,11 @@ fn is_of_word(c: char) -> bool {
 fn is_harmless(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     let is_special = digits.starts_with('.') && digits.len() <= 4;
-    let is_number =
-        digits.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, '_' | '.' | '+' | '-' | 'x' | 'o'));
+    let is_of_other_base =
+        digits.strip_prefix('0').is_some_and(|rest| rest.starts_with(['x', 'X', 'o', 'O', 'b', 'B']));
+    // A checksum has letters that no number has.
+    let is_number = is_of_other_base
+        || digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '_' | '.' | '+' | '-' | 'e' | 'E'));
     !is_special
         && text != "<<"
         && text != "="

@@ -125,6 +125,11 @@ fn plain_documents_need_no_parser_and_others_are_left_to_it() {
         ("spec: 'a\n  b'\n", false),
         ("spec: .inf\n", false),
         ("spec: |\n    a\n   b\n", false),
+        ("spec: 49bdda6e00802efeb2fec44d\n", true),
+        ("spec: {a: 49bdda6e00802efeb2fec44d, b: c}\n", true),
+        ("spec: 49000000000000000000e6\n", false),
+        ("spec: 0x49bdda6e00802efeb2fec44d\n", false),
+        ("spec: 0b1111111111111111111111\n", false),
         ("null: a\n", false),
         ("spec:\n\ta: b\n", false),
     ] {

@@ -176,10 +176,13 @@ impl Parser<'_, '_> {
 
     fn command(&mut self) -> Result<Command, ParseError> {
         let pos = self.peek_non_space().pos;
-        let mut operands = Vec::new();
+        let (mut first, mut args) = (None, Vec::new());
         loop {
             self.peek_non_space();
-            operands.extend(self.operand()?);
+            match self.operand()? {
+                Some(operand) if first.is_none() => first = Some(operand),
+                operand => args.extend(operand),
+            }
             let token = self.next();
             match token.kind {
                 TokenKind::Space => continue,
@@ -189,9 +192,8 @@ impl Parser<'_, '_> {
             }
             break;
         }
-        let mut operands = operands.into_iter();
-        match operands.next() {
-            Some(first) => Ok(Command { pos, first, args: operands.collect() }),
+        match first {
+            Some(first) => Ok(Command { pos, first, args }),
             None => Err(self.error("empty command")),
         }
     }
@@ -237,20 +239,21 @@ impl Parser<'_, '_> {
     fn term(&mut self) -> Result<Option<Expr>, ParseError> {
         let token = self.next_non_space();
         let pos = token.pos;
-        let text = String::from_utf8_lossy(&token.text);
+        // Most tokens are of a kind that says everything.
+        let text = || String::from_utf8_lossy(&token.text);
         Ok(Some(match token.kind {
-            TokenKind::Identifier => match builtins::lookup(&text) {
+            TokenKind::Identifier => match builtins::lookup(&text()) {
                 Some(callee) => Expr::Function { pos, callee },
-                None => return Err(self.error(format!("function {} not defined", quote(text.as_bytes())))),
+                None => return Err(self.error(format!("function {} not defined", quote(text().as_bytes())))),
             },
             TokenKind::Dot => Expr::Dot { pos },
             TokenKind::Nil => Expr::Nil { pos },
-            TokenKind::Variable => self.variable(pos, &text)?,
+            TokenKind::Variable => self.variable(pos, &text())?,
             TokenKind::Field => Expr::Field { pos, fields: vec![field_name(&token)] },
-            TokenKind::Bool => Expr::Bool { pos, value: &*text == "true" },
-            TokenKind::CharConstant => self.number(pos, Number::from_char(&text))?,
-            TokenKind::Complex => self.number(pos, Number::from_complex(&text))?,
-            TokenKind::Number => self.number(pos, Number::parse(&text))?,
+            TokenKind::Bool => Expr::Bool { pos, value: *token.text == *b"true" },
+            TokenKind::CharConstant => self.number(pos, Number::from_char(&text()))?,
+            TokenKind::Complex => self.number(pos, Number::from_complex(&text()))?,
+            TokenKind::Number => self.number(pos, Number::parse(&text()))?,
             TokenKind::LeftParen => {
                 self.enter()?;
                 let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
@@ -258,6 +261,7 @@ impl Parser<'_, '_> {
                 Expr::Pipe(Box::new(pipe))
             }
             TokenKind::String | TokenKind::RawString => {
+                let text = text();
                 let value = unquote(&text).ok_or_else(|| self.error("invalid syntax"))?;
                 Expr::Text { pos, quoted: text.as_ref().into(), text: value.into() }
             }

@@ -257,9 +257,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn identifier(&mut self) -> Token<'a> {
-        while self.peek().is_some_and(is_alphanumeric) {
-            self.advance();
-        }
+        self.word();
         if let Some(error) = self.bad_terminator() {
             return error;
         }
@@ -271,14 +269,24 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Goes to the end of a name, which almost always is one of ASCII.
+    fn word(&mut self) {
+        loop {
+            let is_of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+            self.pos += self.rest().iter().take_while(is_of_word).count();
+            if !self.peek().is_some_and(is_alphanumeric) {
+                return;
+            }
+            self.advance();
+        }
+    }
+
     /// Lexes what follows `.` or `$`.
     fn field_or_variable(&mut self, kind: TokenKind) -> Token<'a> {
         if self.at_terminator() {
             return self.emit(if kind == TokenKind::Variable { kind } else { TokenKind::Dot });
         }
-        while self.peek().is_some_and(is_alphanumeric) {
-            self.advance();
-        }
+        self.word();
         match self.bad_terminator() {
             Some(error) => error,
             None => self.emit(kind),
