@@ -1,9 +1,12 @@
 //! Requests to the API server, and what their errors say.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{Method, Request};
 use kube::Client;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// How long one answer is waited for.
@@ -36,6 +39,32 @@ pub struct RequestError {
     pub code: u16,
     /// What the API server said, or why there was no answer.
     pub message: String,
+}
+
+/// What a list of metadata is read for. The rest, such as who owns which field, is far larger.
+#[derive(Debug, Deserialize)]
+pub(super) struct Labelled {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// A page of a list of metadata.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMeta,
+    items: Option<Vec<PageItem>>,
+}
+
+#[derive(Deserialize)]
+struct PageMeta {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PageItem {
+    metadata: Labelled,
 }
 
 /// The kind of a patch.
@@ -111,23 +140,21 @@ impl Requests {
         }
     }
 
-    /// Returns the metadata of all objects of a collection that `selector` fits.
-    pub(super) async fn metadata(
+    /// Returns the names and labels of all objects of a collection that `selector` fits.
+    pub(super) async fn labelled(
         &self,
         collection: &str,
         selector: &str,
-    ) -> Result<Vec<Value>, RequestError> {
+    ) -> Result<Vec<Labelled>, RequestError> {
         let mut items = Vec::new();
         let mut next = String::new();
         loop {
             let path = format!("{collection}?labelSelector={}&limit={PAGE}{next}", encoded(selector));
             let request = Request::get(&path).header(http::header::ACCEPT, METADATA_LIST).body(Vec::new());
-            let mut page = self.answer("GET", &path, request).await?;
-            if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
-                items.extend(found);
-            }
-            match page.pointer("/metadata/continue").and_then(Value::as_str) {
-                Some(token) if !token.is_empty() => next = format!("&continue={}", encoded(token)),
+            let page: Page = self.answer("GET", &path, request).await?;
+            items.extend(page.items.into_iter().flatten().map(|item| item.metadata));
+            match page.metadata.next {
+                Some(token) if !token.is_empty() => next = format!("&continue={}", encoded(&token)),
                 Some(_) | None => return Ok(items),
             }
         }
@@ -148,16 +175,16 @@ impl Requests {
         self.answer(name, path, request.body(body)).await
     }
 
-    async fn answer(
+    async fn answer<T: DeserializeOwned>(
         &self,
         method: &'static str,
         path: &str,
         request: http::Result<Request<Vec<u8>>>,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<T, RequestError> {
         let failed =
             |code: u16, message: String| RequestError { method, path: path.to_owned(), code, message };
         let request = request.map_err(|error| failed(0, error.to_string()))?;
-        match tokio::time::timeout(PATIENCE, self.client.request::<Value>(request)).await {
+        match tokio::time::timeout(PATIENCE, self.client.request::<T>(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(kube::Error::Api(status))) => Err(failed(status.code, status.message.clone())),
             Ok(Err(error)) => Err(failed(0, chain(&error))),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::error::ReleaseError;
 use super::plan::Revision;
-use super::request::{PatchKind, RequestError, Requests};
+use super::request::{Labelled, PatchKind, RequestError, Requests};
 
 /// The label that says whose release it is.
 const OWNER: &str = "addon-operator.io/owner";
@@ -81,8 +81,8 @@ impl Storage {
     /// Returns the revisions of a release, the oldest first. One request for metadata.
     pub(super) async fn history(&self, release: &str) -> Result<Vec<Stored>, RequestError> {
         let selector = format!("name={release},owner=helm");
-        let found = self.requests.metadata(&self.collection(), &selector).await?;
-        let mut history: Vec<Stored> = found.iter().filter_map(|item| stored(item, release)).collect();
+        let found = self.requests.labelled(&self.collection(), &selector).await?;
+        let mut history: Vec<Stored> = found.into_iter().filter_map(|item| stored(item, release)).collect();
         history.sort_by_key(|stored| stored.version);
         Ok(history)
     }
@@ -90,13 +90,9 @@ impl Storage {
     /// Returns the names of all releases that are ours.
     pub(super) async fn owned(&self) -> Result<Vec<String>, RequestError> {
         let selector = format!("owner=helm,{OWNER}={}", self.owner);
-        let found = self.requests.metadata(&self.collection(), &selector).await?;
-        let mut names: Vec<String> = found
-            .iter()
-            .filter_map(|item| {
-                item.pointer("/metadata/labels/name").and_then(Value::as_str).map(str::to_owned)
-            })
-            .collect();
+        let found = self.requests.labelled(&self.collection(), &selector).await?;
+        let mut names: Vec<String> =
+            found.into_iter().filter_map(|mut secret| secret.labels.remove("name")).collect();
         names.sort();
         names.dedup();
         Ok(names)
@@ -183,16 +179,10 @@ impl Storage {
 }
 
 /// Returns what the metadata of a Secret says about a revision of `release`.
-fn stored(item: &Value, release: &str) -> Option<Stored> {
-    let labels: BTreeMap<String, String> = item
-        .pointer("/metadata/labels")
-        .and_then(Value::as_object)?
-        .iter()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect();
-    let name = item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+fn stored(secret: Labelled, release: &str) -> Option<Stored> {
+    let Labelled { name, labels } = secret;
     // The name is what Helm reads a revision by; labels can be edited.
-    let (_, version) = record::parse_secret_name(name).filter(|(name, _)| *name == release)?;
+    let (_, version) = record::parse_secret_name(&name).filter(|(name, _)| *name == release)?;
     let status = labels.get("status").map_or(Status::Unknown, |status| Status::from_name(status));
     Some(Stored { version, status, labels })
 }
@@ -226,13 +216,18 @@ mod tests {
 
     #[test]
     fn a_revision_is_known_by_the_name_of_its_secret() {
-        let item = |name: &str, status: &str| json!({"metadata": {"name": name, "labels": {"status": status, "team": "a", OWNER: "x"}}});
-        let found = stored(&item("sh.helm.release.v1.rel.v3", "deployed"), "rel").unwrap();
+        let item = |name: &str, status: &str| Labelled {
+            name: name.to_owned(),
+            labels: [("status", status), ("team", "a"), (OWNER, "x")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+        };
+        let found = stored(item("sh.helm.release.v1.rel.v3", "deployed"), "rel").unwrap();
         assert_eq!((found.version, found.status), (3, Status::Deployed));
         assert_eq!(carried(&found), [("team".to_owned(), "a".to_owned())].into());
-        assert!(stored(&item("sh.helm.release.v1.other.v3", "deployed"), "rel").is_none());
-        assert!(stored(&item("sh.helm.release.v1.rel.vx", "deployed"), "rel").is_none());
-        let strange = stored(&item("sh.helm.release.v1.rel.v1", "cut"), "rel").unwrap();
+        assert!(stored(item("sh.helm.release.v1.other.v3", "deployed"), "rel").is_none());
+        assert!(stored(item("sh.helm.release.v1.rel.vx", "deployed"), "rel").is_none());
+        let strange = stored(item("sh.helm.release.v1.rel.v1", "cut"), "rel").unwrap();
         assert_eq!(strange.status, Status::Unknown);
     }
 

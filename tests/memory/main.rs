@@ -6,6 +6,7 @@
 mod counting;
 mod flood;
 mod large;
+mod records;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
