@@ -29,6 +29,8 @@ pub fn open() {
         bar.set_style(style);
     }
     bar.set_message("the operator starts");
+    // Drawn at once: a start may be over before the first tick.
+    bar.tick();
     bar.enable_steady_tick(TICK);
     let _ = BAR.set(Bar { bar, phases: Mutex::default() });
 }

@@ -1,7 +1,5 @@
 //! Encodings and checksums.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
@@ -33,11 +31,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Writes bytes in hexadecimal.
 fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 fn adler32(bytes: &[u8]) -> u32 {
