@@ -136,6 +136,11 @@ pub struct Cache {
 type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
 
 impl Cache {
+    /// Takes in templates that were parsed already.
+    pub fn extend(&mut self, ahead: Ahead) {
+        self.templates.extend(ahead.0);
+    }
+
     /// Returns the templates of a file, parsed now or before.
     fn parsed(&mut self, path: &str, data: &Arc<[u8]>) -> Result<Vec<Arc<Template>>, ParseError> {
         if let Some((known, templates)) = self.templates.get(path)
@@ -147,6 +152,43 @@ impl Cache {
         self.templates.insert(path.to_owned(), (Arc::clone(data), templates.clone()));
         Ok(templates)
     }
+}
+
+/// The templates of one file, not parsed yet.
+#[derive(Clone, Debug)]
+pub struct Unparsed {
+    path: String,
+    data: Arc<[u8]>,
+}
+
+/// Templates that were parsed before a render needs them.
+#[derive(Debug, Default)]
+pub struct Ahead(Vec<(String, Parsed)>);
+
+/// Returns the files with templates of a chart and its dependencies. Those of dependencies
+/// that turn out to be off are among them.
+pub fn unparsed(chart: &Chart) -> Vec<Unparsed> {
+    fn collect(chart: &Chart, path: &str, found: &mut Vec<Unparsed>) {
+        found.extend(chart.templates.iter().map(|template| Unparsed {
+            path: format!("{path}/{}", template.name),
+            data: Arc::clone(&template.data),
+        }));
+        for dependency in &chart.dependencies {
+            collect(dependency, &format!("{path}/charts/{}", dependency.name()), found);
+        }
+    }
+    let mut found = Vec::new();
+    collect(chart, chart.name(), &mut found);
+    found
+}
+
+/// Parses some files; several threads can share the work. A malformed one is left for the render to tell.
+pub fn parse_ahead(files: &[Unparsed]) -> Ahead {
+    let parsed = files.iter().filter_map(|file| {
+        let templates = parse(&file.path, &file.data).ok()?;
+        Some((file.path.clone(), (Arc::clone(&file.data), templates)))
+    });
+    Ahead(parsed.collect())
 }
 
 /// Renders `chart`.

@@ -6,7 +6,7 @@ use chart::flags::ValueFlags;
 use chart::load::{self, Tree};
 use chart::object::{Capabilities, KubeVersion};
 use chart::printout::Printout;
-use chart::render::{Cache, Release, Request, render};
+use chart::render::{Cache, Release, Request, parse_ahead, render, unparsed};
 use chart::template::Limits;
 use chart::warning::Warnings;
 use chart::world::FixedWorld;
@@ -145,6 +145,15 @@ impl Case {
 /// Returns a world in which it is 2026.
 fn world() -> FixedWorld {
     FixedWorld { now: "2026-11-21T12:00:00+00:00[UTC]".parse().unwrap(), ..FixedWorld::default() }
+}
+
+/// Returns what is known of a chart whose templates were parsed before its render, if it can be loaded.
+pub(crate) fn parsed_ahead(tree: &Tree) -> Cache {
+    let mut cache = Cache::default();
+    if let Ok(chart) = load::from_directory(tree, &mut Warnings::default()) {
+        cache.extend(parse_ahead(&unparsed(&chart)));
+    }
+    cache
 }
 
 /// Returns the files below a directory.
