@@ -218,6 +218,7 @@ fn main_decides_nothing() {
 #[test]
 fn the_top_level_holds_what_it_should() {
     let expected = [
+        ".cargo",
         ".ci",
         ".git",
         ".gitignore",
