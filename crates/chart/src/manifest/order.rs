@@ -1,6 +1,6 @@
 //! The order in which kinds are installed and uninstalled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Kinds that others need come first.
 pub const INSTALL: &[&str] = &[
@@ -84,11 +84,10 @@ pub const UNINSTALL: &[&str] = &[
 
 /// Sorts by kind; those of one kind keep their order, unknown kinds come last, by name.
 pub fn sort<T>(items: &mut [T], order: &[&str], kind: impl Fn(&T) -> &str) {
-    let mut places: BTreeMap<String, usize> =
-        order.iter().enumerate().map(|(place, kind)| ((*kind).to_owned(), place)).collect();
-    let unknown: BTreeSet<&str> =
-        items.iter().map(&kind).filter(|kind| !places.contains_key(*kind)).collect();
-    let behind: Vec<(String, usize)> = unknown.into_iter().map(str::to_owned).zip(order.len()..).collect();
-    places.extend(behind);
-    items.sort_by_cached_key(|item| places.get(kind(item)).copied());
+    let places: BTreeMap<&str, usize> =
+        order.iter().enumerate().map(|(place, kind)| (*kind, place)).collect();
+    items.sort_by_cached_key(|item| match places.get(kind(item)) {
+        Some(place) => (*place, None),
+        None => (order.len(), Some(kind(item).to_owned())),
+    });
 }

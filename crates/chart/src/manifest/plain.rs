@@ -249,8 +249,7 @@ impl<'t> Reader<'t> {
 
 /// Splits a line into its key and what stands behind the colon.
 fn split_key(text: &str) -> Option<(&str, &str)> {
-    let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
-    let end = text.bytes().position(|byte| !is_of_key(&byte))?;
+    let end = text.bytes().position(|byte| !is_of_word(char::from(byte)))?;
     let (key, rest) = text.split_at_checked(end)?;
     let rest = rest.strip_prefix(':').filter(|rest| rest.is_empty() || rest.starts_with(' '))?;
     let first = key.chars().next()?;
