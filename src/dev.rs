@@ -85,7 +85,7 @@ fn greet(address: SocketAddr, asked: u16, kubeconfig: &Path, namespace: &str) {
     }
     tracing::info!("try: curl localhost:{}/queue", address.port());
     tracing::info!("try: KUBECONFIG={} kubectl -n {namespace} get configmaps", kubeconfig.display());
-    tracing::info!("try: addon-operator module disable echo");
+    tracing::info!("try: addon-operator status");
 }
 
 fn prepare(dir: &Path, reset: bool) -> io::Result<PathBuf> {

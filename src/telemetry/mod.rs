@@ -425,11 +425,13 @@ impl Telemetry {
         tracing::info!(modules = on.join(","), "{} of {} modules are on", on.len(), modules.len());
     }
 
-    fn converged_now(&self, generation: u64, took: Duration, first: bool, cause: &str) {
+    fn converged_now(&self, generation: Option<u64>, took: Duration, first: bool, cause: &str) {
         let seconds = took.as_secs_f64();
         self.metrics.convergence_seconds.with_label_values(&[activation(first)]).inc_by(seconds);
         self.metrics.convergence_total.with_label_values(&[activation(first)]).inc();
-        tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
+        if let Some(generation) = generation {
+            tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
+        }
         if first {
             tracing::info!("first converge is finished. Operator is ready now.");
             self.progress.send_replace(Progress::Converged);

@@ -27,6 +27,8 @@ pub(crate) struct ConvergeState {
     pub(crate) begun: Option<(Time, Cause)>,
     /// How far the first one is.
     pub(crate) first: First,
+    /// The number of the last one whose end was told.
+    pub(crate) told: u64,
     /// When the last one ended.
     pub(crate) finished_at: Option<Time>,
     /// Whether the phase of some converge is past `StandBy`.
@@ -395,7 +397,9 @@ impl Engine {
         let Some((begun_at, cause)) = self.converge.begun.take() else { return };
         let first = self.converge.first == First::Started;
         self.converge.finished_at = Some(self.now);
-        let (generation, took) = (self.converge.generation, self.now.since(begun_at));
+        let (last, took) = (self.converge.generation, self.now.since(begun_at));
+        let generation = (last > self.converge.told).then_some(last);
+        self.converge.told = last;
         if first {
             self.converge.first = First::Done;
         }

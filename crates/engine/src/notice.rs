@@ -17,10 +17,10 @@ pub enum Notice {
         /// One failure for each bad key.
         problems: Vec<Failure>,
     },
-    /// A converge ended.
+    /// Nothing is left that readiness waits for: a converge ended, or what is done after the first one.
     ConvergeFinished {
-        /// Its number.
-        generation: u64,
+        /// The number of the converge; `None` when its end was told before.
+        generation: Option<u64>,
         /// How long it took.
         took: Duration,
         /// Whether it was the first: the operator is ready now.
