@@ -59,7 +59,8 @@ fn scientific(number: f64, precision: Option<usize>) -> (String, String) {
 /// not below the precision, which counts as 6 if it is the shortest.
 fn general(number: f64, precision: Option<usize>) -> String {
     let shortest = precision.is_none();
-    let (mantissa, exp) = scientific(number, precision.map(|digits| digits.max(1) - 1));
+    // The zeros behind the last digit are not printed, so they need not be made.
+    let (mantissa, exp) = scientific(number, precision.map(|digits| digits.clamp(1, MAX_DIGITS) - 1));
     let exp: i64 = exp.parse().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
     // Zeros at the end of a given precision do not count.
