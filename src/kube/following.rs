@@ -149,8 +149,9 @@ impl Watching {
 
     /// Passes lists on.
     pub(super) async fn tell_listed(&self, objects: Objects) {
-        for (monitor, page) in objects {
-            self.inbox.event(Event::Listed { monitor, page, last: true }).await;
+        let lists: Vec<_> = objects.into_iter().collect();
+        if !lists.is_empty() {
+            self.inbox.event(Event::Listed { lists }).await;
         }
     }
 
@@ -360,15 +361,18 @@ impl Watching {
             .into_iter()
             .map(|(monitor, items)| (monitor, items.into_iter()))
             .collect();
-        // Object by object, so that nobody hears of one much later than others.
+        // Object by object: all hear of one at the same moment.
         loop {
+            let mut told = None;
+            let mut items = Vec::with_capacity(lists.len());
             let mut is_done = true;
-            for (monitor, items) in &mut lists {
-                let Some(sifted) = items.next() else { continue };
+            for (monitor, sifted) in &mut lists {
+                let Some(sifted) = sifted.next() else { continue };
                 is_done = false;
                 match sifted {
                     Sifted::Item { change, key, item } => {
-                        self.inbox.event(Event::ObjectChanged { monitor: *monitor, change, key, item }).await;
+                        told = Some((change, key));
+                        items.push((*monitor, item));
                         if let Some(sieve) = users.get(monitor) {
                             sieve.took(Timing::PassedOn(begun.elapsed()));
                         }
@@ -376,6 +380,9 @@ impl Watching {
                     // The last good state stays.
                     Sifted::Failed(error) => self.tell_filter(*monitor, error).await,
                 }
+            }
+            if let Some((change, key)) = told {
+                self.inbox.event(Event::ObjectChanged { change, key, items }).await;
             }
             if is_done {
                 return Ok(());

@@ -203,9 +203,12 @@ impl Recording {
             | Event::ReleasesListed { run, .. } => {
                 self.under_way.remove(run);
             }
-            Event::Listed { monitor, last: true, .. }
-            | Event::KindVanished { monitor, .. }
-            | Event::WatchFailed { monitor, .. } => {
+            Event::Listed { lists } => {
+                for (monitor, _) in lists {
+                    self.unlisted.remove(monitor);
+                }
+            }
+            Event::KindVanished { monitor, .. } | Event::WatchFailed { monitor, .. } => {
                 self.unlisted.remove(monitor);
             }
             Event::CatalogChanged { .. }
@@ -215,7 +218,6 @@ impl Recording {
             | Event::ConfigRejected { .. }
             | Event::CronFired { .. }
             | Event::KindAppeared { .. }
-            | Event::Listed { .. }
             | Event::NamespaceListed { .. }
             | Event::ObjectChanged { .. }
             | Event::ReleaseDrifted { .. }

@@ -68,9 +68,7 @@ impl Stage {
             Effect::RunHook { run, .. } => {
                 Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
             }
-            Effect::StartMonitor { monitor, .. } => {
-                Event::Listed { monitor: *monitor, page: Vec::new(), last: true }
-            }
+            Effect::StartMonitor { monitor, .. } => Event::Listed { lists: vec![(*monitor, Vec::new())] },
             Effect::UpgradeRelease { run, .. } => {
                 self.revision += 1;
                 released(

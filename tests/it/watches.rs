@@ -42,21 +42,27 @@ impl Seen {
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Listed { page, .. } => {
-                let changes = self.snapshot.replace(page.into_iter().collect());
-                if std::mem::replace(&mut self.listed, true) {
-                    for change in changes {
-                        self.note(Some(change));
+            Event::Listed { lists } => {
+                for (_, list) in lists {
+                    for change in self.snapshot.replace(list.into_iter().collect()) {
+                        if self.listed {
+                            self.note(Some(change));
+                        }
                     }
                 }
+                self.listed = true;
             }
-            Event::ObjectChanged { change: WatchEvent::Deleted, key, item, .. } => {
-                let change = self.snapshot.remove(&key, Some(item));
-                self.note(change);
+            Event::ObjectChanged { change: WatchEvent::Deleted, key, items } => {
+                for (_, item) in items {
+                    let change = self.snapshot.remove(&key, Some(item));
+                    self.note(change);
+                }
             }
-            Event::ObjectChanged { key, item, .. } => {
-                let change = self.snapshot.put(key, item);
-                self.note(change);
+            Event::ObjectChanged { key, items, .. } => {
+                for (_, item) in items {
+                    let change = self.snapshot.put(key.clone(), item);
+                    self.note(change);
+                }
             }
             Event::NamespaceListed { namespace, objects, .. } => {
                 self.snapshot.replace_namespace(&namespace, objects);
@@ -73,14 +79,23 @@ impl Seen {
     }
 }
 
-fn monitor_of(event: &Event) -> MonitorId {
+/// Returns what each monitor hears of an event.
+fn heard(event: Event) -> Vec<(MonitorId, Event)> {
     match event {
-        Event::Listed { monitor, .. }
-        | Event::ObjectChanged { monitor, .. }
-        | Event::NamespaceListed { monitor, .. }
+        Event::Listed { lists } => {
+            let alone = |list: (MonitorId, _)| (list.0, Event::Listed { lists: vec![list] });
+            lists.into_iter().map(alone).collect()
+        }
+        Event::ObjectChanged { change, key, items } => {
+            let alone = |item: (MonitorId, _)| {
+                (item.0, Event::ObjectChanged { change, key: key.clone(), items: vec![item] })
+            };
+            items.into_iter().map(alone).collect()
+        }
+        Event::NamespaceListed { monitor, .. }
         | Event::WatchFailed { monitor, .. }
         | Event::KindVanished { monitor, .. }
-        | Event::KindAppeared { monitor } => *monitor,
+        | Event::KindAppeared { monitor } => vec![(monitor, event)],
         other => panic!("watches do not tell {other:?}"),
     }
 }
@@ -161,7 +176,9 @@ impl World {
         let waiting = async {
             while !wanted(&self.seen) {
                 let event = self.channels.next_event().await.unwrap();
-                self.seen.entry(monitor_of(&event)).or_default().take(event);
+                for (monitor, event) in heard(event) {
+                    self.seen.entry(monitor).or_default().take(event);
+                }
             }
         };
         let outcome = tokio::time::timeout(Duration::from_secs(20), waiting).await;

@@ -95,19 +95,22 @@ struct Heard {
 
 impl Heard {
     fn take(&mut self, event: Event) {
-        let change = match event {
-            Event::Listed { page, .. } => {
-                assert!(page.is_empty());
-                None
+        let (change, key, items) = match event {
+            Event::Listed { lists } => {
+                assert!(lists.iter().all(|(_, objects)| objects.is_empty()));
+                return;
             }
-            Event::ObjectChanged { change: WatchEvent::Deleted, key, item, .. } => {
-                self.snapshot.remove(&key, Some(item))
-            }
-            Event::ObjectChanged { key, item, .. } => self.snapshot.put(key, item),
+            Event::ObjectChanged { change, key, items } => (change, key, items),
             other => panic!("the watch told {other:?}"),
         };
-        if let Some(change) = change {
-            self.note(change);
+        for (_, item) in items {
+            let change = match change {
+                WatchEvent::Deleted => self.snapshot.remove(&key, Some(item)),
+                WatchEvent::Added | WatchEvent::Modified => self.snapshot.put(key.clone(), item),
+            };
+            if let Some(change) = change {
+                self.note(change);
+            }
         }
     }
 

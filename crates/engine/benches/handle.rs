@@ -85,9 +85,7 @@ fn answer(effect: &Effect) -> Option<Event> {
             Event::ReleaseFinished { run: *run, outcome: Ok(outcome) }
         }
         Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
-        Effect::StartMonitor { monitor, .. } => {
-            Event::Listed { monitor: *monitor, page: Vec::new(), last: true }
-        }
+        Effect::StartMonitor { monitor, .. } => Event::Listed { lists: vec![(*monitor, Vec::new())] },
         _ => return None,
     })
 }
@@ -123,10 +121,9 @@ fn crowded() -> Engine {
 fn object(n: usize) -> Event {
     let item = Arc::new(Item::unfiltered(format!("{{\"n\":{n}}}").into_bytes().into(), true));
     Event::ObjectChanged {
-        monitor: MonitorId::new(1),
         change: WatchEvent::Added,
         key: Key::new("ns", &format!("o{n}")),
-        item,
+        items: vec![(MonitorId::new(1), item)],
     }
 }
 

@@ -140,14 +140,12 @@ impl Engine {
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
             Event::KindAppeared { monitor } => self.kind_appeared(monitor),
             Event::KindVanished { monitor, kind } => self.kind_vanished(monitor, kind),
-            Event::Listed { monitor, page, last } => self.listed(monitor, page, last),
+            Event::Listed { lists } => self.listed(lists),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
             Event::NamespaceListed { monitor, namespace, objects } => {
                 self.namespace_listed(monitor, &namespace, objects);
             }
-            Event::ObjectChanged { monitor, change, key, item } => {
-                self.object_changed(monitor, change, key, item);
-            }
+            Event::ObjectChanged { change, key, items } => self.object_changed(change, &key, items),
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::ReleaseDrifted { module, drift } => self.release_drifted(&module, drift),
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),

@@ -14,7 +14,7 @@ use crate::hook::WatchEvent;
 use crate::metric::MetricOperation;
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::object_patch::ObjectPatch;
-use crate::snapshot::{Item, Key};
+use crate::snapshot::{Item, Key, Objects};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,14 +90,10 @@ pub enum Event {
         /// The kind, as `apiVersion/Kind`.
         kind: String,
     },
-    /// A page of the list that begins or renews a watch.
+    /// The lists that begin or renew watches, of one moment. What a list does not name is gone.
     Listed {
-        /// The watch.
-        monitor: MonitorId,
-        /// Its objects, filtered.
-        page: Vec<(Key, Arc<Item>)>,
-        /// Whether the list is complete with this page. What it did not name is gone.
-        last: bool,
+        /// For each watch its objects, filtered.
+        lists: Vec<(MonitorId, Objects)>,
     },
     /// Answers [`LoadModule`](crate::Effect::LoadModule).
     ModuleLoaded {
@@ -117,16 +113,17 @@ pub enum Event {
         /// Its objects, filtered; none when it has left.
         objects: Vec<(Key, Arc<Item>)>,
     },
-    /// A watched object changed. The adapter already applied the jq filter.
+    /// A watched object changed. The adapter already applied the jq filters.
+    ///
+    /// All watches that share a stream hear of it at once: a hook with two of them must not find
+    /// the object in the snapshot of one and miss it in that of the other.
     ObjectChanged {
-        /// The watch that saw it.
-        monitor: MonitorId,
         /// What happened to the object.
         change: WatchEvent,
         /// Which object.
         key: Key,
-        /// The object after the change; for `Deleted` its last known state.
-        item: Arc<Item>,
+        /// For each watch the object after the change; for `Deleted` its last known state.
+        items: Vec<(MonitorId, Arc<Item>)>,
     },
     /// Answers [`PatchObjects`](crate::Effect::PatchObjects).
     ObjectsPatched {

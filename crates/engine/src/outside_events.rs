@@ -13,24 +13,29 @@ use crate::hook::{BindingContext, WatchEvent};
 use crate::name::{CronLine, HookId, MonitorId, QueueName, ReviewId};
 use crate::notice::{FedBinding, Notice};
 use crate::queue::Reason;
-use crate::snapshot::{Change, Item, Key};
+use crate::snapshot::{Change, Item, Key, Objects};
 use crate::task::{HookRun, TaskKind};
 
 impl Engine {
-    /// Takes in a page of the list that begins or renews a watch.
-    pub(crate) fn listed(&mut self, id: MonitorId, page: Vec<(Key, Arc<Item>)>, last: bool) {
-        let Some(monitor) = self.watches.monitor_mut(id) else { return };
-        let Some(listing) = monitor.list(page, last) else { return };
-        if listing.first {
-            let users = self.watches.synchronize(id);
-            self.reconsider_kinds();
-            self.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
-            self.synchronize_late(users.into_iter().map(|key| key.hook).collect());
+    /// Takes in the lists that begin or renew watches: all snapshots first, then hooks are told.
+    pub(crate) fn listed(&mut self, lists: Vec<(MonitorId, Objects)>) {
+        let mut listings = Vec::with_capacity(lists.len());
+        for (id, objects) in lists {
+            let Some(monitor) = self.watches.monitor_mut(id) else { continue };
+            listings.push((id, monitor.list(objects)));
         }
-        for change in listing.changes {
-            self.tell_users(id, &change);
+        for (id, listing) in listings {
+            if listing.first {
+                let users = self.watches.synchronize(id);
+                self.reconsider_kinds();
+                self.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
+                self.synchronize_late(users.into_iter().map(|key| key.hook).collect());
+            }
+            for change in listing.changes {
+                self.tell_users(id, &change);
+            }
+            self.tell_snapshot(id);
         }
-        self.tell_snapshot(id);
     }
 
     /// Lets every run that waits for a kind be tried again: one of them may go on now.
@@ -87,23 +92,33 @@ impl Engine {
         })
     }
 
-    /// Takes in that an object changed.
-    pub(crate) fn object_changed(&mut self, id: MonitorId, event: WatchEvent, key: Key, item: Arc<Item>) {
-        let Some(monitor) = self.watches.monitor_mut(id) else { return };
-        // What failed at another object is over, as far as anybody can tell.
-        monitor.failure = None;
-        monitor.broken_since = None;
-        let before = monitor.snapshot.len();
-        let change = match event {
-            WatchEvent::Added | WatchEvent::Modified => monitor.put(key, item),
-            WatchEvent::Deleted => monitor.remove(&key, Some(item)),
-        };
-        let is_other_size = monitor.snapshot.len() != before;
-        if let Some(change) = change {
-            self.tell_users(id, &change);
+    /// Takes in that an object changed: all snapshots first, then hooks are told.
+    pub(crate) fn object_changed(
+        &mut self,
+        event: WatchEvent,
+        key: &Key,
+        items: Vec<(MonitorId, Arc<Item>)>,
+    ) {
+        let mut changes = Vec::with_capacity(items.len());
+        for (id, item) in items {
+            let Some(monitor) = self.watches.monitor_mut(id) else { continue };
+            // What failed at another object is over, as far as anybody can tell.
+            monitor.failure = None;
+            monitor.broken_since = None;
+            let before = monitor.snapshot.len();
+            let change = match event {
+                WatchEvent::Added | WatchEvent::Modified => monitor.put(key.clone(), item),
+                WatchEvent::Deleted => monitor.remove(key, Some(item)),
+            };
+            changes.push((id, change, monitor.snapshot.len() != before));
         }
-        if is_other_size {
-            self.tell_snapshot(id);
+        for (id, change, is_other_size) in changes {
+            if let Some(change) = change {
+                self.tell_users(id, &change);
+            }
+            if is_other_size {
+                self.tell_snapshot(id);
+            }
         }
     }
 

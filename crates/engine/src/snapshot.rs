@@ -8,6 +8,9 @@ use values::Checksum;
 
 use crate::hook::spec::WatchEvent;
 
+/// A list of objects.
+pub type Objects = Vec<(Key, Arc<Item>)>;
+
 /// Where an object is. Snapshots are sorted by it: namespace first, then name, as bytes.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Key {

@@ -56,7 +56,7 @@ fn failed(word: &str, count: u32) -> View {
         } else if let Effect::ListReleases { run } = effect {
             Event::ReleasesListed { run, outcome: Ok(Vec::new()) }
         } else if let Effect::StartMonitor { monitor, .. } = effect {
-            Event::Listed { monitor, page: Vec::new(), last: true }
+            Event::Listed { lists: vec![(monitor, Vec::new())] }
         } else {
             continue;
         };

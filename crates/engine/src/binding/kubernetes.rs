@@ -32,8 +32,6 @@ pub(crate) struct Monitor {
     pub(crate) tally: Tally,
     /// Whether the snapshot is complete.
     pub(crate) listed: bool,
-    /// The pages of a list that is not complete yet.
-    pages: Option<BTreeMap<Key, Arc<Item>>>,
     /// The kind that it waits for.
     pub(crate) missing_kind: Option<String>,
     /// Why it broke, until it works again.
@@ -107,7 +105,6 @@ impl Watches {
                 snapshot: Snapshot::default(),
                 tally: Tally::default(),
                 listed: false,
-                pages: None,
                 missing_kind: None,
                 failure: None,
                 broken_since: None,
@@ -196,7 +193,7 @@ impl Watches {
             BindingState::Listing | BindingState::Live => 0,
         };
         let held_back = self.bindings.values().flat_map(BTreeMap::values).map(waiting).sum();
-        let of = |monitor: &Monitor| monitor.snapshot.len() + monitor.pages.as_ref().map_or(0, BTreeMap::len);
+        let of = |monitor: &Monitor| monitor.snapshot.len();
         (held_back, self.monitors.values().map(of).sum())
     }
 
@@ -256,31 +253,20 @@ impl Watches {
 }
 
 impl Monitor {
-    /// Takes in a page of a list.
-    ///
-    /// Returns `None` until the list is complete.
-    pub(crate) fn list(&mut self, page: Vec<(Key, Arc<Item>)>, last: bool) -> Option<Listing> {
-        let pages = self.pages.get_or_insert_default();
-        pages.extend(page);
-        if !last {
-            return None;
-        }
-        let listed = self.pages.take().unwrap_or_default();
-        let changes = self.snapshot.replace(listed);
+    /// Takes in a list.
+    pub(crate) fn list(&mut self, objects: Vec<(Key, Arc<Item>)>) -> Listing {
+        let changes = self.snapshot.replace(objects.into_iter().collect());
         self.tally.count(&changes, &self.snapshot);
         let first = !std::mem::replace(&mut self.listed, true);
         self.missing_kind = None;
         self.failure = None;
         self.broken_since = None;
         // What the first list shows is what the Synchronization shows.
-        Some(if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } })
+        if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } }
     }
 
     /// Takes in that an object is there.
     pub(crate) fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
-        if let Some(pages) = &mut self.pages {
-            pages.insert(key.clone(), Arc::clone(&item));
-        }
         let change = self.snapshot.put(key, item);
         self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
@@ -288,9 +274,6 @@ impl Monitor {
 
     /// Takes in that an object is gone.
     pub(crate) fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
-        if let Some(pages) = &mut self.pages {
-            pages.remove(key);
-        }
         let change = self.snapshot.remove(key, last);
         self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
@@ -298,10 +281,6 @@ impl Monitor {
 
     /// Takes in the objects of a namespace that joined or left.
     pub(crate) fn list_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
-        if let Some(pages) = &mut self.pages {
-            pages.retain(|key, _| *key.namespace != *namespace);
-            pages.extend(objects.iter().cloned());
-        }
         let changes = self.snapshot.replace_namespace(namespace, objects);
         self.tally.count(&changes, &self.snapshot);
     }
@@ -310,7 +289,6 @@ impl Monitor {
     pub(crate) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
         self.missing_kind = Some(kind);
         self.broken_since.get_or_insert(now);
-        self.pages = None;
         let changes = self.snapshot.replace(BTreeMap::new());
         self.tally.count(&changes, &self.snapshot);
         if self.listed { changes } else { Vec::new() }

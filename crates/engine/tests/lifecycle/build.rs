@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use engine::hook::{HookKind, config};
+use engine::hook::{HookKind, WatchEvent, config};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Catalog, ConfigData, EnabledFlag, Event, Global, Hook, HookId, HookOutput, Module, ModuleName, Scope,
-    Script,
+    Catalog, ConfigData, EnabledFlag, Event, Global, Hook, HookId, HookOutput, Module, ModuleName, MonitorId,
+    Scope, Script,
 };
 use serde_json::{Value, json};
 use values::patch::{Patch, Root, Target};
@@ -158,4 +158,9 @@ pub(crate) fn item(text: &str) -> Arc<Item> {
 
 pub(crate) fn key(name: &str) -> Key {
     Key::new("ns", name)
+}
+
+/// Returns the change of an object that one watch sees.
+pub(crate) fn changed(monitor: MonitorId, change: WatchEvent, key: Key, item: Arc<Item>) -> Event {
+    Event::ObjectChanged { change, key, items: vec![(monitor, item)] }
 }

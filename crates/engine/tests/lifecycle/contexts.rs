@@ -7,7 +7,7 @@ use engine::{CronLine, Event, MonitorId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::build::{config, files};
+use crate::build::{changed, config, files};
 use crate::world::World;
 
 /// Compares the context files of all runs with a file.
@@ -43,7 +43,7 @@ fn key(name: &str) -> Key {
 
 /// A change that the watch with this number tells.
 fn tells(monitor: u64, change: WatchEvent, name: &str, item: Item) -> Event {
-    Event::ObjectChanged { monitor: MonitorId::new(monitor), change, key: key(name), item: Arc::new(item) }
+    changed(MonitorId::new(monitor), change, key(name), Arc::new(item))
 }
 
 fn cron(line: &str) -> Event {

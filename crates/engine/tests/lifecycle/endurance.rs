@@ -4,7 +4,7 @@ use engine::hook::WatchEvent;
 use engine::snapshot::Item;
 use engine::{CronLine, Event, Held, MonitorId};
 
-use crate::build::{files, key};
+use crate::build::{changed, files, key};
 use crate::counting::live_here;
 use crate::random::Random;
 use crate::world::World;
@@ -61,17 +61,12 @@ fn lived() -> (Most, Most) {
         world.run_until(at);
         let event = match random.below(1_000) {
             0 => Event::CronFired { line: CronLine::from("* * * * *") },
-            1 => Event::Listed { monitor: MonitorId::new(2), page: Vec::new(), last: true },
+            1 => Event::Listed { lists: vec![(MonitorId::new(2), Vec::new())] },
             other => {
                 let change = if other < 300 { WatchEvent::Deleted } else { WatchEvent::Modified };
                 let item = Item::unfiltered(other.to_string().into_bytes().into(), true);
                 let monitor = MonitorId::new(1 + random.below(2));
-                Event::ObjectChanged {
-                    monitor,
-                    change,
-                    key: key(&format!("object-{}", random.below(50))),
-                    item: item.into(),
-                }
+                changed(monitor, change, key(&format!("object-{}", random.below(50))), item.into())
             }
         };
         world.send_in(0, event);

@@ -5,7 +5,7 @@ use engine::{Config, CronLine, Event, HookOutput, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, files, patches, sets};
+use crate::build::{changed, config, files, patches, sets};
 use crate::world::World;
 
 fn cron(line: &str) -> Event {
@@ -275,12 +275,12 @@ fn f_c12_a_late_event_runs_no_hook_of_a_module_that_is_off() {
         world = world.change(at + 11 + n * 5, "Pod", Added, &format!("p{n}"));
         world = world.at(
             at + 12 + n * 5,
-            Event::ObjectChanged {
-                monitor: engine::MonitorId::new(1),
-                change: Modified,
-                key: crate::build::key("p0"),
-                item: crate::build::item(&n.to_string()),
-            },
+            changed(
+                engine::MonitorId::new(1),
+                Modified,
+                crate::build::key("p0"),
+                crate::build::item(&n.to_string()),
+            ),
         );
     }
     let trace = world.run();

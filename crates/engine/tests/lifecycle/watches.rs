@@ -5,7 +5,7 @@ use engine::{CronLine, Event, Failure, FailureKind, MonitorId, Notice, Tally};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, files, item, key, sets};
+use crate::build::{changed, config, files, item, key, sets};
 use crate::world::World;
 
 #[test]
@@ -94,15 +94,12 @@ fn only_the_events_that_a_binding_asks_for_run_its_hook() {
 fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
     let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
     let mut world = World::new(&files).object("Pod", "a").object("Pod", "b").settled();
-    let page = vec![(key("b"), item("new")), (key("c"), item("old"))];
-    let monitor = MonitorId::new(1);
-    world.send_in(100, Event::Listed { monitor, page, last: false });
-    world.send_in(101, Event::Listed { monitor, page: vec![(key("d"), item("old"))], last: true });
+    let objects = vec![(key("b"), item("new")), (key("c"), item("old")), (key("d"), item("old"))];
+    world.send_in(100, Event::Listed { lists: vec![(MonitorId::new(1), objects)] });
     assert_snapshot!(world.run(), @r"
-    0.125s > listed 2 for m1
-    0.126s > listed 1 for m1
-    0.126s     run hook global/watch.sh #3 [pods Deleted ns/a, pods Modified ns/b, pods Added ns/c, pods Added ns/d]
-    0.136s > hook #3 ok
+    0.125s > listed 3 for m1
+    0.125s     run hook global/watch.sh #3 [pods Deleted ns/a, pods Modified ns/b, pods Added ns/c, pods Added ns/d]
+    0.135s > hook #3 ok
     ");
 }
 
@@ -401,7 +398,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     world.send_in(100, Event::NamespaceListed { monitor, namespace: "other".into(), objects });
     world.send_in(200, Event::NamespaceListed { monitor, namespace: "ns".into(), objects: Vec::new() });
     let (key, item) = named("other", "z");
-    world.send_in(300, Event::ObjectChanged { monitor, change: Added, key, item });
+    world.send_in(300, changed(monitor, Added, key, item));
     assert_snapshot!(world.run(), @r"
     0.125s > namespace other with 2 for m1
     0.225s > namespace ns with 0 for m1
@@ -417,7 +414,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     assert_eq!(watched.since_start, Tally { added: 4, deleted: 1, ..Tally::default() });
     assert_eq!(watched.since_run, Tally::default(), "the hook has seen all of it");
     let (key, item) = watched.snapshot.iter().next().map(|(key, item)| (key.clone(), item.clone())).unwrap();
-    world.send_in(100, Event::ObjectChanged { monitor, change: Deleted, key, item });
+    world.send_in(100, changed(monitor, Deleted, key, item));
     world.run();
     let snapshots = world.engine.inspect().global.snapshots;
     let (_, watched) = snapshots.values().flatten().next().unwrap();
@@ -469,7 +466,7 @@ fn events_during_one_run_of_a_grouped_hook_cause_one_more_run() {
     for n in 0..10_000 {
         let (key, item) = (key(&n.to_string()), item("1"));
         let after = u64::from(n != 0);
-        world.send_in(100 + after, Event::ObjectChanged { monitor, change: Added, key, item });
+        world.send_in(100 + after, changed(monitor, Added, key, item));
     }
     let trace = world.run();
     let runs = trace.lines().filter(|line| line.contains("run hook")).count();
@@ -486,12 +483,7 @@ fn a_flood_of_events_waits_in_bounded_memory_and_loses_no_deletion() {
     for n in 0..100_000_u64 {
         let change = if n % 1_000 == 999 { Deleted } else { Modified };
         deletions += usize::from(change == Deleted);
-        let event = Event::ObjectChanged {
-            monitor,
-            change,
-            key: key(&(n % 10).to_string()),
-            item: item(&n.to_string()),
-        };
+        let event = changed(monitor, change, key(&(n % 10).to_string()), item(&n.to_string()));
         world.take_in(event);
     }
     let held = world.engine.held();
@@ -534,11 +526,9 @@ fn f_b12_a_hook_that_changes_what_it_watches_gets_one_more_run() {
     let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, jqFilter: .is}]");
     let mut world = World::new(&files).settled();
     let monitor = MonitorId::new(1);
-    let own = |text: &str| Event::ObjectChanged {
-        monitor,
-        change: Modified,
-        key: key("x"),
-        item: std::sync::Arc::new(engine::snapshot::Item::filtered(None, text.as_bytes().into())),
+    let own = |text: &str| {
+        let item = engine::snapshot::Item::filtered(None, text.as_bytes().into());
+        changed(monitor, Modified, key("x"), std::sync::Arc::new(item))
     };
     world.send_in(1, own("1"));
     // While the hook runs, and again with the same result in its second run.
@@ -558,7 +548,28 @@ fn f_c11_a_large_object_that_changes_often_runs_nothing_while_the_filter_gives_t
     let monitor = MonitorId::new(1);
     for n in 0..50 {
         let item = std::sync::Arc::new(engine::snapshot::Item::filtered(None, b"1".as_slice().into()));
-        world.send_in(n * 20, Event::ObjectChanged { monitor, change: Modified, key: key("x"), item });
+        world.send_in(n * 20, changed(monitor, Modified, key("x"), item));
     }
     assert_eq!(world.run().matches("run hook").count(), 1);
+}
+
+#[test]
+fn all_snapshots_of_a_run_are_of_one_moment_when_bindings_share_a_watch() {
+    let config = "kubernetes: [{name: names, kind: Pod, jqFilter: .metadata.name, includeSnapshotsFrom: [names, all]}, {name: all, kind: Pod, executeHookOnEvent: [], executeHookOnSynchronization: false}]";
+    let files = files().global_hook("watch.sh", config);
+    let mut world = World::new(&files).object("Pod", "a").keeping_contexts().settled();
+    let items = |text: &str| vec![(MonitorId::new(1), item(text)), (MonitorId::new(2), item(text))];
+    let mut sizes = |event: Event| {
+        world.context_files = Some(String::new());
+        world.send_in(100, event);
+        world.run();
+        let text = world.context_files.clone().unwrap();
+        let file: serde_json::Value = serde_json::from_str(text.split_once(' ').unwrap().1).unwrap();
+        let last = file.as_array().unwrap().last().unwrap()["snapshots"].clone();
+        ["names", "all"].map(|name| last[name].as_array().unwrap().len())
+    };
+    assert_eq!(sizes(Event::ObjectChanged { change: Added, key: key("b"), items: items("new") }), [2, 2]);
+    assert_eq!(sizes(Event::ObjectChanged { change: Deleted, key: key("a"), items: items("old") }), [1, 1]);
+    let lists = [1, 2].map(|number| (MonitorId::new(number), Vec::new()));
+    assert_eq!(sizes(Event::Listed { lists: lists.into() }), [0, 0]);
 }

@@ -12,7 +12,7 @@ use engine::{
     MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
 };
 
-use crate::build::Files;
+use crate::build::{Files, changed};
 
 /// How long effects take, in milliseconds.
 const HOOK: u64 = 10;
@@ -240,12 +240,8 @@ impl World {
         // Monitors get their number in the order of the bindings; a change is for the first one of its kind.
         let monitor = MonitorId::new(u64::MAX);
         let text = format!("{kind} at {millis}");
-        let event = Event::ObjectChanged {
-            monitor,
-            change,
-            key: crate::build::key(&format!("{kind}/{name}")),
-            item: crate::build::item(&text),
-        };
+        let event =
+            changed(monitor, change, crate::build::key(&format!("{kind}/{name}")), crate::build::item(&text));
         self.at(millis, event)
     }
 
@@ -325,21 +321,19 @@ impl World {
     /// Puts the numbers of monitors into events that name kinds.
     fn addressed(&mut self, event: Event) -> Vec<Event> {
         match event {
-            Event::ObjectChanged { monitor, change, key, item } if monitor.number() == u64::MAX => {
+            Event::ObjectChanged { change, key, items } if items[0].0.number() == u64::MAX => {
+                let item = &items[0].1;
                 let (kind, name) = key.name.split_once('/').unwrap();
                 let key = crate::build::key(name);
                 let objects = self.objects.entry(kind.to_owned()).or_default();
                 if change == WatchEvent::Deleted {
                     objects.remove(&key);
                 } else {
-                    objects.insert(key.clone(), Arc::clone(&item));
+                    objects.insert(key.clone(), Arc::clone(item));
                 }
                 let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
-                let event = |(monitor, _): (&MonitorId, &String)| Event::ObjectChanged {
-                    monitor: *monitor,
-                    change,
-                    key: key.clone(),
-                    item: Arc::clone(&item),
+                let event = |(monitor, _): (&MonitorId, &String)| {
+                    changed(*monitor, change, key.clone(), Arc::clone(item))
                 };
                 watching.map(event).collect()
             }
@@ -469,7 +463,7 @@ impl World {
     /// Answers a watch with all objects of its kind.
     pub(crate) fn list(&mut self, monitor: MonitorId, kind: &str) {
         let objects = self.objects.get(kind).cloned().unwrap_or_default();
-        self.send_in(LIST, Event::Listed { monitor, page: objects.into_iter().collect(), last: true });
+        self.send_in(LIST, Event::Listed { lists: vec![(monitor, objects.into_iter().collect())] });
     }
 
     /// Makes `kind` exist now.
@@ -663,12 +657,19 @@ fn shown_event(event: &Event) -> String {
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
         Event::KindAppeared { monitor } => format!("kind of {monitor} appeared"),
         Event::KindVanished { monitor, kind } => format!("kind {kind} of {monitor} is missing"),
-        Event::Listed { monitor, page, .. } => format!("listed {} for {monitor}", page.len()),
+        Event::Listed { lists } => {
+            let told =
+                lists.iter().map(|(monitor, objects)| format!("listed {} for {monitor}", objects.len()));
+            told.collect::<Vec<_>>().join(", ")
+        }
         Event::ModuleLoaded { run, outcome } => format!("loaded {run} {}", end(outcome)),
         Event::NamespaceListed { monitor, namespace, objects } => {
             format!("namespace {namespace} with {} for {monitor}", objects.len())
         }
-        Event::ObjectChanged { monitor, change, key, .. } => format!("object {key} {change} for {monitor}"),
+        Event::ObjectChanged { change, key, items } => {
+            let monitors: Vec<_> = items.iter().map(|(monitor, _)| monitor.to_string()).collect();
+            format!("object {key} {change} for {}", monitors.join(" and "))
+        }
         Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
         Event::ReleaseFinished { run, outcome: Ok(outcome) } => format!("release {run} {:?}", outcome.action),
