@@ -202,7 +202,12 @@ async fn operate(
     let settings = &around.settings;
     let Cluster { helm, discovery, monitors, parameters } = cluster;
     let loader = Arc::new(Loader::new(places(settings, variables(&around.environment))));
-    let catalog = loader.load().await.context("the modules can't be loaded")?;
+    let mut shutdown = around.shutdown.clone();
+    let catalog = tokio::select! {
+        files = loader.load() => files.context("the modules can't be loaded")?,
+        // A hook that takes long to answer --config must not keep the end waiting.
+        _ = shutdown.wait_for(|told| *told) => return Ok(Outcome::Done),
+    };
     for warning in &catalog.warnings {
         tracing::warn!("{warning}");
     }
@@ -349,6 +354,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         max_hooks: settings.max_hooks,
         hook_timeout: settings.hook_timeout,
         script_timeout: settings.enabled_timeout,
+        shutdown_timeout: settings.shutdown_timeout,
         ignore_release: Some(settings.helm_ignore_release.as_str())
             .filter(|name| !name.is_empty())
             .map(ReleaseName::from),

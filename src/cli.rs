@@ -207,7 +207,8 @@ fn api_server(matches: &ArgMatches) -> u8 {
         state: path("state"),
         audit: path("audit"),
     };
-    let given = Given::new(BTreeMap::new(), Environment::of_process());
+    let given =
+        Given::new(BTreeMap::new(), Environment::of_process()).default_to("namespace", dev::NAMESPACE);
     operate(&given, LogType::Text, |_, _| async move {
         apiserver::run(options).await?;
         Ok(Outcome::Done)

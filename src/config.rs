@@ -30,6 +30,14 @@ pub enum ConfigError {
         /// What would do.
         expected: String,
     },
+    /// An option is missing that has no default.
+    #[error("configuration error: {option} is missing: {advice}")]
+    Missing {
+        /// The option.
+        option: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
     /// An option of the reference operator that is not supported, where ignoring it could do harm.
     #[error("configuration error: {option} is not supported: {advice}")]
     Unsupported {

@@ -140,7 +140,7 @@ pub const SETTINGS: &[Setting] = &[
     duration(
         "hook-config-timeout",
         &["ADDON_OPERATOR_HOOK_CONFIG_TIMEOUT"],
-        "10s",
+        "1m",
         "How long a hook may take to answer --config",
     ),
     duration(
@@ -153,7 +153,7 @@ pub const SETTINGS: &[Setting] = &[
         "shutdown-timeout",
         &["ADDON_OPERATOR_SHUTDOWN_TIMEOUT"],
         "10s",
-        "How long running hooks are waited for when the operator ends",
+        "How long the end of the operator may take: hooks that run may finish, but for its last 6 s, in which they are ended",
     ),
     switch(
         "watch-files",

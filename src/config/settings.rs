@@ -198,6 +198,11 @@ pub fn processors() -> usize {
 
 /// Options whose silence would do harm.
 fn refuse(given: &Given) -> Result<(), ConfigError> {
+    if given.text("namespace").0.is_empty() {
+        let advice =
+            "set it or ADDON_OPERATOR_NAMESPACE to the namespace of the ConfigMap and of the releases";
+        return Err(ConfigError::Missing { option: "--namespace", advice });
+    }
     let unsupported =
         |option: &str, advice| Err(ConfigError::Unsupported { option: option.to_owned(), advice });
     let environment = given.environment();
@@ -281,7 +286,8 @@ mod tests {
     use super::*;
 
     fn settings(flags: &[(&str, &str)], variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
-        let flags = flags.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let flags = flags.iter().chain(&[("namespace", "ops")]);
+        let flags = flags.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let environment = variables
             .iter()
             .fold(Environment::default(), |environment, (name, text)| environment.with(name, *text));

@@ -118,7 +118,7 @@ impl Program {
     /// Ends it when it takes longer than it may, or when `cancel` is sent or
     /// dropped with a value: SIGTERM to its group, after five seconds SIGKILL.
     /// A child that keeps the streams open after the program has ended is not
-    /// waited for; what it prints is still passed on.
+    /// waited for; what it prints is still passed on. A run that is dropped kills the group.
     pub async fn run(
         self,
         mut cancel: oneshot::Receiver<()>,
@@ -153,6 +153,7 @@ impl Program {
                 }
             }
         }
+        running.unwatched.0 = None;
         if ending.is_some() {
             running.signal(Signal::KILL);
         }
@@ -196,8 +197,21 @@ async fn sleep(duration: Option<Duration>) {
 
 struct Running {
     pid: Pid,
+    unwatched: Unwatched,
     pidfd: AsyncFd<OwnedFd>,
     streams: Streams,
+}
+
+/// A group that dies when nobody waits for it any more: when the run of its program is dropped.
+struct Unwatched(Option<Pid>);
+
+impl Drop for Unwatched {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0.take() {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = collect(pid);
+        }
+    }
 }
 
 impl Running {
@@ -224,7 +238,8 @@ impl Running {
                 return Err(io::Error::other("its streams are missing"));
             };
             let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok(Self { pid, pidfd: wait::follow(pidfd)?, streams: Streams::new(stdout, stderr)? })
+            let (pidfd, streams) = (wait::follow(pidfd)?, Streams::new(stdout, stderr)?);
+            Ok(Self { pid, unwatched: Unwatched(Some(pid)), pidfd, streams })
         };
         follow().map_err(|source| {
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);

@@ -286,6 +286,8 @@ fn settings_for(modules: &Path, global: &Path) -> anyhow::Result<Settings> {
         ("namespace", dev::NAMESPACE.to_owned()),
         // What failed is not tried again while a test looks at it.
         ("retry-delay", "24h".to_owned()),
+        // What still runs at the end of a test is ended at once.
+        ("shutdown-timeout", "0s".to_owned()),
         // A test is about what a hook prints, and its values are no secrets.
         ("log-hook-values", "true".to_owned()),
     ];

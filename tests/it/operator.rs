@@ -304,7 +304,8 @@ fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
         "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
          trap 'echo told to end; exit 1' TERM\necho hookpid $$ is at work\nsleep 600 & wait\n",
     );
-    let mut running = world.dev(&[]);
+    // The time for hooks that end by themselves is none.
+    let mut running = world.dev(&["--shutdown-timeout", "6s"]);
     let line = running.wait("hookpid ");
     let pid = line.split("hookpid ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
     Command::new("kill").arg(running.child.id().to_string()).status().unwrap();
@@ -363,8 +364,9 @@ fn an_api_server_that_is_away_is_waited_for_but_not_with_once() {
 fn bad_options_and_files_end_the_start_with_exit_code_2() {
     let world = World::new();
     for (arguments, said) in [
-        (&["start", "--retry-delay", "soon"][..], "retry-delay"),
-        (&["start", "--kube-config", "/nowhere/config"], "/nowhere/config"),
+        (&["start", "--namespace", "ops", "--retry-delay", "soon"][..], "retry-delay"),
+        (&["start", "--kube-config", "/nowhere/config", "--namespace", "ops"], "/nowhere/config"),
+        (&["start", "--kube-config", "/nowhere/config"], "--namespace is missing"),
         (&["dev", "--modules-dir", "missing", "--once"], "missing"),
         (&["start", "--no-such-flag"], "--no-such-flag"),
     ] {

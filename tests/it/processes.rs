@@ -89,6 +89,28 @@ async fn a_cancelled_program_gets_sigterm_first() {
 }
 
 #[tokio::test]
+async fn a_program_whose_run_is_dropped_is_killed_with_its_children() {
+    let (_keep, cancel) = oneshot::channel();
+    let (started, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    let program = bash("trap '' TERM; sleep 600 & echo $!; wait", None);
+    let running = tokio::spawn(program.run(cancel, move |_, text| {
+        let _ = started.send(String::from_utf8_lossy(text).into_owned());
+    }));
+    let child = begun.recv().await.unwrap().trim().to_owned();
+    running.abort();
+    assert!(running.await.is_err());
+    let begun = Instant::now();
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while runs() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it goes on");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_started_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hook.sh");

@@ -27,11 +27,17 @@ pub struct Config {
     pub hook_timeout: Option<Duration>,
     /// How long an enabled script may run; `None` for ever.
     pub script_timeout: Option<Duration>,
+    /// How long the end of the operator may take. Processes that run may finish, but for its last
+    /// 6 s, in which they are ended.
+    pub shutdown_timeout: Duration,
     /// A release that is never removed: the operator's own.
     pub ignore_release: Option<ReleaseName>,
     /// Whether notices may quote values. They end in the log.
     pub quote_values: bool,
 }
+
+/// How long it takes to end processes: the time between the two signals, and a bit.
+const ENDING: Duration = Duration::from_secs(6);
 
 /// What a failing module does to the others.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,6 +62,7 @@ impl Default for Config {
             max_hooks: 8,
             hook_timeout: None,
             script_timeout: None,
+            shutdown_timeout: Duration::from_secs(10),
             ignore_release: None,
             quote_values: false,
         }
@@ -85,6 +92,13 @@ fn mixed(seed: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
+}
+
+impl Config {
+    /// Returns how long processes may go on when the operator ends.
+    pub(crate) fn shutdown_grace(&self) -> Duration {
+        self.shutdown_timeout.saturating_sub(ENDING)
+    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ pub struct Engine {
     pub(crate) command_saves: BTreeMap<RunId, (CommandId, String)>,
     pub(crate) journal: Journal,
     pub(crate) life: Life,
+    /// When the processes that still run are ended.
+    pub(crate) cancels_at: Option<Time>,
     /// How many processes of hooks and scripts run.
     pub(crate) processes: usize,
     pub(crate) stale_answers: u64,
@@ -109,6 +111,7 @@ impl Engine {
             command_saves: BTreeMap::new(),
             journal: Journal::default(),
             life: Life::New,
+            cancels_at: None,
             processes: 0,
             stale_answers: 0,
             last_run: 0,
@@ -164,7 +167,8 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.life {
             Life::New | Life::Running => self.queues.next_wakeup(),
-            Life::Draining | Life::Stopped => None,
+            Life::Draining => self.cancels_at,
+            Life::Stopped => None,
         }
     }
 
@@ -193,6 +197,7 @@ impl Engine {
         for (queue, length) in self.queues.take_changed() {
             self.notify(Notice::QueueChanged { queue, length });
         }
+        self.cancel_late_runs();
         self.exit_at_rest();
     }
 

@@ -14,6 +14,7 @@ use crate::notice::Notice;
 use crate::queue::{Blocked, Reason};
 use crate::queues::Place;
 use crate::task::{Task, TaskKind};
+use crate::time::Time;
 use crate::work::{Running, Work};
 
 impl Engine {
@@ -264,12 +265,21 @@ impl Engine {
         }
     }
 
-    /// Begins nothing new, and ends the processes that run.
+    /// Begins nothing new. Processes that run may finish, for a while.
     pub(crate) fn shut_down(&mut self) {
         if self.life == crate::engine::Life::Stopped || self.life == crate::engine::Life::Draining {
             return;
         }
         self.life = crate::engine::Life::Draining;
+        self.cancels_at = Some(Time::from_start(self.now.since_start() + self.config.shutdown_grace()));
+    }
+
+    /// Ends the processes that still run when their time is over.
+    pub(crate) fn cancel_late_runs(&mut self) {
+        if self.cancels_at.is_none_or(|at| at > self.now) {
+            return;
+        }
+        self.cancels_at = None;
         let runs: Vec<RunId> = self
             .queues
             .in_flight()

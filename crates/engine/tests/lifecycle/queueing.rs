@@ -337,7 +337,9 @@ fn a_failed_hook_still_writes_the_status_that_it_marked() {
 fn a_run_that_the_end_cuts_off_is_no_failure() {
     let files = files().global_hook("slow.sh", "onStartup: 1").module(10, "web").script();
     for (slow, end) in [("global/slow.sh", 100), ("global/none.sh", 15)] {
-        let mut world = World::new(&files).takes(slow, 60_000).at(end, Event::ShutdownRequested);
+        let at_once = Config { shutdown_timeout: std::time::Duration::ZERO, ..Config::default() };
+        let mut world =
+            World::with_config(&files, at_once).takes(slow, 60_000).at(end, Event::ShutdownRequested);
         let trace = world.run();
         assert!(trace.contains("cancel #") && trace.ends_with("exit\n"), "{trace}");
         let stopped =

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{BrokenPart, Command, CommandId, CronLine, Event, Failure, FailureKind, Notice, ReviewId};
+use engine::{
+    BrokenPart, Command, CommandId, CronLine, Event, Failure, FailureKind, HookOutput, Notice, ReviewId,
+};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -329,10 +331,30 @@ fn shutdown_ends_hooks_and_begins_nothing_new() {
     0.000s > started
     0.000s     run hook alpha/a.sh #1 [beforeHelm]
     0.100s > shutdown
-    0.100s     cancel #1
     0.101s > ConfigMap rv 101 [global]
-    0.105s > hook #1 failed: ended by SIGTERM
-    0.105s     exit
+    4.100s > timer
+    4.100s     cancel #1
+    4.105s > hook #1 failed: ended by SIGTERM
+    4.105s     exit
+    ");
+}
+
+#[test]
+fn a_hook_that_ends_soon_after_the_shutdown_is_waited_for_and_what_it_asked_for_is_done() {
+    let text = r#"{"operation": "Delete", "kind": "ConfigMap", "name": "x"}"#;
+    let object_patches = engine::object_patch::parse(text.as_bytes()).unwrap();
+    let mut world = World::new(&two())
+        .takes("alpha/a.sh", 2_000)
+        .hook("alpha/a.sh", Ok(HookOutput { object_patches, ..HookOutput::default() }))
+        .at(100, Event::ShutdownRequested);
+    assert_snapshot!(world.run(), @r"
+    0.000s > started
+    0.000s     run hook alpha/a.sh #1 [beforeHelm]
+    0.100s > shutdown
+    2.000s > hook #1 ok
+    2.000s     patch 1 objects for alpha/a.sh #2
+    2.005s > patched #2 ok
+    2.005s     exit
     ");
 }
 
