@@ -187,8 +187,9 @@ impl Telemetry {
             Notice::TaskFinished { task, took, failure, retry, allowed } => {
                 self.task_finished(&task, took, failure.as_ref(), retry, allowed);
             }
-            Notice::HookRan { hook, binding, queue, usage, outcome, startup } => {
-                self.hook_ran(&hook, &[binding, queue.as_str(), activation(startup)], usage, outcome);
+            Notice::HookRan { hook, binding, queue, usage, outcome, is_task, startup } => {
+                let labels = [binding, queue.as_str(), activation(startup)];
+                self.hook_ran(&hook, &labels, usage, (outcome, is_task));
             }
             Notice::ReleaseRan { module, action, took, startup } => {
                 self.release_ran(module.as_str(), action, took, startup);
@@ -312,11 +313,11 @@ impl Telemetry {
         match (task.kind, failure) {
             ("ModuleRun", Some(_)) => self.metrics.module_run_errors.with_label_values(&[module]).inc(),
             ("ModuleDelete", Some(_)) => self.metrics.module_delete_errors.with_label_values(&[module]).inc(),
-            ("ModuleRun", None) => {
-                let labels = [module, activation(*self.progress.borrow() != Progress::Converged)];
-                self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
-            }
             _ => {}
+        }
+        if task.kind == "ModuleRun" {
+            let labels = [module, activation(task.cause.is_of_start())];
+            self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
         }
         let why = self
             .tries
@@ -360,7 +361,14 @@ impl Telemetry {
         }
     }
 
-    fn hook_ran(&self, hook: &HookId, labels: &[&str; 3], usage: Option<Usage>, outcome: HookEnd) {
+    /// Counts a run of a hook; its end only if it was a task: that of a module's run is the module's.
+    fn hook_ran(
+        &self,
+        hook: &HookId,
+        labels: &[&str; 3],
+        usage: Option<Usage>,
+        (outcome, is_task): (HookEnd, bool),
+    ) {
         let [binding, queue, activation] = *labels;
         let (module, name) = names(hook);
         let (metrics, labels) = match &hook.scope {
@@ -372,7 +380,7 @@ impl Telemetry {
             (&metrics.errors, HookEnd::Error),
             (&metrics.successes, HookEnd::Success),
         ];
-        for (counter, end) in ends {
+        for (counter, end) in ends.into_iter().filter(|_| is_task) {
             counter.with_label_values(&labels).inc_by(f64::from(u8::from(end == outcome)));
         }
         let Some(usage) = usage else { return };
@@ -508,6 +516,7 @@ mod tests {
             queue,
             usage: Some(usage),
             outcome,
+            is_task: true,
             startup: false,
         }
     }
@@ -516,6 +525,12 @@ mod tests {
     fn runs_of_hooks_are_counted_with_what_they_used_and_how_long_they_waited() {
         let telemetry = Telemetry::new("addon_operator_").unwrap();
         let labels = r#"activation="",binding="kubernetes",hook="hooks/a.sh",module="web",queue="side""#;
+        let mut part = ran(HookEnd::Error);
+        if let Notice::HookRan { is_task, usage, .. } = &mut part {
+            (*is_task, *usage) = (false, None);
+        }
+        telemetry.take(part);
+        assert!(!telemetry.metrics_text(None).contains("module_hook_errors_total{"), "its module failed");
         telemetry.take(ran(HookEnd::Error));
         let text = telemetry.metrics_text(None);
         let name = |rest: &str| format!("addon_operator_module_hook_{rest}{{{labels}}}");

@@ -29,7 +29,7 @@ impl Engine {
         for message in self.catalog.warnings.clone() {
             self.notify(Notice::Warned { scope: Scope::Global, message });
         }
-        let cause = Cause::outside("start");
+        let cause = Cause::start();
         let hooks = self.catalog.global.hooks.clone();
         let mut tasks = self.startup_tasks(&hooks, &cause);
         if !tasks.is_empty() {

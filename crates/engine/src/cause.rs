@@ -19,7 +19,20 @@ struct Link {
 /// How many links a chain keeps; a hook that triggers itself can't grow it for ever.
 const LONGEST_CHAIN: usize = 12;
 
+/// What the start of the operator is called.
+const START: &str = "start";
+
 impl Cause {
+    /// Returns the beginning of the chain of everything that the start of the operator leads to.
+    pub fn start() -> Self {
+        Self::outside(START)
+    }
+
+    /// Returns whether the chain begins with the start of the operator.
+    pub fn is_of_start(&self) -> bool {
+        self.links().first() == Some(&START)
+    }
+
     /// Returns the beginning of a chain: something that happened outside.
     pub fn outside(what: impl Into<String>) -> Self {
         Self(Arc::new(Link { what: what.into(), because: None }))

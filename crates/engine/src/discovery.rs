@@ -219,13 +219,14 @@ impl Engine {
         let hook = crate::name::HookId { scope: Scope::Module(name.clone()), name: "enabled".into() };
         let end =
             if outcome.is_ok() { crate::notice::HookEnd::Success } else { crate::notice::HookEnd::Error };
-        let startup = !self.is_ready();
+        let startup = task.cause.is_of_start();
         self.notify(Notice::HookRan {
             hook,
             binding: "enabled",
             queue: queue.clone(),
             usage,
             outcome: end,
+            is_task: false,
             startup,
         });
         let now = self.now;

@@ -170,7 +170,7 @@ impl Engine {
             let operations = prepared.output.metrics.as_slice().into();
             self.notify(Notice::MetricsExported { hook: work.hook.id.clone(), operations });
         }
-        self.hook_ran(queue, work, prepared.usage, HookEnd::Success);
+        self.hook_ran(queue, work, &task, prepared.usage, HookEnd::Success);
         self.hook_succeeded(queue, task, work, HookReport { changed, flags_changed });
     }
 

@@ -216,6 +216,7 @@ impl Engine {
         &mut self,
         queue: &QueueName,
         work: &HookWork,
+        task: &Task,
         usage: Option<Usage>,
         outcome: HookEnd,
     ) {
@@ -225,7 +226,8 @@ impl Engine {
             queue: queue.clone(),
             usage,
             outcome,
-            startup: !self.is_ready(),
+            is_task: task.hook_run().is_some(),
+            startup: task.cause.is_of_start(),
         });
     }
 
@@ -239,7 +241,8 @@ impl Engine {
         usage: Option<Usage>,
     ) {
         let allowed = task.hook_run().is_some_and(|run| run.allow_failure);
-        self.hook_ran(queue, work, usage, if allowed { HookEnd::AllowedError } else { HookEnd::Error });
+        let end = if allowed { HookEnd::AllowedError } else { HookEnd::Error };
+        self.hook_ran(queue, work, &task, usage, end);
         if !allowed {
             return self.fail(queue, task, failure);
         }

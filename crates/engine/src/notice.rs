@@ -52,7 +52,9 @@ pub enum Notice {
         usage: Option<Usage>,
         /// How it ended.
         outcome: HookEnd,
-        /// Whether it ran in the first converge or before.
+        /// Whether it was a task of its own: not part of the run or the removal of a module.
+        is_task: bool,
+        /// Whether the start of the operator led to it.
         startup: bool,
     },
     /// A hook exported metrics.
@@ -107,7 +109,7 @@ pub enum Notice {
         action: Option<ReleaseAction>,
         /// How long it took.
         took: Duration,
-        /// Whether it ran in the first converge or before.
+        /// Whether the start of the operator led to it.
         startup: bool,
     },
     /// A release differs from its chart.

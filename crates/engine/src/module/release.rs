@@ -39,7 +39,7 @@ impl Engine {
         });
         if let Some((module, took, cause)) = &known {
             let action = outcome.as_ref().ok().map(|outcome| outcome.action);
-            let startup = !self.is_ready();
+            let startup = cause.is_of_start();
             self.notify(Notice::ReleaseRan { module: module.clone(), action, took: *took, startup });
             let release = known_release(&outcome);
             // Also when nobody waits any more: the cluster is as it is.

@@ -87,6 +87,29 @@ fn the_converge_status_counts_tasks_of_converges() {
 }
 
 #[test]
+fn ends_of_hooks_say_whether_they_were_tasks_and_whether_the_start_led_to_them() {
+    let files = files()
+        .global_hook("watch.sh", "{onStartup: 1, kubernetes: [{name: pods, kind: Pod}]}")
+        .module(10, "web")
+        .hook("helm.sh", "beforeHelm: 1");
+    let mut world = World::new(&files).change(1_000, "Pod", engine::hook::WatchEvent::Added, "x");
+    world.run();
+    let told = world.notices.iter().filter_map(|notice| match notice {
+        Notice::HookRan { binding, is_task, startup, .. } => Some((*binding, *is_task, *startup)),
+        _ => None,
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("onStartup", true, true),
+            ("kubernetes", true, true),
+            ("beforeHelm", false, true),
+            ("kubernetes", true, false),
+        ]
+    );
+}
+
+#[test]
 fn f_d2_looking_changes_nothing() {
     let busy =
         || World::new(&two()).fails("alpha/hooks/a.sh", 3).at(7_000, config(101, &[("global", "x: 1")]));
