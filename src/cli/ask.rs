@@ -17,7 +17,6 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// Asks a running operator what the command `name` is about.
 pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
-    let Some(request) = debug_request(name, matches) else { return FAILED };
     let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
     let socket = socket_of(&[leaf, matches, root]);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -25,14 +24,15 @@ pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
         Err(error) => return complain(&error.into()),
     };
     let on = |id: &str| leaf.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
+    if name == "journal" {
+        return runtime.block_on(journal(&socket, leaf, on("follow")));
+    }
+    let Some(request) = debug_request(name, matches) else { return FAILED };
     if on("watch") {
         return runtime.block_on(watch_answer(&request, &socket, leaf));
     }
     let command = matches.subcommand_name().unwrap_or_default();
     let asked = Question { request, command: (name, command), leaf };
-    if name == "journal" && format_of(leaf) == "text" {
-        return runtime.block_on(journal(&socket, leaf, on("follow")));
-    }
     match runtime.block_on(asked.answer(&socket)) {
         Ok((status, text)) => {
             print(&text);
@@ -117,6 +117,7 @@ fn plain(path: &str) -> DebugRequest {
 /// Shows the ends of tasks; with `follow` also those to come, until interrupted.
 async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
     let lines = leaf.get_one::<usize>("lines").copied().unwrap_or(usize::MAX);
+    let format = format_of(leaf);
     let mut after = 0;
     let mut skip = Some(lines);
     loop {
@@ -130,8 +131,9 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
         };
         let ends = data.get("ends").and_then(Value::as_array).cloned().unwrap_or_default();
         let past = skip.take().map_or(0, |lines| ends.len().saturating_sub(lines));
-        let text: String = ends.iter().skip(past).map(|end| tables::journal_line(end) + "\n").collect();
-        print(&if paint::is_wanted() { paint::words(&text) } else { text });
+        let shown = ends.get(past..).unwrap_or_default();
+        let text = journal_text(shown, &data, &format, follow);
+        print(&if format == "text" && paint::is_wanted() { paint::words(&text) } else { text });
         if !follow {
             return OK;
         }
@@ -142,6 +144,27 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
             () = tokio::time::sleep(AGAIN) => {}
             _ = tokio::signal::ctrl_c() => return OK,
         }
+    }
+}
+
+/// Returns ends of tasks in a format; those that are followed stand for themselves, a line or a document each.
+fn journal_text(ends: &[Value], data: &Value, format: &str, follow: bool) -> String {
+    let whole = || {
+        let mut data = data.clone();
+        if let Some(all) = data.get_mut("ends") {
+            *all = ends.into();
+        }
+        data
+    };
+    let one = |end: &Value| match format {
+        "json" => format!("{end}\n"),
+        "yaml" => format!("---\n{}", values::yaml::emit(end)),
+        _ => tables::journal_line(end) + "\n",
+    };
+    match format {
+        "json" if !follow => format!("{}\n", whole()),
+        "yaml" if !follow => values::yaml::emit(&whole()),
+        _ => ends.iter().map(one).collect::<Vec<_>>().concat(),
     }
 }
 

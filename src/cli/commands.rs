@@ -130,7 +130,12 @@ fn apiserver() -> Command {
 }
 
 fn template() -> Command {
-    TemplateArgs::augment_args(Command::new("template").about("Render a chart as `helm template` does"))
+    TemplateArgs::augment_args(Command::new("template"))
+        .about("Render a chart as `helm template` does")
+        .after_help(
+            "Examples:\n  addon-operator template web ./chart -n shop -f values.yaml --set replicas=2\n  \
+             addon-operator template web web-1.2.0.tgz --show-only templates/deployment.yaml",
+        )
 }
 
 fn hook() -> Command {

@@ -91,7 +91,6 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
             return Some(DebugRequest { verbatim: true, ..get(path) });
         }
         "status" => return Some(get(format!("/status.{format}"))),
-        "journal" => return Some(get(format!("/journal.{format}"))),
         "graph" => {
             return Some(get(if format == "svg" {
                 "/graph".to_owned()

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::{TaskView, Telling, nearest};
+use engine::view::{ModuleView, TaskView, Telling, nearest};
 use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, Tally, ValuesInput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -57,6 +57,8 @@ pub(super) fn router(debug: Asked) -> Router {
         .route("/config/{file}", get(parameters::list).post(parameters::set))
         .route("/why/{what}/{name}", get(why))
         .route("/{file}", get(explained))
+        .fallback(|| async { not_found() })
+        .method_not_allowed_fallback(|| async { not_allowed() })
         .with_state(debug)
 }
 
@@ -96,6 +98,11 @@ pub(super) fn ended() -> Response {
 
 pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
+}
+
+/// Says that a route is not asked like this; the header Allow says how.
+pub(super) fn not_allowed() -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n").into_response()
 }
 
 async fn queues(
@@ -145,17 +152,20 @@ async fn modules(State(debug): State<Asked>, Path(file): Path<String>) -> Respon
                 .map(|module| module.name.as_str())
                 .collect();
             enabled.sort_unstable();
-            let mut list = json!({"enabledModules": enabled});
-            let parked: Map<String, Value> = view
-                .modules
-                .iter()
-                .filter_map(|module| Some((module.name.to_string(), module.parked.clone()?.into())))
-                .collect();
-            // The reference operator knows no such key; it is there only when there is one to tell of.
-            if let (Some(list), false) = (list.as_object_mut(), parked.is_empty()) {
-                list.insert("parkedModules".to_owned(), parked.into());
-            }
-            formatted(format, &list)
+            let mut list = Map::from_iter([("enabledModules".to_owned(), json!(enabled))]);
+            let mut told = |key: &str, of: &dyn Fn(&ModuleView) -> Option<String>| {
+                let modules = view.modules.iter();
+                let told: Map<String, Value> = modules
+                    .filter_map(|module| Some((module.name.to_string(), of(module)?.into())))
+                    .collect();
+                // The reference operator knows no such key; it is there only when there is one to tell of.
+                if !told.is_empty() {
+                    list.insert(key.to_owned(), told.into());
+                }
+            };
+            told("parkedModules", &|module| module.parked.clone());
+            told("configErrors", &|module| module.config_problem.as_ref().map(ToString::to_string));
+            formatted(format, &list.into())
         }
         "resource-monitor" => {
             let mut watched = debug.releases.watched();

@@ -70,13 +70,13 @@ pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: He
         .route("/queue", get(queue_page))
         .route("/readyz", get(readyz))
         .route("/status/converge", get(converge))
+        .fallback(|| async { super::debug::not_found() })
+        .method_not_allowed_fallback(|| async { super::debug::not_allowed() })
         .with_state(Public { questions, telemetry, health, pages: Pages::default() })
 }
 
 #[derive(Default, Deserialize)]
 struct Format {
-    #[serde(default)]
-    format: String,
     #[serde(default)]
     output: String,
 }
@@ -98,7 +98,8 @@ async fn index(State(public): State<Public>, Query(query): Query<BTreeMap<String
 }
 
 async fn discovery() -> Response {
-    text(format!("GET {}\n", ROUTES.join("\nGET ")))
+    let whys = ["/why/module/{name}", "/why/queue/{name}", "/why/task/{id}"];
+    text(format!("GET {}\n", [ROUTES, &whys].concat().join("\nGET ")))
 }
 
 async fn healthz(State(public): State<Public>) -> Response {
@@ -147,21 +148,18 @@ fn prometheus(body: String) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], body).into_response()
 }
 
-async fn queue_page(State(public): State<Public>, Query(query): Query<Format>) -> Response {
+async fn queue_page(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
     let show = |task: &TaskView| {
         let shown = |failure: &Arc<Failure>| mask.show(failure, task.module.as_ref());
         task.last_failure.as_ref().map(shown).unwrap_or_default()
     };
-    match query.format.as_str() {
-        "json" => json(&queue::list_json(&view, true, &show)),
-        "yaml" => text(values::yaml::emit(&queue::list_json(&view, true, &show))),
-        _ => {
-            let telling = Telling { show: &|text| mask.text(text), at: &explain::time_of_day };
-            text(queue::page_text(&view, &show, &status::problems(&view, telling)))
-        }
-    }
+    let page = || {
+        let telling = Telling { show: &|text| mask.text(text), at: &explain::time_of_day };
+        queue::page_text(&view, &show, &status::problems(&view, telling))
+    };
+    explain::answer(Form::of(&query, Form::Text), || queue::list_json(&view, true, &show), page)
 }
 
 async fn graph(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {

@@ -88,20 +88,20 @@ pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
     let paint = Paint { is_on: io::stdout().is_terminal() };
     let paths = test_files(&tests.paths).map_err(anyhow::Error::msg)?;
     let mut files = Vec::new();
-    let mut is_usable = true;
+    let mut broken = Vec::new();
     for path in &paths {
         match TestFile::read(path) {
             Ok(file) => files.push(file),
             Err(lines) => {
-                is_usable = false;
                 say(&format!("{}\n", paint.bad(&lines.join("\n"))));
+                broken.push((path.as_path(), lines.join("\n")));
             }
         }
     }
     let root = tempfile::Builder::new().prefix("addon-operator-test-").tempdir()?;
     let root_path = std::fs::canonicalize(root.path())?;
     let jobs = Bench::new(tests, root_path.clone())?.jobs(&files)?;
-    if jobs.is_empty() && is_usable {
+    if jobs.is_empty() && broken.is_empty() {
         say("no test was found: write one into a file NAME.test.yaml beside a hook (see docs/testing.md)\n");
         return Ok(Outcome::Unusable);
     }
@@ -112,10 +112,11 @@ pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
     }
     if let Some(path) = &tests.junit {
         let named = ended.iter().filter_map(|ended| Some((files.get(ended.file)?.path.as_path(), ended)));
-        std::fs::write(path, junit(named)).with_context(|| format!("can't write {}", path.display()))?;
+        std::fs::write(path, junit(named, &broken))
+            .with_context(|| format!("can't write {}", path.display()))?;
     }
     say(&paint.summary(ended.len(), failed.len()));
-    Ok(match (is_usable, failed.is_empty()) {
+    Ok(match (broken.is_empty(), failed.is_empty()) {
         (false, _) => Outcome::Unusable,
         (true, true) => Outcome::Passed,
         (true, false) => Outcome::Failed,

@@ -237,10 +237,15 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
+/// Returns the pattern of `/a pattern/`; `None` for any other text.
+pub(super) fn pattern(wanted: &str) -> Option<Result<Regex, regex::Error>> {
+    let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    pattern.filter(|pattern| !pattern.is_empty()).map(Regex::new)
+}
+
 /// Returns whether `line` contains the text, or fits if that is `/a pattern/`.
 fn matches(wanted: &str, line: &str) -> bool {
-    let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
-    match pattern.filter(|pattern| !pattern.is_empty()).map(Regex::new) {
+    match pattern(wanted) {
         Some(Ok(pattern)) => pattern.is_match(line),
         Some(Err(_)) | None => line.contains(wanted),
     }

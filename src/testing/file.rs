@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::check::pattern;
 use super::node::{Complaints, Node, Pointer};
 use crate::config::parse_duration;
 
@@ -119,6 +120,12 @@ impl TestFile {
             let message = message.split_once(": ").map_or(message.as_str(), |(_, message)| message);
             vec![format!("{}:{}:{}: {message}", path.display(), place.line, place.column)]
         })?;
+        let documents =
+            values::yaml::parse_all(&text).map_or(1, |all| all.iter().filter(|one| !one.is_null()).count());
+        if documents > 1 {
+            let message = "has more than one YAML document; write its tests as one list";
+            return Err(vec![format!("{}: {message}", path.display())]);
+        }
         let complaints = Complaints::new(path, &text);
         let tests = tests(Node::new(&parsed, &Pointer::Root, &complaints));
         let lines = complaints.lines();
@@ -236,9 +243,15 @@ fn expectation(node: Node<'_>) -> (Map<String, Value>, bool) {
 }
 
 fn check_shapes(expect: Node<'_>) {
-    for key in ["runs", "log"] {
-        expect.key(key, |node| drop(node.texts()));
-    }
+    expect.key("runs", |node| drop(node.texts()));
+    expect.key("log", |node| {
+        node.each(|item| {
+            if let Some(Err(error)) = pattern(&item.text()) {
+                let error = error.to_string();
+                item.wrong(&format!("is no pattern: {}", error.lines().last().unwrap_or_default()));
+            }
+        })
+    });
     for key in ["valuesPatch", "configPatch", "objectPatches", "metrics"] {
         expect.key(key, |node| node.each(|item| drop(item.map())));
     }
@@ -283,6 +296,14 @@ mod tests {
             ),
             ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),
             ("run: a\nrun: b\n", "a.test.yaml:2:1: key \"run\" is already set at line 1, remove one of them"),
+            (
+                "run: a\n---\nrun: b\n",
+                "a.test.yaml: has more than one YAML document; write its tests as one list",
+            ),
+            (
+                "expect: {log: [a, '/(/']}\n",
+                "a.test.yaml:1:19: expect.log[1]: is no pattern: error: unclosed group",
+            ),
             ("timeout: soon\n", "a.test.yaml:1:1: timeout: should be a duration like 30s"),
             ("- [\n", "a.test.yaml:2:1: did not find expected node content while parsing a flow node"),
         ] {

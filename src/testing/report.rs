@@ -67,8 +67,11 @@ fn shown(path: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
 
-/// Returns the results as `JUnit` writes them: a suite for each file.
-pub(super) fn junit<'a>(results: impl Iterator<Item = (&'a Path, &'a Ended)>) -> String {
+/// Returns the results as `JUnit` writes them: a suite for each file, those that can't be used too, with what is wrong with them.
+pub(super) fn junit<'a>(
+    results: impl Iterator<Item = (&'a Path, &'a Ended)>,
+    broken: &[(&Path, String)],
+) -> String {
     let mut suites: BTreeMap<String, Vec<&Ended>> = BTreeMap::new();
     for (path, ended) in results {
         suites.entry(shown(path)).or_default().push(ended);
@@ -110,6 +113,15 @@ pub(super) fn junit<'a>(results: impl Iterator<Item = (&'a Path, &'a Ended)>) ->
             xml.push_str("    </testcase>\n");
         }
         xml.push_str("  </testsuite>\n");
+    }
+    for (file, error) in broken {
+        let (file, error) = (escaped(&shown(file)), escaped(error));
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{file}\" tests=\"1\" failures=\"0\" errors=\"1\" time=\"0.000\">\n    \
+             <testcase classname=\"{file}\" name=\"the file\" time=\"0.000\">\n      \
+             <error message=\"it can't be used\">{error}</error>\n    </testcase>\n  </testsuite>"
+        );
     }
     xml.push_str("</testsuites>\n");
     xml
@@ -153,7 +165,8 @@ mod tests {
             took: Duration::from_millis(1500),
             hooks_took: Duration::ZERO,
         };
-        let xml = junit([(Path::new("/x/a.test.yaml"), &ended)].into_iter());
+        let broken = (Path::new("/x/b.test.yaml"), "b.test.yaml:1:1: <bad>".to_owned());
+        let xml = junit([(Path::new("/x/a.test.yaml"), &ended)].into_iter(), &[broken]);
         assert!(
             xml.contains(
                 "<testsuite name=\"/x/a.test.yaml\" tests=\"1\" failures=\"1\" errors=\"0\" time=\"1.500\">"
@@ -165,5 +178,10 @@ mod tests {
             "{xml}"
         );
         assert!(xml.contains("<system-out>]]&gt;</system-out>"), "{xml}");
+        assert!(xml.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{xml}");
+        assert!(
+            xml.contains("<error message=\"it can't be used\">b.test.yaml:1:1: &lt;bad&gt;</error>"),
+            "{xml}"
+        );
     }
 }

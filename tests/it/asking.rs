@@ -65,6 +65,9 @@ fn every_command_is_answered_by_a_running_operator() {
         (&["module", "run", "late"], 1, "enabled script says false (needs ingress)"),
         (&["raw", "/discovery"], 0, "GET /why/module/{name}"),
         (&["raw", "/nowhere"], 1, "404 page not found"),
+        (&["raw", "/module/../global/values"], 1, "404 page not found"),
+        (&["raw", "/module/echo/run"], 1, "404 page not found"),
+        (&["raw", "/converge"], 1, "405 method not allowed"),
         (&["converge"], 0, "is queued"),
         (&["queue", "--debug-unix-socket", &socket, "main"], 0, "Queue 'main'"),
         (&["queue", "main", "--debug-unix-socket", &socket], 0, "Queue 'main'"),
@@ -82,6 +85,9 @@ fn every_command_is_answered_by_a_running_operator() {
     assert!(text.contains("expireAt") && text.contains("\"value\":\"debug\""), "{text}");
     running.wait("DEBUG");
     assert_eq!(world.ask(&["journal", "-n", "1"]).1.lines().count(), 1);
+    let ends: serde_json::Value =
+        serde_json::from_str(&world.ask(&["journal", "-n", "2", "-o", "json"]).1).unwrap();
+    assert_eq!(ends["ends"].as_array().unwrap().len(), 2, "{ends}");
     assert_eq!(running.stop(), 0);
 }
 
@@ -98,6 +104,9 @@ fn the_port_explains_without_values() {
         ("/status", "Operator is ready"),
         ("/journal", "ModuleRun echo"),
         ("/graph", "<svg xmlns"),
+        ("/queue?output=json", "\"summary\""),
+        ("/queue?format=yaml", "summary:"),
+        ("/discovery", "GET /why/module/{name}"),
     ] {
         let text = get(&port, path);
         assert!(text.contains(said), "{path}: {text}");
@@ -111,9 +120,14 @@ fn a_journal_that_is_followed_shows_what_ends_later() {
     let mut running = world.dev(&[]);
     running.wait("Operator is ready now");
     let mut followed = crate::operator::Running::start(world.command(&["journal", "--follow", "-n", "0"]));
+    let as_json = ["journal", "--follow", "-n", "0", "-o", "json"];
+    let mut as_json = crate::operator::Running::start(world.command(&as_json));
     assert_eq!(world.ask(&["module", "run", "echo"]).0, 0);
     followed.wait("ModuleRun echo");
     drop(followed);
+    let line = as_json.wait("ModuleRun");
+    assert!(serde_json::from_str::<serde_json::Value>(&line).unwrap().is_object(), "{line}");
+    drop(as_json);
     assert_eq!(running.stop(), 0);
 }
 
@@ -197,15 +211,19 @@ fn help_teaches_and_mistakes_are_met_with_suggestions() {
         "global",
         "module",
         "raw",
+        "template",
         "completion",
     ] {
         let (code, text) = world.ask(&[command, "--help"]);
         let teaches = text.contains("Examples:") || text.contains("For this shell:");
         assert!(code == 0 && teaches, "{command}: {text}");
     }
-    for (typed, meant) in
-        [(&["staus"][..], "status"), (&["why", "modul", "x"], "module"), (&["queue", "lst"], "list")]
-    {
+    for (typed, meant) in [
+        (&["staus"][..], "status"),
+        (&["why", "modul", "x"], "module"),
+        (&["queue", "lst"], "list"),
+        (&["why", "queue", ""], "a value is required"),
+    ] {
         let (code, text) = world.ask(typed);
         assert!(code == 2 && text.contains(meant), "{typed:?}: {text}");
     }

@@ -302,6 +302,15 @@ impl Engine {
             return Failure::new(FailureKind::Files, format!("there is no module {name}"))
                 .advise("`addon-operator status` shows the names");
         };
+        if module.phase == Phase::Orphaned {
+            let advice =
+                format!("put it back, or remove its release with `addon-operator module purge {name}`");
+            return Failure::new(
+                FailureKind::Files,
+                format!("module {name} is orphaned: its directory is gone"),
+            )
+            .advise(advice);
+        }
         let why = module
             .decision
             .as_ref()

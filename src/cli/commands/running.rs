@@ -20,7 +20,13 @@ fn why() -> Command {
         let help = "Which one";
         Command::new(name)
             .about(about)
-            .arg(Arg::new("name").value_name(value).required(true).help(help))
+            .arg(
+                Arg::new("name")
+                    .value_name(value)
+                    .required(true)
+                    .value_parser(clap::builder::NonEmptyStringValueParser::new())
+                    .help(help),
+            )
             .arg(output(&["text", "json", "yaml"], "text"))
     };
     Command::new("why")

@@ -331,6 +331,8 @@ fn module_row(module: &ModuleView, telling: Telling<'_>) -> Vec<String> {
         "its key of the ConfigMap is broken, see below".to_owned()
     } else if module.maintenance {
         "in maintenance".to_owned()
+    } else if module.phase == "orphaned" {
+        "its directory is gone, see below".to_owned()
     } else if module.enabled == Some(false) {
         short(&why_off(module))
     } else {

@@ -338,6 +338,15 @@ fn a_module_whose_directory_is_gone() {
       - put /modules/010-web back to take it up again
       - `addon-operator module purge web` removes its release
     ");
+    let status = engine::view::status::text(
+        &world.view(),
+        Telling { show: &|text| text.to_owned(), at: &|_| String::new() },
+    );
+    assert!(status.contains("its directory is gone, see below"), "{status}");
+    let (id, command) = (engine::CommandId::new(1), engine::Command::RunModule("web".into()));
+    world.send_in(10, Event::Commanded { id, command });
+    let trace = world.run();
+    assert!(trace.contains("module web is orphaned: its directory is gone"), "{trace}");
 }
 
 #[test]
