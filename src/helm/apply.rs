@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use apiserver::patch;
 use apiserver::types::{self, Shape};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
@@ -28,6 +30,15 @@ const ESTABLISH: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 const CRD: &str = "CustomResourceDefinition";
+
+/// What an object lacked when it was written.
+enum Written {
+    Nothing,
+    /// It was not there.
+    Missing(String),
+    /// It was different.
+    Different(String),
+}
 
 /// Writes the objects of one release.
 pub(super) struct Applier<'a> {
@@ -68,8 +79,8 @@ impl Applier<'_> {
     }
 
     /// Writes `objects`, which are sorted by kind, and returns what the first that was
-    /// written lacked. What one object is refused for keeps the others from nothing; all
-    /// refusals are told in the end.
+    /// written lacked, those first that were not there at all. What one object is refused
+    /// for keeps the others from nothing; all refusals are told in the end.
     pub(super) async fn apply(
         &self,
         objects: &[Object],
@@ -78,7 +89,7 @@ impl Applier<'_> {
         let before: BTreeMap<Key, &Object> =
             before.iter().map(|object| (object.key(self.namespace), object)).collect();
         let mut problems = Vec::new();
-        let mut first = None;
+        let (mut missing, mut differing) = (None, None);
         for group in objects.chunk_by(|a, b| a.kind == b.kind) {
             let earlier = |object: &Object| before.get(&object.key(self.namespace)).copied();
             // Boxed and collected, so that the whole can be sent to another thread.
@@ -87,7 +98,9 @@ impl Applier<'_> {
             let outcomes: Vec<_> = stream::iter(writes).buffered(AT_ONCE).collect().await;
             for outcome in outcomes {
                 match outcome {
-                    Ok(written) => first = first.or(written),
+                    Ok(Written::Nothing) => {}
+                    Ok(Written::Missing(what)) => missing = missing.or(Some(what)),
+                    Ok(Written::Different(what)) => differing = differing.or(Some(what)),
                     Err(error) => problems.push(error.to_string()),
                 }
             }
@@ -95,7 +108,7 @@ impl Applier<'_> {
                 self.await_crds(group, &mut problems).await;
             }
         }
-        if problems.is_empty() { Ok(first) } else { Err(ReleaseError::Objects(problems)) }
+        if problems.is_empty() { Ok(missing.or(differing)) } else { Err(ReleaseError::Objects(problems)) }
     }
 
     async fn await_crds(&self, crds: &[Object], problems: &mut Vec<String>) {
@@ -109,7 +122,7 @@ impl Applier<'_> {
 
     /// Makes or changes one object and returns what it lacked. One that is there already
     /// is taken over.
-    async fn write(&self, object: &Object, before: Option<&Object>) -> Result<Option<String>, ReleaseError> {
+    async fn write(&self, object: &Object, before: Option<&Object>) -> Result<Written, ReleaseError> {
         let resource = self.resource(object).await?;
         let (collection, path) = self.paths(object, &resource);
         let wanted = self.wanted(object, &resource);
@@ -121,12 +134,12 @@ impl Applier<'_> {
         for attempt in 1.. {
             if is_new {
                 match self.requests.create(&collection, &wanted).await {
-                    Ok(_) => return Ok(Some(format!("{shown} was missing"))),
+                    Ok(_) => return Ok(Written::Missing(format!("{shown} was missing"))),
                     Err(error) if error.code == 409 && attempt < ATTEMPTS => {}
                     Err(error) => return Err(refused(error)),
                 }
             }
-            let Some(current) = self.requests.get(&path).await.map_err(refused)? else {
+            let Some(mut current) = self.requests.get(&path).await.map_err(refused)? else {
                 is_new = true;
                 if attempt >= ATTEMPTS {
                     break;
@@ -134,6 +147,9 @@ impl Applier<'_> {
                 continue;
             };
             let original = before.map_or(&wanted, |before| &before.value);
+            if resource.kind == "Secret" && resource.group.is_empty() {
+                read_back(&wanted, &mut current);
+            }
             let (kind, change) = difference(&resource, original, &wanted, &current).map_err(|problem| {
                 ReleaseError::Objects(vec![format!(
                     "{}: {} {}: {problem}",
@@ -141,10 +157,12 @@ impl Applier<'_> {
                 )])
             })?;
             if change.as_object().is_none_or(Map::is_empty) {
-                return Ok(None);
+                return Ok(Written::Nothing);
             }
             match self.requests.patch(&path, kind, &change).await {
-                Ok(_) => return Ok(Some(format!("{shown} differed at {}", change::place(&change)))),
+                Ok(_) => {
+                    return Ok(Written::Different(format!("{shown} differed at {}", change::place(&change))));
+                }
                 Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {
                     is_new = error.code == 404;
                 }
@@ -257,6 +275,23 @@ pub(super) fn is_established(crd: &Value) -> bool {
     })
 }
 
+/// Adds `stringData` to a Secret that was read, as far as its `data` has what is wanted:
+/// nobody gets it back, so that it would differ for ever.
+fn read_back(wanted: &Value, current: &mut Value) {
+    let Some(texts) = wanted.get("stringData").and_then(Value::as_object) else { return };
+    let is_there = |(key, text): &(&String, &Value)| {
+        let own = |object: &Value| object.get("data").and_then(|data| data.get(key.as_str())).cloned();
+        let text = text.as_str().map(|text| Value::from(STANDARD.encode(text)));
+        // Where the chart has both, both are sent, so that the text wins again.
+        own(wanted).is_none() && text.is_some() && own(current) == text
+    };
+    let found: Map<String, Value> =
+        texts.iter().filter(is_there).map(|(key, text)| (key.clone(), text.clone())).collect();
+    if let Some(current) = current.as_object_mut() {
+        current.insert("stringData".to_owned(), found.into());
+    }
+}
+
 /// Returns the patch that brings `current` to `wanted` and takes away what `original`
 /// had; what others have added stays.
 fn difference(
@@ -332,6 +367,16 @@ mod tests {
         ] {
             assert_eq!(merge_patch(&original, &wanted, &current), expected);
         }
+    }
+
+    #[test]
+    fn texts_of_a_secret_differ_only_where_its_data_does() {
+        let wanted = json!({"stringData": {"a": "x", "b": "y", "c": "z"}, "data": {"c": "AA=="}});
+        let mut current =
+            json!({"data": {"a": STANDARD.encode("x"), "b": "AA==", "c": STANDARD.encode("z")}});
+        read_back(&wanted, &mut current);
+        let patch = merge_patch(&wanted, &wanted, &current);
+        assert_eq!(patch, json!({"stringData": {"b": "y", "c": "z"}, "data": {"c": "AA=="}}));
     }
 
     #[test]
