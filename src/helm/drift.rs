@@ -158,6 +158,14 @@ impl Drift {
         self.watch_kinds(&release);
     }
 
+    /// Returns who is told about a release, unless it is being changed by ourselves.
+    pub(super) fn listener(&self, release: &str) -> Option<(ModuleName, Tell)> {
+        self.with(|state| {
+            let tracked = state.releases.get(release).filter(|tracked| !tracked.paused);
+            tracked.and_then(|tracked| tracked.listener.clone())
+        })
+    }
+
     /// Returns the objects that somebody is told about, by release.
     pub(super) fn watched(&self) -> BTreeMap<String, Vec<String>> {
         self.with(|state| {

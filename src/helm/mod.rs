@@ -18,8 +18,10 @@ mod error;
 pub mod files;
 mod hook;
 mod keys;
+mod known;
 mod object;
 mod plan;
+mod records;
 mod rendered;
 mod request;
 pub mod stack;
@@ -31,7 +33,7 @@ mod upgrade;
 pub mod world;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chart::object::KubeVersion;
@@ -50,6 +52,8 @@ use crate::cluster::Discovery;
 use crate::driver::Inbox;
 use charts::Charts;
 use drift::Drift;
+use known::{Known, KnownReleases};
+use records::Records;
 use request::Requests;
 use storage::Storage;
 
@@ -76,19 +80,9 @@ pub struct Helm {
     storage: Storage,
     charts: Charts,
     drift: Drift,
-    known: Mutex<BTreeMap<String, Known>>,
+    records: Records,
+    known: KnownReleases,
     version: OnceLock<KubeVersion>,
-}
-
-/// What the last run of a release left.
-#[derive(Clone, Debug)]
-struct Known {
-    /// The checksum of what was rendered.
-    checksum: String,
-    /// The deployed revision.
-    revision: u32,
-    /// Whether the module was in maintenance.
-    maintenance: bool,
 }
 
 impl Helm {
@@ -96,11 +90,15 @@ impl Helm {
     pub fn new(client: Client, discovery: Discovery, settings: Settings) -> Self {
         let requests = Requests::new(client);
         let owner = storage::owner(&settings.namespace, &settings.config_map);
+        let storage = Storage::new(requests.clone(), &settings.namespace, owner);
+        let drift = Drift::new(requests.clone(), discovery.clone(), settings.extra_labels.clone());
+        let known = KnownReleases::default();
         Self {
-            storage: Storage::new(requests.clone(), &settings.namespace, owner),
-            drift: Drift::new(requests.clone(), discovery.clone(), settings.extra_labels.clone()),
+            records: Records::new(requests.client().clone(), storage.clone(), drift.clone(), known.clone()),
+            storage,
+            drift,
             charts: Charts::default(),
-            known: Mutex::default(),
+            known,
             version: OnceLock::new(),
             requests,
             discovery,
@@ -159,7 +157,7 @@ impl Helm {
         outcome.map_err(|error| error.failure("the chart does not render"))
     }
 
-    /// Watches the objects of a module's release and tells `inbox` what drifts.
+    /// Watches the objects and records of a module's release and tells `inbox` what drifts.
     pub fn watch(&self, module: ModuleName, inbox: &Inbox) {
         let inbox = inbox.clone();
         self.watch_by(
@@ -173,9 +171,10 @@ impl Helm {
         );
     }
 
-    /// Watches the objects of a module's release and calls `tell` with what drifts.
+    /// Watches the objects and records of a module's release and calls `tell` with what drifts.
     pub fn watch_by(&self, module: ModuleName, tell: Tell) {
         self.drift.watch(module, tell);
+        self.records.watch();
     }
 
     /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
@@ -186,18 +185,6 @@ impl Helm {
     /// Stops watching the objects of a module's release.
     pub fn forget(&self, module: &ModuleName) {
         self.drift.forget(module);
-    }
-
-    fn known(&self, release: &str) -> Option<Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
-    }
-
-    fn remember(&self, release: &str, known: Option<Known>) {
-        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match known {
-            Some(known) => all.insert(release.to_owned(), known),
-            None => all.remove(release),
-        };
     }
 }
 

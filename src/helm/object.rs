@@ -213,9 +213,13 @@ const OWNER: &str = "meta.helm.sh/release-name";
 /// The annotation with the namespace of that release.
 const OWNER_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
+/// The label that all objects of releases carry.
+pub(super) const MANAGED: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
+
 /// Adds the marks by which Helm knows its objects.
 pub(super) fn mark(value: &mut Value, release: &str, namespace: &str) {
-    set(value, "labels", "app.kubernetes.io/managed-by", "Helm");
+    let (label, text) = MANAGED;
+    set(value, "labels", label, text);
     set(value, "annotations", OWNER, release);
     set(value, "annotations", OWNER_NAMESPACE, namespace);
 }
@@ -226,6 +230,12 @@ pub(super) fn is_of_another(object: &Value, release: &str, namespace: &str) -> b
     let mark = |name: &str| annotations.and_then(|marks| marks.get(name)).and_then(Value::as_str);
     mark(OWNER).is_some_and(|owner| owner != release)
         || mark(OWNER_NAMESPACE).is_some_and(|owner| owner != namespace)
+}
+
+/// Reports whether annotations name a release as the one that an object belongs to.
+pub(super) fn is_of(annotations: &BTreeMap<String, String>, release: &str, namespace: &str) -> bool {
+    let is = |name: &str, text: &str| annotations.get(name).is_some_and(|mark| mark == text);
+    is(OWNER, release) && is(OWNER_NAMESPACE, namespace)
 }
 
 /// Adds labels to an object.

@@ -45,8 +45,15 @@ pub struct RequestError {
 #[derive(Debug, Deserialize)]
 pub(super) struct Labelled {
     pub(super) name: String,
+    /// Which write of the object this is.
+    #[serde(default, rename = "resourceVersion")]
+    pub(super) resource_version: String,
+    #[serde(default)]
+    pub(super) namespace: Option<String>,
     #[serde(default)]
     pub(super) labels: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) annotations: BTreeMap<String, String>,
 }
 
 /// A page of a list of metadata.

@@ -40,6 +40,8 @@ pub(super) struct Stored {
     pub(super) version: u32,
     pub(super) status: Status,
     pub(super) labels: BTreeMap<String, String>,
+    /// Which write of the Secret this is.
+    pub(super) written: String,
 }
 
 impl Stored {
@@ -68,6 +70,11 @@ impl Storage {
     pub(super) fn is_ours(&self, stored: &Stored) -> bool {
         stored.label(OWNER) == Some(&self.owner)
             && stored.label(REVISION).is_none_or(|revision| revision == stored.version.to_string())
+    }
+
+    /// Returns the namespace of the releases.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     fn collection(&self) -> String {
@@ -107,13 +114,13 @@ impl Storage {
         record::decode(&data).map(Some).map_err(|error| broken(error.to_string()))
     }
 
-    /// Writes the record of a new revision. `now` is in seconds.
+    /// Writes the record of a new revision and returns which write that is. `now` is in seconds.
     pub(super) async fn create(
         &self,
         record: &Record,
         labels: &BTreeMap<String, String>,
         now: i64,
-    ) -> Result<(), ReleaseError> {
+    ) -> Result<String, ReleaseError> {
         let data = record::encode(record)?;
         let mut labels = self.labels(record, labels);
         labels.insert("createdAt".to_owned(), now.to_string());
@@ -128,41 +135,42 @@ impl Storage {
             "type": SECRET_TYPE,
             "data": { DATA_KEY: STANDARD.encode(data) },
         });
-        self.requests.create(&self.collection(), &secret).await?;
-        Ok(())
+        Ok(version(&self.requests.create(&self.collection(), &secret).await?))
     }
 
-    /// Writes a record over the one that is there. Labels that are not named stay.
+    /// Writes a record over the one that is there and returns which write that is. Labels
+    /// that are not named stay.
     pub(super) async fn update(
         &self,
         record: &Record,
         labels: &BTreeMap<String, String>,
         now: i64,
-    ) -> Result<(), ReleaseError> {
+    ) -> Result<String, ReleaseError> {
         let data = record::encode(record)?;
         let mut labels: BTreeMap<String, Value> =
             self.labels(record, labels).into_iter().map(|(key, value)| (key, value.into())).collect();
         labels.insert("modifiedAt".to_owned(), now.to_string().into());
         labels.insert("createdAt".to_owned(), Value::Null);
-        let patch = json!({
+        let change = json!({
             "metadata": { "labels": labels },
             "data": { DATA_KEY: STANDARD.encode(data) },
         });
-        self.requests.patch(&self.path(&record.name, record.version), PatchKind::Merge, &patch).await?;
-        Ok(())
+        let path = self.path(&record.name, record.version);
+        Ok(version(&self.requests.patch(&path, PatchKind::Merge, &change).await?))
     }
 
-    /// Writes labels of a record, our own among them, and nothing else.
+    /// Writes labels of a record, our own among them, and nothing else; returns which write that is.
     pub(super) async fn mark(
         &self,
         release: &str,
         version: u32,
         mut labels: BTreeMap<String, String>,
-    ) -> Result<(), RequestError> {
+    ) -> Result<String, RequestError> {
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), version.to_string());
         let patch = json!({ "metadata": { "labels": labels } });
-        self.requests.patch(&self.path(release, version), PatchKind::Merge, &patch).await.map(|_| ())
+        let written = self.requests.patch(&self.path(release, version), PatchKind::Merge, &patch).await?;
+        Ok(self::version(&written))
     }
 
     /// Deletes a revision; it is no error if there is none.
@@ -178,13 +186,18 @@ impl Storage {
     }
 }
 
+/// Returns which write of an object an answer tells of.
+fn version(object: &Value) -> String {
+    object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// Returns what the metadata of a Secret says about a revision of `release`.
-fn stored(secret: Labelled, release: &str) -> Option<Stored> {
-    let Labelled { name, labels } = secret;
+pub(super) fn stored(secret: Labelled, release: &str) -> Option<Stored> {
+    let Labelled { name, labels, resource_version: written, .. } = secret;
     // The name is what Helm reads a revision by; labels can be edited.
     let (_, version) = record::parse_secret_name(&name).filter(|(name, _)| *name == release)?;
     let status = labels.get("status").map_or(Status::Unknown, |status| Status::from_name(status));
-    Some(Stored { version, status, labels })
+    Some(Stored { version, status, labels, written })
 }
 
 /// Returns labels of a revision that a new one carries on: those of users.
@@ -218,6 +231,9 @@ mod tests {
     fn a_revision_is_known_by_the_name_of_its_secret() {
         let item = |name: &str, status: &str| Labelled {
             name: name.to_owned(),
+            resource_version: "7".to_owned(),
+            namespace: None,
+            annotations: BTreeMap::new(),
             labels: [("status", status), ("team", "a"), (OWNER, "x")]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),

@@ -49,7 +49,7 @@ impl Helm {
             (CHECKSUM.to_owned(), upgrade.checksum.clone()),
             (MAINTENANCE.to_owned(), upgrade.maintenance.to_string()),
         ]);
-        self.storage.mark(upgrade.name, newest.version, labels).await?;
+        let written = self.storage.mark(upgrade.name, newest.version, labels).await?;
         tracing::info!(
             release = upgrade.name,
             revision = newest.version,
@@ -59,8 +59,9 @@ impl Helm {
             checksum: upgrade.checksum.clone(),
             revision: newest.version,
             maintenance: upgrade.maintenance,
+            written: vec![written],
         };
-        self.remember(upgrade.name, Some(known));
+        self.known.set(upgrade.name, Some(known));
         Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))
     }
 }

@@ -5,19 +5,21 @@ use chart::manifest::order;
 use chart::record::{Record, Status, Time};
 use engine::{ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::Helm;
 use super::error::ReleaseError;
 use super::object::{self, Object};
 use super::plan::Plan;
 use super::storage::Stored;
+use crate::cluster::Resource;
 
 impl Helm {
     /// Deletes the objects of a release, then its history. Cut off at any request, the
     /// next call goes on.
     pub(super) async fn uninstall_release(&self, name: &str) -> Result<ReleaseOutcome, ReleaseError> {
         self.drift.pause(name);
-        self.remember(name, None);
+        self.known.set(name, None);
         let history = self.storage.history(name).await?;
         if history.is_empty() {
             return Ok(ReleaseOutcome {
@@ -30,13 +32,19 @@ impl Helm {
         let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
         let plan = Plan::of(&revisions);
         let mut records = self.previous(name, &plan).await?;
+        let mut left = Vec::new();
+        if records.len() < plan.previous.len() {
+            left = self.left_over(name).await?;
+        }
+        if records.is_empty() {
+            records.extend(self.older(name, &history).await?);
+        }
+        let recorded = records.iter().rev().flat_map(|record| object::of_record(&record.manifest));
         let mut objects: Vec<Object> = Vec::new();
-        for record in records.iter().rev() {
-            for object in object::of_record(&record.manifest) {
-                let key = object.key(&self.settings.namespace);
-                if !objects.iter().any(|known| known.key(&self.settings.namespace) == key) {
-                    objects.push(object);
-                }
+        for object in recorded.chain(left) {
+            let key = object.key(&self.settings.namespace);
+            if !objects.iter().any(|known| known.key(&self.settings.namespace) == key) {
+                objects.push(object);
             }
         }
         order::sort(&mut objects, order::UNINSTALL, |object| &object.kind);
@@ -61,11 +69,61 @@ impl Helm {
         Ok(ReleaseOutcome { action: ReleaseAction::Uninstalled, revision: 0, checksum: 0, changed: None })
     }
 
+    /// Returns the newest record that can be read.
+    async fn older(&self, name: &str, history: &[Stored]) -> Result<Option<Record>, ReleaseError> {
+        for stored in history.iter().rev() {
+            match self.storage.read(name, stored.version).await {
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) | Err(ReleaseError::Record { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks through all kinds of the cluster for the objects that are marked as those of a
+    /// release whose records do not say which they are.
+    async fn left_over(&self, name: &str) -> Result<Vec<Object>, ReleaseError> {
+        tracing::warn!(release = name, "the objects of the release are looked for by their annotations");
+        let kinds = self.discovery.all().await;
+        let kinds = kinds.map_err(|source| ReleaseError::of_kind("release", "objects", name, source))?;
+        let selector = format!("{}={}", object::MANAGED.0, object::MANAGED.1);
+        let can = |kind: &Resource, verb: &str| kind.verbs.iter().any(|own| own == verb);
+        let mut found = Vec::new();
+        for kind in kinds.iter().filter(|kind| kind.preferred && can(kind, "list") && can(kind, "delete")) {
+            match self.requests.labelled(&kind.path(None), &selector).await {
+                Ok(listed) => {
+                    let own = listed
+                        .into_iter()
+                        .filter(|item| object::is_of(&item.annotations, name, &self.settings.namespace));
+                    found.extend(own.map(|item| Object {
+                        path: "a chart that can not be read".to_owned(),
+                        api_version: kind.api_version(),
+                        kind: kind.kind.clone(),
+                        name: item.name,
+                        namespace: item.namespace,
+                        value: Value::Null,
+                    }));
+                }
+                // What may not be listed was not written either, or its kind is gone by now.
+                Err(error) if matches!(error.code, 403..=405) => {
+                    tracing::warn!(
+                        release = name,
+                        "objects of kind {} are not looked for: {error}",
+                        kind.kind
+                    );
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(found)
+    }
+
     async fn begin_deletion(&self, record: &mut Record) -> Result<(), ReleaseError> {
         let now = Timestamp::now();
         record.info.status = Status::Uninstalling;
         record.info.deleted = Time(Some(now));
         "Deletion in progress (or silently failed)".clone_into(&mut record.info.description);
-        self.storage.update(record, &std::collections::BTreeMap::new(), now.as_second()).await
+        self.storage.update(record, &std::collections::BTreeMap::new(), now.as_second()).await.map(|_| ())
     }
 }

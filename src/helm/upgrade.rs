@@ -63,7 +63,7 @@ impl Helm {
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let name = module.name.as_str();
         chart::release_name(name)?;
-        if maintenance && self.known(name).is_some_and(|known| known.maintenance) {
+        if maintenance && self.known.get(name).is_some_and(|known| known.maintenance) {
             return Ok(self.unmanaged(name));
         }
         let loaded = self.charts.load(module).await?;
@@ -72,7 +72,7 @@ impl Helm {
         let checksum = checksum(&labelled(checked.manifests.clone(), &labels)?);
         let upgrade = Upgrade { name, loaded: &loaded, values, maintenance, checksum };
         let watched = self.drift.is_intact(name);
-        if let Some(known) = self.known(name)
+        if let Some(known) = self.known.get(name)
             && watched
             && known.checksum == upgrade.checksum
             && known.maintenance == maintenance
@@ -80,7 +80,7 @@ impl Helm {
             return Ok(outcome(ReleaseAction::Unchanged, known.revision, &known.checksum));
         }
         let history = self.storage.history(name).await?;
-        let mut settled = self.settled(&upgrade, &history, watched);
+        let mut settled = self.settled(&upgrade, &history, watched).await?;
         let is_taken_over = settled.is_none() && watched && self.is_foreign(&history);
         if is_taken_over {
             settled = self.take_over(&upgrade, &history, &labels).await?;
@@ -98,39 +98,55 @@ impl Helm {
             }
         }
         self.drift.pause(name);
-        self.remember(name, None);
+        self.known.set(name, None);
         self.bring_about(&upgrade, &history, &labels).await
     }
 
     fn unmanaged(&self, name: &str) -> ReleaseOutcome {
-        let known = self.known(name);
+        let known = self.known.get(name);
         let revision = known.as_ref().map_or(0, |known| known.revision);
         outcome(ReleaseAction::Unmanaged, revision, known.as_ref().map_or("", |known| &known.checksum))
     }
 
     /// Returns the outcome if the last revision says that there is nothing to do.
-    fn settled(&self, upgrade: &Upgrade<'_>, history: &[Stored], watched: bool) -> Option<ReleaseOutcome> {
-        let newest = history.last().filter(|newest| newest.status == Status::Deployed)?;
-        let deployed = history.iter().filter(|stored| stored.status == Status::Deployed).count();
-        if deployed != 1 || !self.storage.is_ours(newest) {
-            return None;
+    async fn settled(
+        &self,
+        upgrade: &Upgrade<'_>,
+        history: &[Stored],
+        watched: bool,
+    ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
+        let newest = history.last().filter(|newest| newest.status == Status::Deployed);
+        let Some(newest) = newest.filter(|newest| self.storage.is_ours(newest)) else { return Ok(None) };
+        if history.iter().filter(|stored| stored.status == Status::Deployed).count() != 1 {
+            return Ok(None);
         }
         let in_maintenance = newest.label(MAINTENANCE) == Some("true");
         let known = |checksum: &str| Known {
             checksum: checksum.to_owned(),
             revision: newest.version,
             maintenance: in_maintenance,
+            written: vec![newest.written.clone()],
         };
         if upgrade.maintenance && in_maintenance {
-            self.remember(upgrade.name, Some(known(newest.label(CHECKSUM).unwrap_or_default())));
-            return Some(self.unmanaged(upgrade.name));
+            self.known.set(upgrade.name, Some(known(newest.label(CHECKSUM).unwrap_or_default())));
+            return Ok(Some(self.unmanaged(upgrade.name)));
         }
         let same = newest.label(CHECKSUM) == Some(&upgrade.checksum) && in_maintenance == upgrade.maintenance;
         if !same || !watched {
-            return None;
+            return Ok(None);
         }
-        self.remember(upgrade.name, Some(known(&upgrade.checksum)));
-        Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum))
+        // The labels of a record that was cut are whole. It is read once, and watched from then on.
+        match self.storage.read(upgrade.name, newest.version).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(None),
+            Err(error @ ReleaseError::Record { .. }) => {
+                tracing::warn!(release = upgrade.name, "{error}; a new revision takes its place");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        self.known.set(upgrade.name, Some(known(&upgrade.checksum)));
+        Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))
     }
 
     /// Makes a new revision.
@@ -161,37 +177,44 @@ impl Helm {
         for version in &plan.cut_off {
             self.storage.delete(upgrade.name, *version).await?;
         }
-        self.begin_revision(&mut plan, &mut record, &marks).await?;
+        let mut written = vec![self.begin_revision(&mut plan, &mut record, &marks).await?];
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         let change = change::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
         if let Some(change) = &change {
             tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
         }
-        let done = self.carry_out(&plan, &mut record, &objects, &before).await;
-        let (done, written) = match done {
-            Ok(written) => (Ok(()), written),
-            Err(error) => (Err(error), None),
-        };
-        if let Err(error) = self.finish(upgrade, &plan, record, &marks, done).await {
-            // Attempts that fail again and again must not fill the namespace.
-            if let Err(kept) = self.purge(upgrade.name, history, &plan).await {
-                tracing::warn!(release = upgrade.name, "old revisions were not deleted: {kept}");
-            }
-            return Err(error);
+        let mut done = self.carry_out(&plan, &mut record, &objects, &before).await;
+        if done.is_ok()
+            && let Err(error) = self.supersede(upgrade.name, &plan, &previous).await
+        {
+            done = Err(error);
         }
-        self.supersede(upgrade.name, &plan, &previous).await?;
+        let lacked = match self.finish(upgrade, &plan, record, &marks, done).await {
+            Ok((last, lacked)) => {
+                written.push(last);
+                lacked
+            }
+            Err(error) => {
+                // Attempts that fail again and again must not fill the namespace.
+                if let Err(kept) = self.purge(upgrade.name, history, &plan).await {
+                    tracing::warn!(release = upgrade.name, "old revisions were not deleted: {kept}");
+                }
+                return Err(error);
+            }
+        };
         self.purge(upgrade.name, history, &plan).await?;
         self.track(upgrade.name, &objects).await;
         let known = Known {
             checksum: upgrade.checksum.clone(),
             revision: plan.next,
             maintenance: upgrade.maintenance,
+            written,
         };
-        self.remember(upgrade.name, Some(known));
+        self.known.set(upgrade.name, Some(known));
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
         let done = outcome(action, plan.next, &upgrade.checksum);
-        Ok(ReleaseOutcome { changed: change.or(written).filter(|_| plan.is_upgrade), ..done })
+        Ok(ReleaseOutcome { changed: change.or(lacked).filter(|_| plan.is_upgrade), ..done })
     }
 
     pub(super) fn applier<'a>(&'a self, release: &'a str) -> Applier<'a> {
@@ -280,22 +303,23 @@ impl Helm {
         Ok(written)
     }
 
-    /// Writes down how it went; the failure of the upgrade goes before that of the writing.
+    /// Writes down how it went, and returns which write that is and what the first object
+    /// lacked. The failure of the upgrade goes before that of the writing.
     async fn finish(
         &self,
         upgrade: &Upgrade<'_>,
         plan: &Plan,
         mut record: Record,
         marks: &BTreeMap<String, String>,
-        done: Result<(), ReleaseError>,
-    ) -> Result<(), ReleaseError> {
+        done: Result<Option<String>, ReleaseError>,
+    ) -> Result<(String, Option<String>), ReleaseError> {
         let now = Timestamp::now().as_second();
         match done {
-            Ok(()) => {
+            Ok(lacked) => {
                 record.info.status = Status::Deployed;
                 let description = if plan.is_upgrade { "Upgrade complete" } else { "Install complete" };
                 description.clone_into(&mut record.info.description);
-                self.storage.update(&record, marks, now).await
+                Ok((self.storage.update(&record, marks, now).await?, lacked))
             }
             Err(error) => {
                 record.info.status = Status::Failed;
@@ -309,7 +333,7 @@ impl Helm {
         }
     }
 
-    /// Marks the revisions before the new one.
+    /// Marks the revisions before the new one. Those that somebody deleted meanwhile stay so.
     async fn supersede(&self, name: &str, plan: &Plan, previous: &[Record]) -> Result<(), ReleaseError> {
         for version in &plan.superseded {
             let read = previous.iter().find(|record| record.version == *version);
@@ -327,7 +351,12 @@ impl Helm {
                         "superseded by new release".clone_into(&mut record.info.description);
                     }
                     record.info.status = Status::Superseded;
-                    self.storage.update(&record, &BTreeMap::new(), Timestamp::now().as_second()).await?;
+                    let now = Timestamp::now().as_second();
+                    match self.storage.update(&record, &BTreeMap::new(), now).await {
+                        Ok(_) => {}
+                        Err(ReleaseError::Request(error)) if error.code == 404 => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 // Nobody can read it, and it would count as deployed for ever.
                 None => self.storage.delete(name, *version).await?,
@@ -336,14 +365,14 @@ impl Helm {
         Ok(())
     }
 
-    /// Writes the record of the new revision. Where somebody took its number, with
-    /// labels by which nobody finds it, the next one is taken.
+    /// Writes the record of the new revision and returns which write that is. Where somebody
+    /// took its number, with labels by which nobody finds it, the next one is taken.
     async fn begin_revision(
         &self,
         plan: &mut Plan,
         record: &mut Record,
         marks: &BTreeMap<String, String>,
-    ) -> Result<(), ReleaseError> {
+    ) -> Result<String, ReleaseError> {
         const NUMBERS: u32 = 20;
         for _ in 0..NUMBERS {
             match self.storage.create(record, marks, Timestamp::now().as_second()).await {

@@ -206,7 +206,7 @@ async fn f_a3_a_deletion_killed_before_or_after_any_request_is_finished_by_the_n
 }
 
 /// Watches the release and returns what is told of it.
-fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
+pub(crate) fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     helm.watch_by(
         ModuleName::from("web"),
@@ -234,7 +234,10 @@ async fn until_watched(world: &World, kinds: usize) {
     let wait = async {
         while open.len() < kinds {
             for request in world.requests() {
-                if request.contains("watch=") && !request.contains("customresourcedefinitions") {
+                let is_of_objects = !["customresourcedefinitions", "/secrets?"]
+                    .iter()
+                    .any(|collection| request.contains(collection));
+                if request.contains("watch=") && is_of_objects {
                     open.insert(request.split('?').next().unwrap().to_owned());
                 }
             }

@@ -115,7 +115,7 @@ fn replaced(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-fn secrets() -> String {
+pub(crate) fn secrets() -> String {
     format!("/api/v1/namespaces/{NAMESPACE}/secrets")
 }
 
@@ -222,7 +222,7 @@ async fn inject(
     }
 }
 
-async fn edit(world: &World, kind: &str, object: &str, patch: &Value) {
+pub(crate) async fn edit(world: &World, kind: &str, object: &str, patch: &Value) {
     let group = if kind == "deployments" { "apis/apps/v1" } else { "api/v1" };
     let path = format!("/{group}/namespaces/{NAMESPACE}/{kind}/{object}?fieldManager=kubectl-patch");
     let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");

@@ -15,6 +15,7 @@ mod driver;
 mod events;
 mod examples;
 mod helm;
+mod helm_drift;
 mod helm_faults;
 mod helm_records;
 mod hooks;

@@ -278,7 +278,7 @@ pub enum Drift {
     Absent(String),
     /// An object was changed by somebody else: `namespace/Kind/name`.
     Changed(String),
-    /// The last revision has another status than `deployed`.
+    /// Its records are not as they were left: what was found.
     Status(String),
 }
 

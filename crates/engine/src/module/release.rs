@@ -180,7 +180,7 @@ impl Engine {
                 ("AbsentHelmResourcesDetected", Some(object.clone()), format!("{object} is gone"))
             }
             Drift::Changed(object) => ("HelmReleaseDriftDetected", None, format!("{object} was changed")),
-            Drift::Status(status) => ("HelmReleaseUnexpectedStatus", None, format!("its status is {status}")),
+            Drift::Status(status) => ("HelmReleaseUnexpectedStatus", None, status),
         };
         if !self.modules.get(name).is_some_and(super::ModuleState::is_on) {
             return;
