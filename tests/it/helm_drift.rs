@@ -53,13 +53,13 @@ async fn running(world: &World) -> (Helm, UnboundedReceiver<Event>) {
 
 /// Waits for the next thing that is told of the release.
 async fn told(events: &mut UnboundedReceiver<Event>) -> String {
-    match tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap().unwrap() {
-        Event::ReleaseDrifted { module, drift: Drift::Status(what) } => {
-            assert_eq!(module, ModuleName::from("web"));
-            what
-        }
-        other => format!("{other:?}"),
+    let event = tokio::time::timeout(Duration::from_mins(1), events.recv()).await.unwrap().unwrap();
+    let text = format!("{event:?}");
+    if let Event::ReleaseDrifted { module, drift: Drift::Status(what) } = event {
+        assert_eq!(module, ModuleName::from("web"));
+        return what;
     }
+    text
 }
 
 #[tokio::test]
