@@ -213,6 +213,15 @@ impl Telemetry {
             Notice::ConvergeFinished { generation, took, first, cause } => {
                 self.converged_now(generation, took, first, &cause.to_string());
             }
+            Notice::Ready => {
+                tracing::info!("first converge is finished. Operator is ready now.");
+                self.progress.send_replace(Progress::Converged);
+            }
+            Notice::ReadinessWaits { hook, kind } => {
+                let waits = format!("hook {hook} waits for kind {kind}, which does not exist");
+                tracing::warn!("the operator is not ready: {waits} (install its CustomResourceDefinition)");
+                self.stuck(waits);
+            }
             Notice::DiscoveryFailed { failure } => {
                 self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
                 log_failure(&failure, "modules can't be discovered; it is tried again");
@@ -278,6 +287,12 @@ impl Telemetry {
     }
 
     fn task_waits(&self, task: &TaskInfo, reason: &str, advice: Option<&str>) {
+        if advice.is_some() {
+            let why = self.tries.lock().unwrap_or_else(PoisonError::into_inner).waits(task, reason);
+            if let Some(why) = why {
+                self.stuck(why);
+            }
+        }
         let module = task.scope.module().map_or("", |module| module.as_str());
         self.metrics.tasks_waiting.with_label_values(&[task.queue.as_str(), module]).inc();
         macro_rules! log {
@@ -439,10 +454,6 @@ impl Telemetry {
         self.metrics.convergence_total.with_label_values(&[activation(first)]).inc();
         if let Some(generation) = generation {
             tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
-        }
-        if first {
-            tracing::info!("first converge is finished. Operator is ready now.");
-            self.progress.send_replace(Progress::Converged);
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum Progress {
 pub(super) struct Tries {
     on: BTreeSet<ModuleName>,
     succeeded: BTreeSet<ModuleName>,
-    /// Those that have failed since the last success of any.
+    /// Those that have failed, or wait for what a person has to do, since the last success of any; how, in words.
     failed: BTreeMap<ModuleName, String>,
 }
 
@@ -45,11 +45,20 @@ impl Tries {
         let Some(module) = module else {
             return task.queue.is_main().then(|| format!("{} failed: {failure}", task.kind));
         };
+        self.stopped(module, format!("module {module} failed: {failure}"))
+    }
+
+    /// Takes in that a task of the main queue waits for what does not come by itself; returns why nothing goes on, if so.
+    pub(super) fn waits(&mut self, task: &TaskInfo, reason: &str) -> Option<String> {
+        let module = task.scope.module().filter(|_| task.kind == "ModuleRun")?;
+        self.stopped(module, format!("module {module} waits: {reason}"))
+    }
+
+    fn stopped(&mut self, module: &ModuleName, how: String) -> Option<String> {
         self.succeeded.remove(module);
-        self.failed.insert(module.clone(), failure.to_string());
+        self.failed.insert(module.clone(), how);
         let is_through = self.on.iter().all(|on| self.succeeded.contains(on) || self.failed.contains_key(on));
-        let told = self.failed.iter().map(|(module, failure)| format!("module {module} failed: {failure}"));
-        is_through.then(|| told.collect::<Vec<_>>().join("; "))
+        is_through.then(|| self.failed.values().cloned().collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -81,6 +90,10 @@ mod tests {
         assert_eq!(
             tries.ended(&task("ModuleRun", "a"), Some(&failure)),
             Some("module a failed: bad".to_owned())
+        );
+        assert_eq!(
+            tries.waits(&task("ModuleRun", "b"), "kind Foo"),
+            Some("module a failed: bad; module b waits: kind Foo".to_owned())
         );
         assert_eq!(tries.ended(&task("ModuleRun", "a"), None), None);
         assert_eq!(

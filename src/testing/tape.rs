@@ -165,6 +165,8 @@ impl Recording {
             Notice::ConvergeFinished { .. }
             | Notice::ConvergeStarted { .. }
             | Notice::HookRan { .. }
+            | Notice::Ready
+            | Notice::ReadinessWaits { .. }
             | Notice::MetricsForgotten { .. }
             | Notice::ModuleChanged { .. }
             | Notice::QueueChanged { .. }

@@ -253,6 +253,14 @@ async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
     world.write("modules/020-b/hooks/b.sh", &format!("#!/bin/sh\n{config}exit 0\n"));
     world.write("modules/020-b/enabled", "#!/bin/sh\nexit 1\n");
     assert_eq!(world.once().await, Outcome::NotConverged, "a discovery that fails");
+    world.write("modules/020-b/enabled", "#!/bin/sh\necho true > \"$MODULE_ENABLED_RESULT\"\n");
+    let watches = "if [ \"$1\" = --config ]; then echo '{\"configVersion\":\"v1\",\"kubernetes\":[{\"name\":\"things\",\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\"}]}'; exit; fi\n";
+    world.write("modules/010-a/hooks/a.sh", &format!("#!/bin/sh\n{watches}"));
+    assert_eq!(world.once().await, Outcome::NotConverged, "a module that waits for a kind");
+    world.write("modules/010-a/hooks/a.sh", &format!("#!/bin/sh\n{config}"));
+    assert_eq!(world.once().await, Outcome::Done);
+    world.write("global-hooks/watch.sh", &format!("#!/bin/sh\n{watches}"));
+    assert_eq!(world.once().await, Outcome::NotConverged, "a global hook that waits for a kind");
 }
 
 /// An API server that asks for the end of the operator at a certain request.

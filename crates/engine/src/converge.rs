@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::binding::kubernetes::BindingState;
 use crate::cause::Cause;
 use crate::discovery::Discovery;
 use crate::engine::Engine;
@@ -11,7 +12,7 @@ use crate::hook_run::Reaction;
 use crate::module::Phase;
 use crate::module::delete::ModuleDelete;
 use crate::module::run::ModuleRun;
-use crate::name::{ModuleName, QueueName, Scope};
+use crate::name::{HookId, ModuleName, QueueName, Scope};
 use crate::next::Next;
 use crate::notice::Notice;
 use crate::queues::{Dropped, Place};
@@ -27,6 +28,8 @@ pub(crate) struct ConvergeState {
     pub(crate) begun: Option<(Time, Cause)>,
     /// How far the first one is.
     pub(crate) first: First,
+    /// Whether the operator has become ready.
+    pub(crate) ready: Readiness,
     /// The number of the last one whose end was told.
     pub(crate) told: u64,
     /// When the last one ended.
@@ -43,8 +46,20 @@ pub(crate) enum First {
     NotStarted,
     /// It runs.
     Started,
-    /// It is through: the operator is ready.
+    /// It is through: schedules fire from now on.
     Done,
+}
+
+/// Whether the operator has become ready: the first converge is through, and no global hook waits for a kind.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Readiness {
+    /// It has not.
+    #[default]
+    No,
+    /// It has not, and what for was told.
+    Waits,
+    /// It has, for ever.
+    Yes,
 }
 
 impl Engine {
@@ -375,6 +390,41 @@ impl Engine {
         if self.converge.first == First::NotStarted {
             self.converge.first = First::Started;
         }
+    }
+
+    /// Looks whether the operator has become ready.
+    ///
+    /// A global hook whose kind does not exist yet holds no other back, but what it does for all
+    /// modules is not done before: the operator is not called ready.
+    pub(crate) fn note_ready(&mut self) {
+        if self.converge.ready == Readiness::Yes || !self.is_ready() {
+            return;
+        }
+        let Some((hook, kind)) = self.unready_global_hook() else {
+            self.converge.ready = Readiness::Yes;
+            return self.notify(Notice::Ready);
+        };
+        if self.converge.ready == Readiness::No {
+            self.converge.ready = Readiness::Waits;
+            self.notify(Notice::ReadinessWaits { hook, kind });
+        }
+    }
+
+    /// Returns a global hook that has not seen the objects of a kind that it is to know from the start.
+    fn unready_global_hook(&self) -> Option<(HookId, String)> {
+        let hooks = self.catalog.global.hooks.iter();
+        let bindings = hooks.flat_map(|hook| {
+            hook.spec.kubernetes.iter().enumerate().map(move |(index, binding)| (hook, index, binding))
+        });
+        let waited =
+            bindings.filter(|(_, _, binding)| binding.queue.is_main() || binding.wait_for_synchronization);
+        waited
+            .filter(|(hook, index, _)| {
+                let binding = self.watches.binding(&hook.id, *index);
+                binding.is_some_and(|binding| !matches!(binding.state, BindingState::Live))
+            })
+            .map(|(hook, _, binding)| (hook.id.clone(), binding.selection.kind.clone()))
+            .next()
     }
 
     /// Looks whether a converge began or ended.

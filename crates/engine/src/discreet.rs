@@ -61,6 +61,8 @@ fn quotes(notice: &Notice) -> Quotes<'_> {
         Notice::ConvergeFinished { .. }
         | Notice::ConvergeStarted { .. }
         | Notice::HookRan { .. }
+        | Notice::Ready
+        | Notice::ReadinessWaits { .. }
         | Notice::MetricsExported { .. }
         | Notice::MetricsForgotten { .. }
         | Notice::ModuleChanged { reason: None, .. }

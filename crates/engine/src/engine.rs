@@ -197,6 +197,7 @@ impl Engine {
         for (queue, length) in self.queues.take_changed() {
             self.notify(Notice::QueueChanged { queue, length });
         }
+        self.note_ready();
         self.cancel_late_runs();
         self.exit_at_rest();
     }

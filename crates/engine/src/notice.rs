@@ -23,7 +23,7 @@ pub enum Notice {
         generation: Option<u64>,
         /// How long it took.
         took: Duration,
-        /// Whether it was the first: the operator is ready now.
+        /// Whether it was the first.
         first: bool,
         /// Why it ran.
         cause: Cause,
@@ -100,6 +100,15 @@ pub enum Notice {
         queue: QueueName,
         /// How many tasks it holds, the running one too.
         length: usize,
+    },
+    /// The operator is ready from now on: the first converge is through.
+    Ready,
+    /// The first converge is through, but the operator is not ready: a global hook waits for a kind.
+    ReadinessWaits {
+        /// The hook.
+        hook: HookId,
+        /// The kind, as the hook names it.
+        kind: String,
     },
     /// A release was looked after.
     ReleaseRan {

@@ -206,7 +206,7 @@ pub struct ConvergeView {
     pub generation: u64,
     /// Whether the first one began.
     pub first_started: bool,
-    /// Whether the first one is through: the operator is ready.
+    /// Whether the operator is ready: the first one is through, and no global hook waits for a kind.
     pub first_done: bool,
     /// How many tasks of converges there are.
     pub tasks: usize,

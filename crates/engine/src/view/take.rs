@@ -2,7 +2,7 @@
 
 use super::{ConfigProblem, ConvergeView, ModuleView, OpinionView, QueueView, Source, View, WatchView};
 use crate::binding::kubernetes::Monitor;
-use crate::converge::First;
+use crate::converge::{First, Readiness};
 use crate::discovery::Opinion;
 use crate::engine::{Engine, Life};
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl Engine {
         ConvergeView {
             generation: self.converge.generation,
             first_started: self.converge.first != First::NotStarted,
-            first_done: self.converge.first == First::Done,
+            first_done: self.converge.ready == Readiness::Yes,
             tasks: self.queues.unready(),
             finished_ago: self.converge.finished_at.map(|at| now.since(at)),
             began_ago: self.converge.begun.as_ref().map(|(at, _)| now.since(*at)),

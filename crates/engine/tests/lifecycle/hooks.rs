@@ -2,7 +2,7 @@
 
 use engine::hook::WatchEvent;
 use engine::object_patch::ObjectPatch;
-use engine::{Config, CronLine, Event, Failure, FailureKind, HookOutput, Notice};
+use engine::{Config, CronLine, Event, Failure, FailureKind, HookId, HookOutput, Notice, Scope};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -412,4 +412,26 @@ fn when_many_runs_of_two_hooks_wait_in_turns_those_of_one_become_one() {
     });
     assert_eq!(compacted, Some(("b.sh".to_owned(), 101, 1)));
     assert!(world.queue("side").len() < 110, "{:?}", world.queue("side").len());
+}
+
+#[test]
+fn a_global_hook_whose_kind_is_missing_holds_nothing_back_but_the_operator_is_not_ready() {
+    let files = files()
+        .global_hook("things.sh", "kubernetes: [{name: things, kind: Thing}]")
+        .module(10, "web")
+        .hook("a.sh", "beforeHelm: 1");
+    let mut world = World::new(&files).without_kind("Thing").settled();
+    let is_ready = |world: &World| world.engine.converge_view(world.now).first_done;
+    let told = |world: &World, wanted: &Notice| world.notices.iter().filter(|told| *told == wanted).count();
+    assert_eq!(world.view().modules[0].phase, "running");
+    assert!(!is_ready(&world));
+    let waits = Notice::ReadinessWaits {
+        hook: HookId { scope: Scope::Global, name: "things.sh".into() },
+        kind: "Thing".to_owned(),
+    };
+    assert_eq!((told(&world, &waits), told(&world, &Notice::Ready)), (1, 0));
+    world.kind_appears("Thing");
+    world.run();
+    assert!(is_ready(&world));
+    assert_eq!((told(&world, &waits), told(&world, &Notice::Ready)), (1, 1));
 }
