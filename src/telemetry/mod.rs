@@ -6,11 +6,11 @@ pub mod log;
 mod measured;
 mod metrics;
 mod progress;
+mod words;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::view::why::advice_in_log;
 use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -20,6 +20,7 @@ use measured::WatchTimes;
 use metrics::Metrics;
 pub use progress::Progress;
 use progress::Tries;
+use words::{explained, log_failure, log_task, title};
 
 pub use metrics::Description;
 
@@ -464,43 +465,6 @@ fn names(hook: &HookId) -> (&str, &str) {
 
 fn activation(startup: bool) -> &'static str {
     if startup { STARTUP } else { "" }
-}
-
-/// Returns what a task is, as people say it.
-fn title(task: &TaskInfo) -> String {
-    match (&task.hook, &task.binding) {
-        (Some(hook), Some(binding)) => format!("{} {hook} ({binding})", task.kind),
-        (Some(hook), None) => format!("{} {hook}", task.kind),
-        (None, _) => match &task.scope {
-            Scope::Global => task.kind.to_owned(),
-            Scope::Module(module) => format!("{} {module}", task.kind),
-        },
-    }
-}
-
-fn log_task(task: &TaskInfo, flow: &str, what: &str) {
-    let module = task.scope.module().map_or("", |module| module.as_str());
-    let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
-    tracing::debug!(
-        queue = task.queue.as_str(),
-        "task.id" = %task.id,
-        "task.flow" = flow,
-        task_type = task.kind,
-        module,
-        hook,
-        cause = %task.cause,
-        "{} {what}",
-        title(task)
-    );
-}
-
-fn log_failure(failure: &Failure, what: &str) {
-    tracing::error!(error = explained(failure, None), "{what}");
-}
-
-/// Returns a failure with what to do about it.
-fn explained(failure: &Failure, task: Option<&TaskInfo>) -> String {
-    format!("{failure} ({})", advice_in_log(failure, task))
 }
 
 #[cfg(test)]

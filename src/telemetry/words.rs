@@ -1,0 +1,43 @@
+//! Tasks and failures in the words of the log.
+
+use engine::view::why::advice_in_log;
+use engine::{Failure, Scope, TaskInfo};
+
+/// Returns what a task is, as people say it.
+pub(super) fn title(task: &TaskInfo) -> String {
+    match (&task.hook, &task.binding) {
+        (Some(hook), Some(binding)) => format!("{} {hook} ({binding})", task.kind),
+        (Some(hook), None) => format!("{} {hook}", task.kind),
+        (None, _) => match &task.scope {
+            Scope::Global => task.kind.to_owned(),
+            Scope::Module(module) => format!("{} {module}", task.kind),
+        },
+    }
+}
+
+/// Logs a step of a task for whoever looks closely.
+pub(super) fn log_task(task: &TaskInfo, flow: &str, what: &str) {
+    let module = task.scope.module().map_or("", |module| module.as_str());
+    let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
+    tracing::debug!(
+        queue = task.queue.as_str(),
+        "task.id" = %task.id,
+        "task.flow" = flow,
+        task_type = task.kind,
+        module,
+        hook,
+        cause = %task.cause,
+        "{} {what}",
+        title(task)
+    );
+}
+
+/// Logs a failure that belongs to no task.
+pub(super) fn log_failure(failure: &Failure, what: &str) {
+    tracing::error!(error = explained(failure, None), "{what}");
+}
+
+/// Returns a failure with what to do about it.
+pub(super) fn explained(failure: &Failure, task: Option<&TaskInfo>) -> String {
+    format!("{failure} ({})", advice_in_log(failure, task))
+}
