@@ -1,31 +1,22 @@
 //! Changes of objects that hooks ask for, carried out in order.
 
+mod object;
+mod outcome;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation, Target};
+use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation};
 use engine::{Failure, FailureKind, HookId};
-use futures::TryStreamExt;
-use http::Request;
 use kube::Api;
 use kube::Client;
-use kube::api::{
-    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy, WatchEvent, WatchParams,
-};
+use kube::api::{DynamicObject, Patch};
 use serde_json::Value;
 
-use super::stream::encode;
-use crate::cluster::{Discovery, Resource, failure, is_conflict, is_not_found};
-use crate::jq::{Filter, JqError, Threads};
-
-/// Who we are when objects are applied.
-const FIELD_MANAGER: &str = "addon-operator";
-
-/// How often an update is tried while others change the same object.
-const ATTEMPTS: u32 = 5;
-
-/// How long a deletion in the foreground is waited for.
-const DELETION: Duration = Duration::from_secs(20);
+use self::object::Object;
+use self::outcome::Outcome;
+use crate::cluster::{Discovery, ResolveError, Resource, failure, is_not_found};
+use crate::jq::{Filter, Threads};
 
 /// Changes objects for hooks, with a client of its own.
 pub struct Patcher {
@@ -43,44 +34,37 @@ impl Patcher {
 
     /// Carries out all patches in order.
     ///
-    /// Nothing is done if one of them can't be right on any object. Otherwise the first that
-    /// fails ends it; the failure names its place and what was done before.
+    /// Nothing is done if one of them can't be right on any object. Otherwise each is tried, also after one that
+    /// failed; the failure names all that failed and says what was done. Only when the API server is silent, the
+    /// rest is left.
     pub async fn apply(&self, hook: &HookId, patches: &[ObjectPatch]) -> Result<(), Failure> {
-        let name = |place: usize, mut failure: Failure, done: &str| {
-            let (number, count, patch) =
-                (place + 1, patches.len(), patches.get(place).map(ToString::to_string).unwrap_or_default());
-            let cause = failure.message;
-            failure.message =
-                format!("object patch {number} of {count} of hook {hook}: {patch}: {cause} ({done})");
-            failure
-        };
+        let mut outcome = Outcome::new(hook, patches);
         let mut steps = Vec::with_capacity(patches.len());
         for (place, patch) in patches.iter().enumerate() {
-            steps.push(
-                Step::of(&patch.operation).map_err(|failure| name(place, failure, "nothing was done"))?,
-            );
-        }
-        for (place, (patch, step)) in patches.iter().zip(steps).enumerate() {
-            if let Err(failure) = self.apply_one(patch, step).await {
-                let done = match place {
-                    0 => "nothing was done before".to_owned(),
-                    1 => "the operation before it is done".to_owned(),
-                    count => format!("the {count} operations before it are done"),
-                };
-                return Err(name(place, failure, &done));
+            match Step::of(&patch.operation) {
+                Ok(step) => steps.push(step),
+                Err(failure) => return Err(outcome.impossible(place, failure)),
             }
         }
-        Ok(())
+        for (patch, step) in patches.iter().zip(steps) {
+            outcome.take(self.apply_one(patch, step).await);
+            if outcome.is_hopeless() {
+                break;
+            }
+        }
+        outcome.into_result()
     }
 
-    async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), Failure> {
+    async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), Problem> {
         let target = &patch.target;
-        let resource = self.discovery.resolve(&target.api_version, &target.kind).await;
-        let resource = resource.map_err(|error| Failure::of(FailureKind::Cluster, &error))?;
+        let resource = self.discovery.resolve(&target.api_version, &target.kind).await?;
         let namespace = (!target.namespace.is_empty()).then_some(target.namespace.as_str());
         let object = Object { patcher: self, api: self.api(&resource, namespace), resource, target };
         let outcome = match step {
-            Step::Create { object: value, parsed, existing } => object.create(value, &parsed, existing).await,
+            Step::Create { object: value, parsed, existing: Existing::Update } => {
+                object.create_or_update(value, &parsed).await
+            }
+            Step::Create { parsed, existing, .. } => object.create(&parsed, existing).await,
             Step::Delete(propagation) => object.delete(propagation).await,
             Step::MergePatch(patch) => object.patch(&Patch::Merge(patch)).await,
             Step::JsonPatch(operations) => object.patch(&Patch::<Value>::Json(operations)).await,
@@ -88,10 +72,8 @@ impl Patcher {
             Step::Filter(filter) => object.filter(filter).await,
         };
         match outcome {
-            Ok(()) => Ok(()),
             Err(Problem::Request(error)) if patch.ignore_missing_object && is_not_found(&error) => Ok(()),
-            Err(Problem::Request(error)) => Err(failure("the API server refused", &error)),
-            Err(Problem::Failure(failure)) => Err(failure),
+            outcome => outcome,
         }
     }
 
@@ -142,8 +124,27 @@ impl<'a> Step<'a> {
 
 /// Why an operation did not work.
 enum Problem {
-    Request(kube::Error),
     Failure(Failure),
+    Request(kube::Error),
+    /// The API server gave no answer.
+    Silence(Failure),
+}
+
+impl Problem {
+    fn is_silence(&self) -> bool {
+        match self {
+            Self::Silence(_) => true,
+            Self::Request(error) => matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)),
+            Self::Failure(_) => false,
+        }
+    }
+
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Failure(failure) | Self::Silence(failure) => failure,
+            Self::Request(error) => failure("the API server refused", &error),
+        }
+    }
 }
 
 impl From<kube::Error> for Problem {
@@ -152,166 +153,16 @@ impl From<kube::Error> for Problem {
     }
 }
 
+impl From<ResolveError> for Problem {
+    fn from(error: ResolveError) -> Self {
+        let failure = Failure::of(FailureKind::Cluster, &error);
+        match error {
+            ResolveError::Cluster(_) => Self::Silence(failure),
+            ResolveError::Unknown(_) => Self::Failure(failure),
+        }
+    }
+}
+
 fn problem(kind: FailureKind, text: impl Into<String>) -> Problem {
     Problem::Failure(Failure::new(kind, text))
-}
-
-/// The object that an operation is about.
-struct Object<'a> {
-    patcher: &'a Patcher,
-    api: Api<DynamicObject>,
-    resource: Resource,
-    target: &'a Target,
-}
-
-impl Object<'_> {
-    async fn within<T>(&self, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Problem> {
-        let limit = self.patcher.timeout;
-        let outcome = tokio::time::timeout(limit, request).await;
-        let late = |_| problem(FailureKind::Cluster, format!("no answer within {} s", limit.as_secs_f64()));
-        Ok(outcome.map_err(late)??)
-    }
-
-    async fn create(&self, value: &Value, parsed: &DynamicObject, existing: Existing) -> Result<(), Problem> {
-        match self.within(self.api.create(&PostParams::default(), parsed)).await {
-            Ok(_) => Ok(()),
-            Err(Problem::Request(error)) if is_conflict(&error) => match existing {
-                Existing::Fail => Err(Problem::Request(error)),
-                Existing::Keep => Ok(()),
-                Existing::Update => self.update(value).await,
-            },
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Merges the given object into the living one. Its status is not ours.
-    async fn update(&self, value: &Value) -> Result<(), Problem> {
-        let mut patch = value.clone();
-        if let Value::Object(fields) = &mut patch {
-            fields.remove("status");
-        }
-        self.within(self.api.patch(&self.target.name, &PatchParams::default(), &Patch::Merge(&patch)))
-            .await?;
-        Ok(())
-    }
-
-    async fn patch(&self, patch: &Patch<impl serde::Serialize + std::fmt::Debug>) -> Result<(), Problem> {
-        let params = PatchParams::default();
-        match &self.target.subresource {
-            Some(subresource) => {
-                self.within(self.api.patch_subresource(subresource, &self.target.name, &params, patch))
-                    .await?;
-            }
-            None => {
-                self.within(self.api.patch(&self.target.name, &params, patch)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn server_side_apply(&self, value: &Value, force: bool) -> Result<(), Problem> {
-        let params =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), force, ..PatchParams::default() };
-        let patch = Patch::Apply(value);
-        match &self.target.subresource {
-            Some(subresource) => {
-                self.within(self.api.patch_subresource(subresource, &self.target.name, &params, &patch))
-                    .await?;
-            }
-            None => {
-                self.within(self.api.patch(&self.target.name, &params, &patch)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Deletes the object; in the foreground it is waited for until it is gone.
-    async fn delete(&self, propagation: Propagation) -> Result<(), Problem> {
-        let policy = match propagation {
-            Propagation::Background => PropagationPolicy::Background,
-            Propagation::Foreground => PropagationPolicy::Foreground,
-            Propagation::Orphan => PropagationPolicy::Orphan,
-        };
-        let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
-        let answer = match self.within(self.api.delete(&self.target.name, &params)).await {
-            Ok(answer) => answer,
-            Err(Problem::Request(error)) if is_not_found(&error) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        match answer.left() {
-            Some(living) if propagation == Propagation::Foreground => self.until_gone(&living).await,
-            _ => Ok(()),
-        }
-    }
-
-    async fn until_gone(&self, living: &DynamicObject) -> Result<(), Problem> {
-        let wait = async {
-            let selected = WatchParams::default().fields(&format!("metadata.name={}", self.target.name));
-            // The object as it is now comes first, or nothing does when it is gone already.
-            let version = living.metadata.resource_version.clone().unwrap_or_default();
-            let mut changes = Box::pin(self.api.watch(&selected, &version).await?);
-            if self.api.get_opt(&self.target.name).await?.is_none() {
-                return Ok::<_, kube::Error>(());
-            }
-            while let Some(change) = changes.try_next().await? {
-                if matches!(change, WatchEvent::Deleted(_)) {
-                    return Ok(());
-                }
-            }
-            Ok(())
-        };
-        let outcome = tokio::time::timeout(DELETION, wait).await;
-        let late = |_| {
-            let text = format!("it is still there after {} s; does it have finalizers?", DELETION.as_secs());
-            problem(FailureKind::Cluster, text)
-        };
-        Ok(outcome.map_err(late)??)
-    }
-
-    /// Replaces the object by what a jq filter makes of it.
-    async fn filter(&self, filter: Arc<Filter>) -> Result<(), Problem> {
-        let mut last = None;
-        for attempt in 0..ATTEMPTS {
-            let living = self.within(self.api.get(&self.target.name)).await?;
-            let old = serde_json::to_value(&living)
-                .map_err(|error| problem(FailureKind::Bug, error.to_string()))?;
-            let (running, input) = (Arc::clone(&filter), old.clone());
-            let results = self.patcher.threads.run(move |_| {
-                let results = running.run(&input);
-                let is_spent = matches!(results, Err(JqError::Limit(_)));
-                (results, is_spent)
-            });
-            let results = results.await.and_then(|results| results.map_err(|error| error.to_string()));
-            let mut results = results.map_err(|text| problem(FailureKind::HookOutput, text))?;
-            let (Some(new @ Value::Object(_)), true) = (results.pop(), results.is_empty()) else {
-                return Err(problem(FailureKind::HookOutput, "the filter should give exactly one object"));
-            };
-            if new == old {
-                return Ok(());
-            }
-            match self.replace(&new).await {
-                Err(Problem::Request(error)) if is_conflict(&error) => {
-                    last = Some(error);
-                    tokio::time::sleep(Duration::from_millis(10) * 2_u32.pow(attempt)).await;
-                }
-                outcome => return outcome,
-            }
-        }
-        Err(last
-            .map_or_else(|| problem(FailureKind::Cluster, "others change it all the time"), Problem::Request))
-    }
-
-    async fn replace(&self, new: &Value) -> Result<(), Problem> {
-        let namespace = new.pointer("/metadata/namespace").and_then(Value::as_str);
-        let mut path = format!("{}/{}", self.resource.path(namespace), encode(&self.target.name));
-        if let Some(subresource) = &self.target.subresource {
-            path.push('/');
-            path.push_str(subresource);
-        }
-        let request =
-            Request::put(path).header("content-type", "application/json").body(new.to_string().into_bytes());
-        let request = request.map_err(|error| problem(FailureKind::Bug, error.to_string()))?;
-        self.within(self.patcher.client.request::<Value>(request)).await?;
-        Ok(())
-    }
 }

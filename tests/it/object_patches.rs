@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use addon_operator::cluster::Discovery;
 use addon_operator::kube::Patcher;
-use apiserver::ApiServer;
+use apiserver::{ApiServer, FaultPlan};
 use engine::{HookId, Scope, object_patch};
+use http::Method;
 use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -99,7 +100,7 @@ async fn creations_ask_for_what_they_say() {
     assert!(
         error.starts_with("object patch 1 of 1 of hook global/a.sh: Create object v1/ConfigMap/default/a: ")
             && error.contains("already exists")
-            && error.contains("(nothing was done before)"),
+            && error.contains("(nothing was done)"),
         "{error}"
     );
     world.apply(&created("CreateIfNotExists", "a", &json!({"k": "3"}))).await.unwrap();
@@ -132,6 +133,44 @@ async fn create_or_update_merges_and_leaves_the_status_alone() {
     }
     let deployment = world.ask("GET", "/apis/apps/v1/namespaces/default/deployments/d", &Value::Null).await;
     assert_eq!(deployment.unwrap()["spec"]["replicas"], 4);
+}
+
+#[tokio::test]
+async fn create_or_update_looks_at_what_lives_before_it_writes() {
+    let world = World::new();
+    let methods = |world: &World| -> Vec<String> {
+        let requests = world.requests();
+        requests.iter().map(|request| request.split(' ').next().unwrap().to_owned()).collect()
+    };
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    world.ask("POST", "/api/v1/namespaces/default/pods", &pod).await.unwrap();
+    // As a whole this would be no Pod.
+    let part = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "labels": {"seen": "yes"}}});
+    let text = json!({"operation": "CreateOrUpdate", "object": part}).to_string();
+    world.apply(&text).await.unwrap();
+    assert_eq!(methods(&world), ["GET", "PATCH"]);
+    let pod = world.ask("GET", "/api/v1/namespaces/default/pods/p", &Value::Null).await.unwrap();
+    assert_eq!(pod["metadata"]["labels"]["seen"], "yes");
+    world.apply(&text).await.unwrap();
+    assert_eq!(methods(&world), ["GET"], "what is as it should be is not written");
+    world.apply(&created("CreateOrUpdate", "new", &json!({"k": "1"}))).await.unwrap();
+    assert_eq!(methods(&world), ["GET", "POST"]);
+    // Somebody else is faster.
+    let missed = FaultPlan::on(Method::GET, "/api/v1/namespaces/default/configmaps/new").fail(404);
+    world.server.faults().add(missed);
+    world.apply(&created("CreateOrUpdate", "new", &json!({"k": "2"}))).await.unwrap();
+    assert_eq!(methods(&world), ["GET", "POST", "PATCH"]);
+    assert_eq!(world.map("new").await.unwrap()["data"], json!({"k": "2"}));
+    // What could not be read may be there.
+    let broken = FaultPlan::on(Method::GET, "/api/v1/namespaces/default/configmaps/new").fail(500);
+    world.server.faults().add(broken);
+    world.apply(&created("CreateOrUpdate", "new", &json!({"k": "3"}))).await.unwrap_err();
+    assert_eq!(methods(&world), ["GET"]);
+    let nameless = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"generateName": "made-", "namespace": "default"}});
+    world.apply(&json!({"operation": "CreateOrUpdate", "object": nameless}).to_string()).await.unwrap();
+    assert_eq!(methods(&world), ["POST"]);
 }
 
 #[tokio::test]
@@ -235,7 +274,7 @@ async fn an_object_that_is_missing_is_an_error_unless_that_is_fine() {
 }
 
 #[tokio::test]
-async fn an_error_says_which_operation_it_was_and_what_was_done_before() {
+async fn an_error_says_which_operation_it_was_and_what_was_done() {
     let world = World::new();
     let mut text = String::new();
     for n in 0..100 {
@@ -251,11 +290,11 @@ async fn an_error_says_which_operation_it_was_and_what_was_done_before() {
     assert!(
         error.starts_with(
             "object patch 43 of 100 of hook global/a.sh: Filter object v1/configmap/default/nobody: "
-        ) && error.contains("(the 42 operations before it are done)"),
+        ) && error.contains("(the 42 operations before it and 57 after it are done)"),
         "{error}"
     );
-    assert!(world.map("m41").await.is_some() && world.map("m43").await.is_none());
-    assert_eq!(world.requests().len(), 43);
+    assert!(world.map("m41").await.is_some() && world.map("m99").await.is_some());
+    assert_eq!(world.requests().len(), 100);
     let error =
         world.apply(&created("Create", "x", &json!({})).replace("ConfigMap", "Nonsense")).await.unwrap_err();
     assert!(error.contains("Nonsense"), "{error}");

@@ -55,15 +55,115 @@ fn filter(name: &str, filter: &str) -> Value {
 }
 
 #[tokio::test]
-async fn f_b11_one_bad_operation_among_a_hundred_is_named_with_what_was_done_before() {
+async fn f_b11_one_bad_operation_among_a_hundred_is_named_with_what_was_done() {
     let world = World::new();
     let mut documents: Vec<Value> = (0..100).map(|n| create(&format!("m{n}"))).collect();
     documents[56] = json!({"operation": "MergePatch", "apiVersion": "v1", "kind": "ConfigMap",
         "namespace": "default", "name": "missing", "mergePatch": {"data": {"a": "b"}}});
     let error = world.apply(&documents).await.unwrap_err();
     assert!(error.contains("object patch 57 of 100 of hook global/h.sh"), "{error}");
-    assert!(error.contains("the 56 operations before it are done"), "{error}");
-    assert!(world.get("m55").await.is_some() && world.get("m57").await.is_none());
+    assert!(error.contains("(the 56 operations before it and 43 after it are done)"), "{error}");
+    assert!(world.get("m55").await.is_some() && world.get("m57").await.is_some());
+}
+
+#[tokio::test]
+async fn f_b11_all_that_failed_is_named_and_the_rest_is_done() {
+    let world = World::new();
+    world.apply(&[create("a"), create("b")]).await.unwrap();
+    let error = world.apply(&[create("a"), create("c"), create("b"), create("d")]).await.unwrap_err();
+    assert!(
+        error.starts_with("2 of 4 object patches of hook global/h.sh failed (2 others are done): ")
+            && error
+                .contains("object patch 1: Create object v1/ConfigMap/default/a: the API server refused: ")
+            && error.contains("; object patch 3: Create object v1/ConfigMap/default/b: "),
+        "{error}"
+    );
+    assert!(world.get("c").await.is_some() && world.get("d").await.is_some());
+    let error = world.apply(&[create("a"), create("e")]).await.unwrap_err();
+    assert!(error.contains("(the operation after it is done)"), "{error}");
+    let error = world.apply(&[create("f"), create("a")]).await.unwrap_err();
+    assert!(error.contains("(the operation before it is done)"), "{error}");
+    let error = world.apply(&vec![create("a"); 12]).await.unwrap_err();
+    assert!(error.contains("12 of 12 ") && error.contains("(nothing was done)"), "{error}");
+    assert!(error.contains("object patch 10: ") && error.ends_with("; and 2 more"), "{error}");
+}
+
+#[tokio::test]
+async fn f_b11_a_silent_api_server_is_not_asked_for_every_operation() {
+    let world = World::new();
+    world.apply(&[create("a")]).await.unwrap();
+    // One that is cut off is one that failed.
+    world.server.faults().add(FaultPlan::on(Method::POST, MAPS).times(2).cut());
+    let documents: Vec<Value> = (0..100).map(|n| create(&format!("m{n}"))).collect();
+    let error = world.apply(&documents).await.unwrap_err();
+    assert!(error.starts_with("2 of 100 ") && error.contains("(98 others are done)"), "{error}");
+    world.server.faults().add(FaultPlan::on(Method::POST, MAPS).nth(2).times(u64::MAX).cut());
+    let documents: Vec<Value> = (0..100).map(|n| create(&format!("n{n}"))).collect();
+    let error = world.apply(&documents).await.unwrap_err();
+    let done = "(one other is done, 96 were not tried, for the API server does not answer)";
+    assert!(error.starts_with("3 of 100 ") && error.contains(done), "{error}");
+}
+
+fn delete(name: &str) -> Value {
+    json!({"operation": "Delete", "apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": name})
+}
+
+fn held(name: &str) -> Value {
+    let mut held = create(name);
+    held["object"]["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    held
+}
+
+/// Takes the finalizers of an object away.
+fn released(name: &str) -> Value {
+    json!({"operation": "MergePatch", "apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": name,
+        "mergePatch": {"metadata": {"finalizers": null}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_needs_no_watch_and_ends_when_the_object_is_gone() {
+    let world = World::new();
+    world.apply(&[held("m")]).await.unwrap();
+    let object = format!("{MAPS}/m");
+    world
+        .server
+        .faults()
+        .add(FaultPlan::on(Method::GET, &format!("{MAPS}?*watch=*")).times(u64::MAX).fail(403));
+    // A look that fails for a moment says nothing.
+    world.server.faults().add(FaultPlan::on(Method::GET, &object).times(2).fail(500));
+    world.server.faults().add(FaultPlan::on(Method::GET, &object).nth(3).times(2).cut());
+    let documents = [delete("m")];
+    let mut deletion = std::pin::pin!(world.apply(&documents));
+    let early = tokio::time::timeout(Duration::from_secs(10), &mut deletion).await;
+    assert!(early.is_err(), "it is still there, but the deletion ended: {early:?}");
+    world.apply(&[released("m")]).await.unwrap();
+    deletion.await.unwrap();
+    assert!(world.get("m").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_is_held_up_names_the_finalizers_and_one_that_can_not_be_seen_the_reason() {
+    let world = World::new();
+    world.apply(&[held("m")]).await.unwrap();
+    let error = world.apply(&[delete("m")]).await.unwrap_err();
+    assert!(error.contains("it is still there after 20 s; its finalizers are ["), "{error}");
+    assert!(error.contains("example.com/mine"), "{error}");
+    world.server.faults().add(FaultPlan::on(Method::GET, &format!("{MAPS}/m")).fail(403));
+    let error = world.apply(&[delete("m")]).await.unwrap_err();
+    assert!(error.contains("Delete object v1/ConfigMap/default/m: the API server refused"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_done_when_another_object_has_the_name() {
+    let world = World::new();
+    world.apply(&[held("m")]).await.unwrap();
+    let documents = [delete("m")];
+    let mut deletion = std::pin::pin!(world.apply(&documents));
+    let early = tokio::time::timeout(Duration::from_secs(3), &mut deletion).await;
+    assert!(early.is_err(), "it is still there, but the deletion ended: {early:?}");
+    world.apply(&[released("m"), held("m")]).await.unwrap();
+    deletion.await.unwrap();
+    assert!(world.get("m").await.is_some());
 }
 
 #[tokio::test]
@@ -73,11 +173,9 @@ async fn f_b11_a_conflict_is_tried_again_and_a_deletion_of_what_is_gone_is_done(
     world.server.faults().add(FaultPlan::on(Method::PUT, &format!("{MAPS}/m")).times(2).fail(409));
     world.apply(&[filter("m", ".data.n = \"1\"")]).await.unwrap();
     assert_eq!(world.get("m").await.unwrap()["data"]["n"], "1");
-    let delete = json!({"operation": "Delete", "apiVersion": "v1", "kind": "ConfigMap",
-        "namespace": "default", "name": "m"});
-    world.apply(std::slice::from_ref(&delete)).await.unwrap();
+    world.apply(&[delete("m")]).await.unwrap();
     assert!(world.get("m").await.is_none());
-    world.apply(&[delete]).await.unwrap();
+    world.apply(&[delete("m")]).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,124 @@
+//! What became of the operations of a run, in words.
+
+use std::fmt::Write as _;
+
+use engine::object_patch::ObjectPatch;
+use engine::{Failure, FailureKind, HookId};
+
+use super::Problem;
+
+/// How many operations in a row may get no answer before the rest is left.
+const SILENCE: usize = 3;
+
+/// How many failures are told one by one.
+const TOLD: usize = 10;
+
+/// What became of the operations so far.
+pub(super) struct Outcome<'a> {
+    hook: &'a HookId,
+    patches: &'a [ObjectPatch],
+    tried: usize,
+    failed: Vec<(usize, Failure)>,
+    /// How many in a row got no answer.
+    silent: usize,
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn new(hook: &'a HookId, patches: &'a [ObjectPatch]) -> Self {
+        Self { hook, patches, tried: 0, failed: Vec::new(), silent: 0 }
+    }
+
+    /// Takes in what became of the next operation.
+    pub(super) fn take(&mut self, outcome: Result<(), Problem>) {
+        match outcome {
+            Ok(()) => self.silent = 0,
+            Err(problem) => {
+                self.silent = if problem.is_silence() { self.silent + 1 } else { 0 };
+                self.failed.push((self.tried, problem.into_failure()));
+            }
+        }
+        self.tried += 1;
+    }
+
+    /// Returns whether the API server does not answer any more.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.silent >= SILENCE
+    }
+
+    /// Returns the failure of a run in which an operation can't be right on any object.
+    pub(super) fn impossible(&self, place: usize, failure: Failure) -> Failure {
+        self.only(place, failure, "nothing was done")
+    }
+
+    /// Returns the failure of the run, if an operation failed.
+    pub(super) fn into_result(mut self) -> Result<(), Failure> {
+        let left = self.patches.len() - self.tried;
+        match (self.failed.pop(), self.failed.as_slice(), left) {
+            (None, _, _) => Ok(()),
+            (Some((place, failure)), [], 0) => {
+                Err(self.only(place, failure, &around(place, self.tried - place - 1)))
+            }
+            (Some(last), _, _) => {
+                self.failed.push(last);
+                Err(self.several(left))
+            }
+        }
+    }
+
+    /// Returns the failure of the only operation that failed.
+    fn only(&self, place: usize, mut failure: Failure, done: &str) -> Failure {
+        let cause = std::mem::take(&mut failure.message);
+        let (number, count, hook) = (place + 1, self.patches.len(), self.hook);
+        let patch = self.patch(place);
+        failure.message =
+            format!("object patch {number} of {count} of hook {hook}: {patch}: {cause} ({done})");
+        failure
+    }
+
+    fn several(&self, left: usize) -> Failure {
+        let (failed, count, hook) = (self.failed.len(), self.patches.len(), self.hook);
+        let mut done = match self.tried - failed {
+            0 => "nothing was done".to_owned(),
+            1 => "one other is done".to_owned(),
+            others => format!("{others} others are done"),
+        };
+        if left > 0 {
+            let _ = write!(done, ", {left} were not tried, for the API server does not answer");
+        }
+        let mut told: Vec<String> = Vec::with_capacity(TOLD + 1);
+        for (place, failure) in self.failed.iter().take(TOLD) {
+            told.push(format!("object patch {}: {}: {failure}", place + 1, self.patch(*place)));
+        }
+        if failed > TOLD {
+            told.push(format!("and {} more", failed - TOLD));
+        }
+        let message =
+            format!("{failed} of {count} object patches of hook {hook} failed ({done}): {}", told.join("; "));
+        let first = self.failed.first().map(|(_, failure)| failure);
+        let mut failure = Failure::new(first.map_or(FailureKind::Cluster, |first| first.kind), message);
+        failure.advice = first.and_then(|first| first.advice.clone());
+        failure
+    }
+
+    fn patch(&self, place: usize) -> String {
+        self.patches.get(place).map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// Says that the operations before and after the one that failed are done.
+fn around(before: usize, after: usize) -> String {
+    let operations = |count| match count {
+        1 => "the operation".to_owned(),
+        count => format!("the {count} operations"),
+    };
+    match (before, after) {
+        (0, 0) => "nothing was done".to_owned(),
+        (before, 0) => format!("{} before it {} done", operations(before), is_or_are(before)),
+        (0, after) => format!("{} after it {} done", operations(after), is_or_are(after)),
+        (before, after) => format!("{} before it and {after} after it are done", operations(before)),
+    }
+}
+
+fn is_or_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
