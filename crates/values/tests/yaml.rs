@@ -182,6 +182,27 @@ fn streams_hold_several_documents() {
 }
 
 #[test]
+fn the_third_version_knows_two_words_for_booleans_and_keeps_what_stands_before_a_merge() {
+    let text = "a: yes\nb: Off\nc: True\nd: 'true'\non: 1\ne: !!str 1\n---\nk: &m {x: no, y: 2}\nl:\n  x: own\n  <<: *m\np:\n  x: own\n  <<: [{x: a, z: b}, {z: c, v: d}]\n";
+    let read = |documents: Result<Vec<Value>, _>| Value::from(documents.unwrap()).to_string();
+    assert_eq!(
+        read(yaml::parse_all_v3(text, &[])),
+        r#"[{"a":"yes","b":"Off","c":true,"d":"true","e":"1","on":1},{"k":{"x":"no","y":2},"l":{"x":"own","y":2},"p":{"v":"d","x":"own","z":"b"}}]"#
+    );
+    assert_eq!(
+        read(yaml::parse_all(text)),
+        r#"[{"a":true,"b":false,"c":true,"d":"true","e":"1","true":1},{"k":{"true":2,"x":false},"l":{"true":2,"x":false},"p":{"v":"d","x":"a","z":"b"}}]"#
+    );
+    let message = yaml::parse_all_v3("a: !!bool yes", &[]).unwrap_err().to_string();
+    assert!(message.contains("yes"), "{message}");
+    let text = "name: 0x1F\nother: 0x1F\ninner: {name: 010}\nempty:\nlist: 1\n---\nname: [1]\nempty: ~\n";
+    assert_eq!(
+        read(yaml::parse_all_v3(text, &["name", "empty"])),
+        r#"[{"empty":null,"inner":{"name":8},"list":1,"name":"0x1F","other":31},{"empty":null,"name":[1]}]"#
+    );
+}
+
+#[test]
 fn errors_name_line_and_column() {
     for (text, expected) in [
         ("a: 1\n b: 2\n", "line 2, column 3: mapping values are not allowed in this context"),

@@ -21,6 +21,13 @@ const KEYS: [&str; 13] = [
     "force",
 ];
 
+/// Properties that are texts, however they are written in YAML.
+pub(super) const TEXTS: [&str; 7] =
+    ["operation", "apiVersion", "kind", "namespace", "name", "subresource", "jqFilter"];
+
+/// Properties that say yes or no.
+const FLAGS: [&str; 3] = ["ignoreMissingObject", "ignoreHookError", "force"];
+
 const OPERATIONS: &str = "Apply Create CreateIfNotExists CreateOrUpdate Delete DeleteInBackground DeleteNonCascading JQPatch JSONPatch MergePatch";
 
 /// Returns a JSON document whose known properties have their usual names; their case does not matter.
@@ -31,6 +38,26 @@ pub(super) fn with_known_keys(document: Value) -> Value {
         None => key,
     };
     Value::Object(map.into_iter().map(|(key, value)| (known(key), value)).collect())
+}
+
+/// Returns a YAML document whose properties have the types that they should have, as far as their text allows it.
+pub(super) fn with_known_types(mut document: Value) -> Value {
+    let Value::Object(map) = &mut document else { return document };
+    for key in TEXTS {
+        // What comes through an alias or a merge was not read as a text.
+        if let Some(value @ (Value::Bool(_) | Value::Number(_))) = map.get_mut(key) {
+            *value = Value::String(value.to_string());
+        }
+    }
+    for key in FLAGS {
+        let Some(value) = map.get_mut(key) else { continue };
+        match value.as_str() {
+            Some("y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => *value = Value::Bool(true),
+            Some("n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => *value = Value::Bool(false),
+            Some(_) | None => {}
+        }
+    }
+    document
 }
 
 /// Returns what the document asks for.

@@ -195,8 +195,10 @@ fn yaml_documents(text: &str, json: &serde_json::Error) -> Result<Vec<Value>, Ob
     if text.len() > MAX_YAML_BYTES {
         return Err(syntax(format!("of which {MAX_YAML_BYTES} bytes are read, and it has {}", text.len())));
     }
-    let documents = values::yaml::parse_all(text).map_err(|yaml| syntax(yaml.to_string()))?;
-    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+    let documents =
+        values::yaml::parse_all_v3(text, &document::TEXTS).map_err(|yaml| syntax(yaml.to_string()))?;
+    let documents = documents.into_iter().filter(|document| !document.is_null());
+    Ok(documents.map(document::with_known_types).collect())
 }
 
 #[cfg(test)]

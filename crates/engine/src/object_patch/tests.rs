@@ -129,6 +129,31 @@ fn numbers_stay_what_they_are() {
     assert_eq!(object["spec"], json!({"replicas": 3, "big": 9_007_199_254_740_993_i64, "ratio": 0.5}));
 }
 
+#[test]
+fn words_of_yaml_documents_are_texts_and_texts_inside_are_read_as_manifests() {
+    let text = "operation: Create\nobject:\n  kind: X\n  metadata: {name: x}\n  data: {a: yes, b: on, on: off, t: true, y: n}\n  merged:\n    own: here\n    <<: {own: there, more: no}\n";
+    let Operation::Create { object, .. } = &parsed(text)[0].operation else { panic!("a creation") };
+    assert_eq!(object["data"], json!({"a": "yes", "b": "on", "on": "off", "t": true, "y": "n"}));
+    assert_eq!(object["merged"], json!({"own": "here", "more": "no"}));
+    let text = "operation: MergePatch\nkind: X\nname: x\nmergePatch: |\n  a: yes\n";
+    assert!(parsed(text)[0].operation == Operation::MergePatch { patch: json!({"a": true}) });
+}
+
+#[test]
+fn names_that_look_like_numbers_are_taken_as_they_are_written() {
+    let text =
+        "operation: Delete\nkind: yes\nnamespace: 0x10\nname: 1.10\nignoreMissingObject: on\nsubresource:\n";
+    let patch = &parsed(text)[0];
+    assert_eq!(patch.target.to_string(), "/yes/0x10/1.10");
+    assert!(patch.ignore_missing_object);
+    let aliased = "operation: Delete\nextra: &n 007\nkind: Pod\nname: *n\n";
+    assert_eq!(parsed(aliased)[0].target.name, "7");
+    for (word, flag) in [("yes", true), ("'y'", true), ("No", false), ("off", false), ("~", false)] {
+        let text = format!("{{operation: Delete, kind: A, name: .inf, ignoreHookError: {word}}}");
+        assert_eq!(parsed(&text)[0].ignore_hook_error, flag, "{word}");
+    }
+}
+
 /// Documents, and what their errors contain.
 const WRONG: &[(&str, &str)] = &[
     ("operation: Create", "object is required"),
@@ -151,6 +176,11 @@ const WRONG: &[(&str, &str)] = &[
     ("{operation: Delete, kind: A}", "name is required"),
     ("{operation: Delete, name: a}", "kind is required"),
     ("{operation: Delete, kind: [A], name: a}", "kind must be of type string"),
+    (r#"{"operation": "Delete", "kind": "A", "name": 5}"#, "name must be of type string"),
+    (
+        r#"{"operation": "Delete", "kind": "A", "name": "a", "ignoreMissingObject": "yes"}"#,
+        "ignoreMissingObject must be of type boolean",
+    ),
     ("{operation: MergePatch, kind: A, name: a}", "mergePatch is required"),
     (
         "{operation: MergePatch, kind: A, name: a, mergePatch: {}}",
@@ -184,7 +214,7 @@ const WRONG: &[(&str, &str)] = &[
         "operation should be one of",
     ),
     (
-        "{operation: Delete, kind: A, name: a, ignoreMissingObject: 'yes'}",
+        "{operation: Delete, kind: A, name: a, ignoreMissingObject: maybe}",
         "ignoreMissingObject must be of type boolean",
     ),
     ("{kind: A, name: a}", "operation is required"),

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::base64;
 use super::error::{Position, YamlError};
 use super::events::Events;
-use super::scalar::{Scalar, Tag, resolve, resolve_tagged, to_json};
+use super::key::{key_error, scalar_key, value_key};
+use super::scalar::{Dialect, Scalar, Tag, to_json};
 
 /// How deeply lists and mappings may be nested.
 ///
@@ -27,14 +28,14 @@ const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
 /// Returns the first document of `text`; an empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, YamlError> {
-    let mut documents = Documents::new(text, false);
+    let mut documents = Documents::new(text, Rules::default());
     Ok(documents.next_document()?.unwrap_or(Value::Null))
 }
 
 /// Returns the first document of `text` and refuses a key that occurs twice in
 /// one mapping.
 pub fn parse_strict(text: &str) -> Result<Value, YamlError> {
-    let mut documents = Documents::new(text, true);
+    let mut documents = Documents::new(text, Rules { strict: true, ..Rules::default() });
     Ok(documents.next_document()?.unwrap_or(Value::Null))
 }
 
@@ -42,12 +43,25 @@ pub fn parse_strict(text: &str) -> Result<Value, YamlError> {
 ///
 /// A document without content is `null`.
 pub fn parse_all(text: &str) -> Result<Vec<Value>, YamlError> {
-    let mut documents = Documents::new(text, false);
-    let mut all = Vec::new();
-    while let Some(document) = documents.next_document()? {
-        all.push(document);
-    }
-    Ok(all)
+    Documents::new(text, Rules::default()).all()
+}
+
+/// Returns all documents of `text` as version 3 of the library of the field reads them: of the words, only `true` and
+/// `false` are booleans, and what is merged into a mapping never replaces what stands in it.
+///
+/// Scalars of the properties `texts` of a document are texts as they are written, null excepted.
+pub fn parse_all_v3(text: &str, texts: &[&str]) -> Result<Vec<Value>, YamlError> {
+    Documents::new(text, Rules { dialect: Dialect::V3, texts, ..Rules::default() }).all()
+}
+
+/// What readers differ in.
+#[derive(Clone, Copy, Default)]
+struct Rules<'t> {
+    dialect: Dialect,
+    /// A key that occurs twice in one mapping is refused.
+    strict: bool,
+    /// The properties of a document whose scalars are texts.
+    texts: &'t [&'t str],
 }
 
 /// A named node that aliases can repeat.
@@ -104,7 +118,7 @@ struct RawScalar {
 /// Reads one document after the other.
 struct Documents<'t> {
     events: Events<'t>,
-    strict: bool,
+    rules: Rules<'t>,
     anchors: BTreeMap<String, Anchor>,
     stack: Vec<Frame>,
     nodes: u64,
@@ -114,10 +128,10 @@ struct Documents<'t> {
 }
 
 impl<'t> Documents<'t> {
-    fn new(text: &'t str, strict: bool) -> Self {
+    fn new(text: &'t str, rules: Rules<'t>) -> Self {
         Self {
             events: Events::new(text),
-            strict,
+            rules,
             anchors: BTreeMap::new(),
             stack: Vec::new(),
             nodes: 0,
@@ -125,6 +139,15 @@ impl<'t> Documents<'t> {
             alias_nodes: 0,
             alias_bytes: 0,
         }
+    }
+
+    /// Returns the documents that are left.
+    fn all(mut self) -> Result<Vec<Value>, YamlError> {
+        let mut all = Vec::new();
+        while let Some(document) = self.next_document()? {
+            all.push(document);
+        }
+        Ok(all)
     }
 
     /// Returns the next document, or `None` behind the last one.
@@ -228,7 +251,7 @@ impl<'t> Documents<'t> {
                 Pending::Value(key) => {
                     map.insert(key, value);
                 }
-                Pending::Merge => merge(map, value, position)?,
+                Pending::Merge => merge(map, value, self.rules.dialect, position)?,
                 Pending::Key => return Err(key_error(&value, position)),
             },
         }
@@ -240,8 +263,15 @@ impl<'t> Documents<'t> {
         let named = self.name(anchor);
         self.nodes += 1;
         self.bytes += value.len() as u64;
+        let dialect = self.rules.dialect;
+        if self.expects_text() {
+            let (scalar, text) = interpret(dialect, tag.as_deref(), value, implicit, position)?;
+            let value = if scalar == Scalar::Null { Value::Null } else { Value::String(text) };
+            self.keep(named, &value);
+            return self.place(value, position);
+        }
         if !self.expects_key() {
-            let value = read(tag.as_deref(), value, implicit, position)?;
+            let value = read(dialect, tag.as_deref(), value, implicit, position)?;
             self.keep(named, &value);
             return self.place(value, position);
         }
@@ -251,7 +281,7 @@ impl<'t> Documents<'t> {
             self.expect_value(Pending::Merge);
             return Ok(None);
         }
-        let (scalar, text) = interpret(tag.as_deref(), value, implicit, position)?;
+        let (scalar, text) = interpret(dialect, tag.as_deref(), value, implicit, position)?;
         if named.is_some() {
             let value = to_json(&scalar, text.clone()).unwrap_or(Value::Null);
             self.keep(named, &value);
@@ -301,6 +331,12 @@ impl<'t> Documents<'t> {
         matches!(self.pending(), Some(Pending::Key))
     }
 
+    /// Returns whether the value of a property comes that is a text.
+    fn expects_text(&self) -> bool {
+        let is_text = |key: &String| self.rules.texts.contains(&key.as_str());
+        self.stack.len() == 1 && matches!(self.pending(), Some(Pending::Value(key)) if is_text(key))
+    }
+
     fn expects_merge(&self) -> bool {
         matches!(self.pending(), Some(Pending::Merge))
     }
@@ -313,7 +349,7 @@ impl<'t> Documents<'t> {
 
     /// Notes the key of the value that comes next.
     fn set_key(&mut self, key: String, position: Position) -> Result<(), YamlError> {
-        if self.strict
+        if self.rules.strict
             && let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
             && let Some(first) = seen.insert(key.clone(), position)
         {
@@ -345,13 +381,14 @@ fn is_excessive(alias_nodes: u64, nodes: u64) -> bool {
 
 /// Returns what a scalar means, and its text.
 pub(super) fn interpret(
+    dialect: Dialect,
     tag: Option<&str>,
     text: String,
     implicit: bool,
     position: Position,
 ) -> Result<(Scalar, String), YamlError> {
     let Some(uri) = tag else {
-        let scalar = if implicit { resolve(&text) } else { Scalar::Text };
+        let scalar = if implicit { dialect.resolve(&text) } else { Scalar::Text };
         return Ok((scalar, text));
     };
     let Some(tag) = Tag::from_uri(uri) else {
@@ -361,115 +398,57 @@ pub(super) fn interpret(
         position,
         text: text.to_owned(),
         tag: tag.short().to_owned(),
-        own: resolve(text).tag().to_owned(),
+        own: dialect.resolve(text).tag().to_owned(),
     };
     if tag == Tag::Binary {
         let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
         return Ok((Scalar::Text, text));
     }
-    match resolve_tagged(tag, &text) {
+    match dialect.resolve_tagged(tag, &text) {
         Some(scalar) => Ok((scalar, text)),
         None => Err(unfit(&text)),
     }
 }
 
-fn read(tag: Option<&str>, text: String, implicit: bool, position: Position) -> Result<Value, YamlError> {
-    let (scalar, text) = interpret(tag, text, implicit, position)?;
+fn read(
+    dialect: Dialect,
+    tag: Option<&str>,
+    text: String,
+    implicit: bool,
+    position: Position,
+) -> Result<Value, YamlError> {
+    let (scalar, text) = interpret(dialect, tag, text, implicit, position)?;
     if matches!(scalar, Scalar::Float(number) if !number.is_finite()) {
         return Err(YamlError::NotJson { position, text });
     }
     Ok(to_json(&scalar, text).unwrap_or(Value::Null))
 }
 
-/// Returns a scalar as a key.
-pub(super) fn scalar_key(scalar: &Scalar, text: String, position: Position) -> Result<String, YamlError> {
-    match scalar {
-        Scalar::Text | Scalar::Timestamp => Ok(text),
-        Scalar::Bool(flag) => Ok(flag.to_string()),
-        Scalar::Int(number) => Ok(number.to_string()),
-        Scalar::Float(number) => Ok(float_key(*number)),
-        Scalar::Null => Err(YamlError::Key { position, found: "null".to_owned(), go: None }),
-        Scalar::Uint(number) => Err(YamlError::Key { position, found: number.to_string(), go: None }),
-    }
-}
-
-/// Returns a floating-point number as a key; Go keeps 32 bits of it.
-fn float_key(number: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "the reference truncates, too")]
-    let number = number as f32;
-    if number.is_nan() {
-        ".nan".to_owned()
-    } else if number.is_infinite() {
-        if number > 0.0 { ".inf" } else { "-.inf" }.to_owned()
-    } else {
-        crate::number::format_g_single(number)
-    }
-}
-
-/// Returns an aliased node as a key.
-fn value_key(value: &Value, position: Position) -> Result<String, YamlError> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        Value::Number(number) => Ok(match number.as_f64() {
-            Some(float) if number.is_f64() => float_key(float),
-            _ => number.to_string(),
-        }),
-        Value::Null | Value::Array(_) | Value::Object(_) => Err(key_error(value, position)),
-    }
-}
-
-fn key_error(value: &Value, position: Position) -> YamlError {
-    let found = match value {
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-        Value::Null => "null",
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => "this scalar",
-    };
-    let go = matches!(value, Value::Array(_) | Value::Object(_)).then(|| go_syntax(value));
-    YamlError::Key { position, found: found.to_owned(), go }
-}
-
-/// Returns a value as Go's syntax writes it.
-fn go_syntax(value: &Value) -> String {
-    match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::String(text) => format!("{text:?}"),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_syntax).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{key:?}:{}", go_syntax(value))).collect();
-            entries.sort();
-            format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
-        }
-    }
-}
-
 /// Merges `value`, a mapping or a list of them, into `map`.
 ///
-/// What stands in `map` so far is overridden; of a list, the first mapping wins.
-fn merge(map: &mut Map<String, Value>, value: Value, position: Position) -> Result<(), YamlError> {
-    match value {
-        Value::Object(other) => {
-            map.extend(other);
-            Ok(())
-        }
-        Value::Array(items) => {
-            for item in items.into_iter().rev() {
-                let Value::Object(other) = item else {
-                    return Err(YamlError::Merge { position });
-                };
-                map.extend(other);
-            }
-            Ok(())
-        }
+/// What stands in `map` so far is overridden, or stays in version 3; of a list, the first mapping wins.
+fn merge(
+    map: &mut Map<String, Value>,
+    value: Value,
+    dialect: Dialect,
+    position: Position,
+) -> Result<(), YamlError> {
+    let mappings = match value {
+        mapping @ Value::Object(_) => vec![mapping],
+        Value::Array(items) => items,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            Err(YamlError::Merge { position })
+            return Err(YamlError::Merge { position });
+        }
+    };
+    let mut merged = Map::new();
+    for mapping in mappings.into_iter().rev() {
+        let Value::Object(mapping) = mapping else { return Err(YamlError::Merge { position }) };
+        merged.extend(mapping);
+    }
+    for (key, value) in merged {
+        if dialect == Dialect::V2 || !map.contains_key(&key) {
+            map.insert(key, value);
         }
     }
+    Ok(())
 }

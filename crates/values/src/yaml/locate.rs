@@ -2,9 +2,11 @@
 
 use libyaml_safer::{EventData, ScalarStyle};
 
-use super::build::{MAX_DEPTH, interpret, scalar_key};
+use super::build::{MAX_DEPTH, interpret};
 use super::error::Position;
 use super::events::Events;
+use super::key::scalar_key;
+use super::scalar::Dialect;
 
 /// Returns where the value at the JSON pointer `pointer` is written in the
 /// first document of `text`: the place of its key, or of the list's item.
@@ -28,7 +30,7 @@ pub fn locate(text: &str, pointer: &str) -> Option<Position> {
             EventData::Alias { .. } => search.visit(None, position),
             EventData::Scalar { tag, value, plain_implicit, style, .. } => {
                 let implicit = plain_implicit && style == ScalarStyle::Plain;
-                let key = interpret(tag.as_deref(), value.clone(), implicit, position)
+                let key = interpret(Dialect::V2, tag.as_deref(), value.clone(), implicit, position)
                     .and_then(|(scalar, text)| scalar_key(&scalar, text, position))
                     .unwrap_or(value);
                 search.visit(Some(key), position);

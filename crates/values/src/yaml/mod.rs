@@ -10,13 +10,14 @@ mod build;
 mod emit;
 mod error;
 mod events;
+mod key;
 mod locate;
 mod order;
 mod scalar;
 mod timestamp;
 mod write;
 
-pub use build::{MAX_DEPTH, parse, parse_all, parse_strict};
+pub use build::{MAX_DEPTH, parse, parse_all, parse_all_v3, parse_strict};
 pub use emit::{emit, emit_pretty, emit_v3};
 pub use error::{Position, YamlError};
 pub use locate::locate;

@@ -71,8 +71,48 @@ impl Tag {
     }
 }
 
+/// Which of the two readers of the field is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Reads manifests and values.
+    #[default]
+    V2,
+    /// Reads `yes`, `on` and the like as texts.
+    V3,
+}
+
+impl Dialect {
+    /// Returns what the unquoted `text` means without a tag.
+    pub(super) fn resolve(self, text: &str) -> Scalar {
+        let scalar = resolve(text);
+        let is_old_word =
+            matches!(scalar, Scalar::Bool(flag) if !text.eq_ignore_ascii_case(&flag.to_string()));
+        if self == Self::V3 && is_old_word { Scalar::Text } else { scalar }
+    }
+
+    /// Returns what `text` means under an explicit tag, or `None` if it does not fit.
+    ///
+    /// `Tag::Text` and `Tag::Binary` fit everything.
+    pub(super) fn resolve_tagged(self, tag: Tag, text: &str) -> Option<Scalar> {
+        let scalar = match tag {
+            Tag::Text | Tag::Binary => return Some(Scalar::Text),
+            Tag::Timestamp => return is_timestamp(text).then_some(Scalar::Text),
+            Tag::Bool | Tag::Float | Tag::Int | Tag::Null => self.resolve(text),
+        };
+        match (tag, scalar) {
+            #[expect(clippy::cast_precision_loss, reason = "the tag asks for a floating-point number")]
+            (Tag::Float, Scalar::Int(number)) => Some(Scalar::Float(number as f64)),
+            (Tag::Float, scalar @ Scalar::Float(_))
+            | (Tag::Int, scalar @ (Scalar::Int(_) | Scalar::Uint(_)))
+            | (Tag::Bool, scalar @ Scalar::Bool(_))
+            | (Tag::Null, scalar @ Scalar::Null) => Some(scalar),
+            _ => None,
+        }
+    }
+}
+
 /// Returns what the unquoted `text` means without a tag.
-pub(super) fn resolve(text: &str) -> Scalar {
+fn resolve(text: &str) -> Scalar {
     let Some(first) = text.bytes().next() else {
         return Scalar::Null;
     };
@@ -88,26 +128,6 @@ pub(super) fn resolve(text: &str) -> Scalar {
         },
         b'0'..=b'9' => number(text),
         _ => Scalar::Text,
-    }
-}
-
-/// Returns what `text` means under an explicit tag, or `None` if it does not fit.
-///
-/// `Tag::Text` and `Tag::Binary` fit everything.
-pub(super) fn resolve_tagged(tag: Tag, text: &str) -> Option<Scalar> {
-    let scalar = match tag {
-        Tag::Text | Tag::Binary => return Some(Scalar::Text),
-        Tag::Timestamp => return is_timestamp(text).then_some(Scalar::Text),
-        Tag::Bool | Tag::Float | Tag::Int | Tag::Null => resolve(text),
-    };
-    match (tag, scalar) {
-        #[expect(clippy::cast_precision_loss, reason = "the tag asks for a floating-point number")]
-        (Tag::Float, Scalar::Int(number)) => Some(Scalar::Float(number as f64)),
-        (Tag::Float, scalar @ Scalar::Float(_))
-        | (Tag::Int, scalar @ (Scalar::Int(_) | Scalar::Uint(_)))
-        | (Tag::Bool, scalar @ Scalar::Bool(_))
-        | (Tag::Null, scalar @ Scalar::Null) => Some(scalar),
-        _ => None,
     }
 }
 
