@@ -253,8 +253,11 @@ impl Written {
 
     fn problem_of_labels(&self) -> Option<String> {
         let is_bad = |name: &&String| !is_name(name, false) || name.starts_with("__");
-        let name = self.labels.keys().find(is_bad)?;
-        Some(format!("'{name}' is not a name of a label: use letters, digits and '_'"))
+        if let Some(name) = self.labels.keys().find(is_bad) {
+            return Some(format!("'{name}' is not a name of a label: use letters, digits and '_'"));
+        }
+        (self.action == "observe" && self.labels.contains_key("le"))
+            .then(|| "the label 'le' of a histogram says the bound of a bucket: use another name".to_owned())
     }
 }
 
@@ -389,6 +392,10 @@ mod tests {
             (
                 r#"{"name":"a","set":1,"labels":{"__name__":"x"}}"#,
                 "operation 1: '__name__' is not a name of a label",
+            ),
+            (
+                r#"{"name":"a","action":"observe","value":1,"buckets":[],"labels":{"le":"x"}}"#,
+                "operation 1: the label 'le' of a histogram says the bound of a bucket",
             ),
             (r#"{"name":"1a","set":1}"#, "operation 1: '1a' is not a name of a metric"),
             (r#"{"name":"a","add":-1}"#, "operation 1: a counter can't go down"),
