@@ -3,12 +3,18 @@
 use std::path::PathBuf;
 
 use engine::{Failure, FailureKind};
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use thiserror::Error;
+use tower::ServiceExt as _;
 
 use super::limit::Limit;
+
+/// Who asks. The API server takes the field manager from it where none is named.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
 
 /// Where the API server is looked for.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +81,7 @@ pub async fn connect(access: &Access, limit: &Limit) -> Result<Client, ConnectEr
     }
     // A watch is quiet for as long as nothing happens; each request has its own deadline where it needs one.
     config.read_timeout = None;
+    config.headers.push((USER_AGENT, AGENT));
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
     Ok(builder.with_layer(limit.meter()).with_layer(limit).build())
 }
@@ -88,7 +95,11 @@ where
     B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
     B::Error: Into<tower::BoxError>,
 {
-    Client::new(service, namespace)
+    let named = service.map_request(|mut request: http::Request<kube::client::Body>| {
+        request.headers_mut().insert(USER_AGENT, AGENT);
+        request
+    });
+    Client::new(named, namespace)
 }
 
 /// Returns what an error of a request means, in one line without the noise of the client.

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use addon_operator::cli;
-use addon_operator::cluster::{Access, Limit, connect};
+use addon_operator::cluster::{Access, Limit, connect, connect_in_process};
 use addon_operator::config::SETTINGS;
 use addon_operator::telemetry::Telemetry;
-use kube::api::{DynamicObject, Patch, PatchParams};
+use apiserver::ApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
 use kube::{Api, Client};
 use regex::Regex;
@@ -84,6 +86,17 @@ impl Request {
     }
 }
 
+/// Returns whose the fields of an object are that a client makes without saying who it is.
+async fn managers(client: &Client) -> Vec<String> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let metadata = ObjectMeta { name: Some("probe".into()), ..ObjectMeta::default() };
+    let data = Some([("a".to_owned(), "b".to_owned())].into());
+    let map = ConfigMap { metadata, data, ..ConfigMap::default() };
+    let made = maps.create(&PostParams::default(), &map).await.unwrap();
+    let entries = made.metadata.managed_fields.unwrap_or_default();
+    entries.into_iter().filter_map(|entry| entry.manager).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_installation_is_applied_and_its_roles_are_enough_for_the_samples() {
     let world = World::samples();
@@ -104,6 +117,9 @@ async fn the_installation_is_applied_and_its_roles_are_enough_for_the_samples() 
     let client = connect(&access, &Limit::new(100.0, 100)).await.unwrap();
     install(&client).await;
     install(&client).await;
+    assert_eq!(managers(&client).await, ["addon-operator"]);
+    let in_process = connect_in_process(ApiServer::builder().build().unwrap().service(), "default");
+    assert_eq!(managers(&in_process).await, ["addon-operator"]);
     let installed = fs::read_to_string(world.path().join("audit")).unwrap().lines().count();
 
     let mut command = world.command(&["start"]);
