@@ -52,6 +52,8 @@ pub(super) enum Ended {
     KindMissing,
     /// An error; the next round waits.
     Failed(String),
+    /// What the binding asks for can't be had of this kind.
+    Misfit(String),
     /// Nobody listens any more.
     Over,
 }
@@ -86,6 +88,15 @@ impl Watching {
                 Ended::Over => return,
                 Ended::Relist => {}
                 Ended::KindMissing => self.wait_for_kind(&mut lasting).await,
+                Ended::Misfit(reason) => {
+                    lasting.failures += 1;
+                    // A new start of the operator would not mend it.
+                    self.health.works(&self.name);
+                    let failure = Failure::new(FailureKind::HookOutput, reason)
+                        .advise("correct the configuration that the hook prints");
+                    self.tell(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
+                    tokio::time::sleep(backoff(BACKOFF, lasting.failures)).await;
+                }
                 Ended::Failed(error) => {
                     lasting.failures += 1;
                     self.health.broke(&self.name, error.clone(), self.alive);
@@ -148,6 +159,12 @@ impl Watching {
                 return Err(Ended::Failed(Failure::of(FailureKind::Cluster, &error).to_string()));
             }
         };
+        if !resource.namespaced && self.selection.namespaces != Namespaces::All {
+            let kind = &resource.kind;
+            return Err(Ended::Misfit(format!(
+                "kind {kind} has no namespaces: remove `namespace` from the binding"
+            )));
+        }
         if !is_custom(&resource) {
             lasting.crds = None;
         } else if lasting.crds.is_none() {

@@ -224,6 +224,26 @@ fn labelled(key: &str, value: &str) -> Selection {
 }
 
 #[tokio::test]
+async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
+    let mut world = World::new();
+    let all = Selection { kind: "Namespace".to_owned(), ..Selection::default() };
+    let named = Namespaces::Named(std::iter::once("default".to_owned()).collect());
+    let labelled = labelled("team", "a").namespaces;
+    for (monitor, namespaces) in [(1, named), (2, labelled)] {
+        let monitor = world.start(monitor, Selection { namespaces, ..all.clone() }, None);
+        world.until("the failure", |seen| !seen[&monitor].failures.is_empty()).await;
+        assert_eq!(
+            world.seen[&monitor].failures,
+            ["kind Namespace has no namespaces: remove `namespace` from the binding"]
+        );
+        assert!(!world.seen[&monitor].listed, "it was listed");
+    }
+    assert!(world.health.all().iter().all(|watch| watch.error.is_none()), "a restart would not help");
+    let monitor = world.start(3, all, None);
+    world.until("the list", |seen| seen[&monitor].listed).await;
+}
+
+#[tokio::test]
 async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
     let mut world = World::new();
     world.namespace("in", &json!({"team": "a"})).await;
