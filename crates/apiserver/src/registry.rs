@@ -115,7 +115,14 @@ fn fields_of(group: &str, plural: &str) -> Vec<FieldPath> {
         "status.replicas" | "status.successful" => "0",
         _ => "",
     };
-    names.iter().map(|name| FieldPath { name: (*name).to_owned(), absent: absent(name) }).collect()
+    // Who an event comes from is a property of its source, or whoever reports it.
+    let places = |name: &str| match name {
+        "source" => &["source.component", "reportingComponent"] as &[_],
+        _ => &[],
+    };
+    let path =
+        |name: &&str| FieldPath { name: (*name).to_owned(), absent: absent(name), places: places(name) };
+    names.iter().map(path).collect()
 }
 
 /// Everything that is served, by group and version.

@@ -295,25 +295,31 @@ pub struct FieldPath {
     pub name: String,
     /// The value that an absent field has.
     pub absent: &'static str,
+    /// The paths whose first value is taken, where it is not the path that selectors write.
+    pub places: &'static [&'static str],
 }
 
 impl FieldPath {
     /// A field that is empty when absent.
     pub fn new(name: &str) -> FieldPath {
-        FieldPath { name: name.to_owned(), absent: "" }
+        FieldPath { name: name.to_owned(), absent: "", places: &[] }
     }
 
     fn read(&self, object: &Value) -> String {
-        let mut at = Some(object);
-        for part in self.name.split('.') {
-            at = at.and_then(|value| value.get(part));
-        }
-        match at {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => self.absent.to_owned(),
-            Some(other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
-                other.to_string()
-            }
+        let found = match self.places {
+            [] => text_at(object, &self.name),
+            places => places.iter().find_map(|path| text_at(object, path).filter(|text| !text.is_empty())),
+        };
+        found.unwrap_or_else(|| self.absent.to_owned())
+    }
+}
+
+fn text_at(object: &Value, path: &str) -> Option<String> {
+    match path.split('.').try_fold(object, |value, part| value.get(part))? {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(other.to_string())
         }
     }
 }

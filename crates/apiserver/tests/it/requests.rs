@@ -42,6 +42,34 @@ async fn selectors_choose_what_is_listed_and_watched() {
 }
 
 #[tokio::test]
+async fn events_are_selected_by_the_component_they_come_from() {
+    let server = server();
+    let events = "/api/v1/namespaces/default/events";
+    for (name, from) in [
+        ("old", json!({"source": {"component": "kubelet", "host": "n"}})),
+        ("new", json!({"reportingComponent": "kubelet", "reportingInstance": "k-1", "action": "Pull"})),
+        ("both", json!({"source": {"component": "other"}, "reportingComponent": "kubelet"})),
+        ("none", json!({})),
+    ] {
+        let mut event = json!({"metadata": {"name": name}, "reason": "R", "type": "Normal", "message": "m",
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}});
+        event.as_object_mut().unwrap().extend(from.as_object().unwrap().clone());
+        post(&server, events, event).await;
+    }
+    for (selector, expected) in [
+        ("source%3Dkubelet", vec!["new", "old"]),
+        ("source%3Dother", vec!["both"]),
+        ("source%3D", vec!["none"]),
+        ("reportingComponent%3Dkubelet", vec!["both", "new"]),
+    ] {
+        let (_, list) = get(&server, &format!("{events}?fieldSelector={selector}")).await;
+        let items = list["items"].as_array().unwrap().iter();
+        let names: Vec<&str> = items.map(|item| item["metadata"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expected, "{selector}");
+    }
+}
+
+#[tokio::test]
 async fn initial_events_end_with_a_bookmark() {
     let server = server();
     post(&server, MAPS, json!({"metadata": {"name": "a"}})).await;
