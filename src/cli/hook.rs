@@ -74,7 +74,7 @@ fn change_values(command: &str, matches: &ArgMatches, environment: &Environment)
     let root = read_json(&file)?;
     let path = path_of(matches);
     match command {
-        "get" => show(&root, &path, matches),
+        "get" => show(path.value_in(&root).filter(|value| !value.is_null()), &path, matches),
         "has" => Ok(answer(path.exists_in(&root))),
         "set" | "unset" => {
             let mut values = Values::new(root);
@@ -99,7 +99,8 @@ fn read_context(command: &str, matches: &ArgMatches, environment: &Environment) 
     let path = path_of(matches);
     let found = path.value_in(context).unwrap_or(&Value::Null);
     match command {
-        "get" => show(context, &path, matches),
+        // A key whose value is null is there.
+        "get" => show(path.exists_in(context).then_some(found), &path, matches),
         "has" => Ok(answer(path.exists_in(context))),
         "is-true" => Ok(answer(*found == Value::Bool(true))),
         "is-false" => Ok(answer(*found == Value::Bool(false))),
@@ -108,9 +109,8 @@ fn read_context(command: &str, matches: &ArgMatches, environment: &Environment) 
     }
 }
 
-/// Prints what the path leads to, a string as it is; `null` where nothing is.
-fn show(root: &Value, path: &HookPath, matches: &ArgMatches) -> anyhow::Result<u8> {
-    let found = path.value_in(root).filter(|value| !value.is_null());
+/// Prints what the path led to, a string as it is; `null` where nothing is.
+fn show(found: Option<&Value>, path: &HookPath, matches: &ArgMatches) -> anyhow::Result<u8> {
     if found.is_none() && matches.get_flag("required") {
         bail!("Value {path} required, but doesn't exist");
     }

@@ -102,7 +102,7 @@ fn hooks_read_and_change_values_and_contexts_without_bash() {
     let path = |name: &str| dir.path().join(name);
     fs::write(path("values"), r#"{"app":{"size":1,"list":["a"]}}"#).unwrap();
     fs::write(path("patch"), "").unwrap();
-    fs::write(path("context"), r#"[{"binding":"a"},{"binding":"b","flag":true}]"#).unwrap();
+    fs::write(path("context"), r#"[{"binding":"a"},{"binding":"b","flag":true,"n":null}]"#).unwrap();
     let hook = |arguments: &[&str]| {
         let mut command = Command::new(BINARY);
         command
@@ -118,6 +118,8 @@ fn hooks_read_and_change_values_and_contexts_without_bash() {
     assert_eq!(hook(&["values", "get", "app.size"]), (0, "1\n".to_owned()));
     assert_eq!(hook(&["values", "get", "app.no"]), (0, "null\n".to_owned()));
     assert_eq!(hook(&["values", "get", "--required", "app.no"]).0, 1);
+    assert_eq!(hook(&["context", "get", "--required", "n"]), (0, "null\n".to_owned()));
+    assert_eq!(hook(&["context", "get", "--required", "no"]).0, 1);
     assert_eq!(hook(&["values", "has", "app.list.0"]).0, 0);
     assert_eq!(hook(&["values", "has", "app.list.1"]).0, 1);
     assert_eq!(hook(&["values", "set", "app.name", "-x"]).0, 0);
