@@ -8,26 +8,31 @@ use chart::chart::Chart;
 use chart::flags::ValueFlags;
 use chart::object::{Capabilities, KubeVersion};
 use chart::printout::Printout;
-use chart::render::{Cache, Release, RenderError, Request};
+use chart::render::{Cache, Release, RenderError, Rendered, Request};
 use chart::template::Limits;
 use chart::warning::Warnings;
+
+mod input;
+mod switches;
 
 use super::files;
 use super::stack;
 use super::world::LocalWorld;
+use input::{located, read, refuse_other_files};
+use switches::{Switches, listed};
 
 /// Arguments of `addon-operator template`.
 #[derive(Clone, Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[command(args_override_self = true)]
 pub struct TemplateArgs {
     /// Name of the release, then the chart; a chart alone is rendered as `release-name`.
-    #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
+    #[arg(num_args = 1.., required = true, value_names = ["NAME", "CHART"])]
     name_and_chart: Vec<String>,
     /// Namespace of the release.
     #[arg(short, long, default_value = "default")]
     namespace: String,
     /// Files with values; the last one wins.
-    #[arg(short = 'f', long = "values", value_delimiter = ',')]
+    #[arg(short = 'f', long = "values")]
     values: Vec<String>,
     /// Values as `key=value,…`.
     #[arg(long)]
@@ -48,29 +53,29 @@ pub struct TemplateArgs {
     #[arg(long)]
     kube_version: Option<String>,
     /// Versions of APIs for `.Capabilities`.
-    #[arg(short, long, value_delimiter = ',')]
+    #[arg(short, long)]
     api_versions: Vec<String>,
     /// Print the files of `crds/` too.
-    #[arg(long)]
-    include_crds: bool,
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    include_crds: Option<String>,
     /// Set `.Release.IsUpgrade`.
-    #[arg(long)]
-    is_upgrade: bool,
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    is_upgrade: Option<String>,
     /// Print only what these templates render to.
-    #[arg(short, long, value_delimiter = ',')]
+    #[arg(short, long)]
     show_only: Vec<String>,
     /// Leave test hooks out.
-    #[arg(long)]
-    skip_tests: bool,
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    skip_tests: Option<String>,
     /// Leave hooks out.
-    #[arg(long)]
-    no_hooks: bool,
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    no_hooks: Option<String>,
     /// Do not check values against `values.schema.json`.
-    #[arg(long)]
-    skip_schema_validation: bool,
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    skip_schema_validation: Option<String>,
     /// Accepted for the sake of scripts; a cluster is never asked.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, hide = true)]
-    validate: Option<bool>,
+    validate: Option<String>,
 }
 
 /// From how many templates on a second thread is worth its start.
@@ -97,54 +102,72 @@ pub fn run(args: &TemplateArgs) -> ExitCode {
 }
 
 fn print(args: &TemplateArgs, warnings: &mut Warnings) -> Result<String, String> {
-    let kube_version = match &args.kube_version {
-        Some(text) => {
+    let switches = Switches::read(args)?;
+    let kube_version = match args.kube_version.as_deref() {
+        Some(text) if !text.is_empty() => {
             KubeVersion::parse(text).map_err(|error| format!("invalid kube version '{text}': {error}"))?
         }
-        None => KubeVersion::default(),
+        Some(_) | None => KubeVersion::default(),
     };
-    if args.validate == Some(true) {
+    if switches.validate {
         return Err("--validate needs a cluster, which this command never asks".to_owned());
     }
     let (name, path) = match args.name_and_chart.as_slice() {
-        [name, path] => (name.as_str(), path),
         [path] => ("release-name", path),
-        _ => return Err("expected a name and a chart".to_owned()),
+        [name, path] => (name.as_str(), path),
+        [_, _, others @ ..] => {
+            return Err(format!(
+                "expected at most two arguments, unexpected arguments: {}",
+                others.join(", ")
+            ));
+        }
+        [] => return Err("expected a name and a chart".to_owned()),
     };
-    let values = value_flags(args).merged(&mut |path| read(path)).map_err(|error| error.to_string())?;
+    let path = located(path)?;
+    let values = value_flags(args)?.merged(&mut |path| read(path)).map_err(|error| error.to_string())?;
+    refuse_other_files(path)?;
     let chart = files::open(path.as_ref(), warnings).map_err(|error| error.to_string())?;
     chart::release_name(name).map_err(|error| error.to_string())?;
     let mut capabilities = Capabilities::without_cluster(kube_version);
-    capabilities.api_versions.extend(args.api_versions.iter().cloned());
+    capabilities.api_versions.extend(listed("-a, --api-versions", &args.api_versions)?);
+    let namespace = if args.namespace.is_empty() { "default" } else { args.namespace.as_str() };
     let release = Release {
         name: name.to_owned(),
-        namespace: args.namespace.clone(),
+        namespace: namespace.to_owned(),
         revision: 1,
-        is_upgrade: args.is_upgrade,
+        is_upgrade: switches.is_upgrade,
     };
     let request = Request {
         values: &values,
         release: &release,
         capabilities: &capabilities,
         limits: Limits::default(),
-        validate: !args.skip_schema_validation,
+        validate: !switches.skip_schema_validation,
     };
+    let rendered = rendered(chart, &request, warnings)?;
+    let printout = Printout {
+        crds: switches.include_crds,
+        no_hooks: switches.no_hooks,
+        skip_tests: switches.skip_tests,
+        only: args.show_only.clone(),
+    };
+    printout.of(&rendered).map_err(|error| error.to_string())
+}
+
+fn rendered(
+    chart: Chart,
+    request: &Request<'_>,
+    warnings: &mut Warnings,
+) -> Result<ManuallyDrop<Rendered>, String> {
     // The process ends when this is printed; nothing has to be given back to the allocator.
     let (chart, mut cache) = (ManuallyDrop::new(chart), ManuallyDrop::new(Cache::default()));
     let rendered = stack::with(|| {
         stack::take_memory_at_once();
         parse_by_two(&chart, &mut cache);
-        chart::render::render(&chart, &request, &mut cache, &mut LocalWorld::default(), warnings)
+        chart::render::render(&chart, request, &mut cache, &mut LocalWorld::default(), warnings)
     });
     let rendered = rendered.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
-    let rendered = ManuallyDrop::new(rendered);
-    let printout = Printout {
-        crds: args.include_crds,
-        no_hooks: args.no_hooks,
-        skip_tests: args.skip_tests,
-        only: args.show_only.clone(),
-    };
-    printout.of(&rendered).map_err(|error| error.to_string())
+    Ok(ManuallyDrop::new(rendered))
 }
 
 /// Parses the templates of a large chart on two threads, which is a third of a first render.
@@ -173,23 +196,13 @@ fn told(error: &RenderError) -> String {
     }
 }
 
-fn value_flags(args: &TemplateArgs) -> ValueFlags {
-    ValueFlags {
-        files: args.values.clone(),
+fn value_flags(args: &TemplateArgs) -> Result<ValueFlags, String> {
+    Ok(ValueFlags {
+        files: listed("-f, --values", &args.values)?,
         set_json: args.set_json.clone(),
         set: args.set.clone(),
         set_string: args.set_string.clone(),
         set_file: args.set_file.clone(),
         set_literal: args.set_literal.clone(),
-    }
-}
-
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            format!("open {path}: no such file or directory")
-        } else {
-            format!("open {path}: {error}")
-        }
     })
 }

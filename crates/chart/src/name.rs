@@ -5,12 +5,18 @@ const MAX_LENGTH: usize = 53;
 
 /// A name that no release may have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "release name {0:?}: invalid release name, must match regex \
-     ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ \
-     and the length must not be longer than 53"
-)]
-pub struct NameError(String);
+pub enum NameError {
+    /// There is none.
+    #[error("release name \"\": no name provided")]
+    Missing,
+    /// It is too long, or has characters that it may not have.
+    #[error(
+        "release name {0:?}: invalid release name, must match regex \
+         ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ \
+         and the length must not be longer than 53"
+    )]
+    Invalid(String),
+}
 
 /// Checks the name of a release.
 pub fn release_name(name: &str) -> Result<(), NameError> {
@@ -20,10 +26,13 @@ pub fn release_name(name: &str) -> Result<(), NameError> {
             && edge(label.chars().next_back())
             && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
     };
+    if name.is_empty() {
+        return Err(NameError::Missing);
+    }
     if name.len() <= MAX_LENGTH && name.split('.').all(is_label) {
         Ok(())
     } else {
-        Err(NameError(name.to_owned()))
+        Err(NameError::Invalid(name.to_owned()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::Url;
 use super::parse::UrlErrorKind;
 
 /// The part of a URL; each allows other characters.
@@ -10,6 +11,7 @@ pub(super) enum Mode {
     Fragment,
     Host,
     Path,
+    Segment,
     User,
     Zone,
 }
@@ -46,6 +48,7 @@ fn is_special(byte: u8, mode: Mode) -> bool {
         b'-' | b'_' | b'.' | b'~' => false,
         b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' => match mode {
             Mode::Path => byte == b'?',
+            Mode::Segment => matches!(byte, b'/' | b';' | b',' | b'?'),
             Mode::User => matches!(byte, b'@' | b'/' | b'?' | b':'),
             Mode::Fragment => false,
             Mode::Host | Mode::Zone => true,
@@ -97,7 +100,7 @@ pub(super) fn unescaped(text: &str, mode: Mode) -> Result<String, UrlErrorKind> 
         let refused = match mode {
             Mode::Host => high < 8 && written != b"%25",
             Mode::Zone => written != b"%25" && byte != b' ' && is_special(byte, Mode::Host),
-            Mode::Fragment | Mode::Path | Mode::User => false,
+            Mode::Fragment | Mode::Path | Mode::Segment | Mode::User => false,
         };
         if refused {
             return Err(bad());
@@ -106,4 +109,26 @@ pub(super) fn unescaped(text: &str, mode: Mode) -> Result<String, UrlErrorKind> 
         rest = rest.get(3..).unwrap_or_default();
     }
     Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Writes one segment of a path with percent signs where it needs them.
+pub(crate) fn path_escaped(text: &str) -> String {
+    escaped(text, Mode::Segment)
+}
+
+/// Reads one segment of a path; an error says what is no escape.
+pub(crate) fn path_unescaped(text: &str) -> Result<String, UrlErrorKind> {
+    unescaped(text, Mode::Segment)
+}
+
+/// Returns the path of `url` as `text` writes it; nothing if it is written as usual.
+pub(crate) fn raw_path<'t>(text: &'t str, url: &Url) -> &'t str {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let text = if url.scheme.is_empty() { text } else { text.split_once(':').map_or("", |(_, rest)| rest) };
+    let authority = text.strip_prefix("//").filter(|_| !url.host.is_empty() || url.user.is_some());
+    let path = match authority {
+        Some(authority) => authority.find('/').and_then(|at| authority.get(at..)).unwrap_or_default(),
+        None => text,
+    };
+    if path == escaped(&url.path, Mode::Path) { "" } else { path }
 }

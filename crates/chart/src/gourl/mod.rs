@@ -6,6 +6,8 @@ mod parse;
 
 use std::fmt;
 
+pub(crate) use address::problem as address_problem;
+pub(crate) use escape::{path_escaped, path_unescaped, raw_path};
 pub use parse::{UrlError, UrlErrorKind};
 
 use escape::{Mode, escaped};

@@ -19,7 +19,10 @@ const HEADER_BYTES: u64 = 64 << 20;
 /// Why an archive is no chart.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is not gzip, not tar, or cut off.
+    /// It is cut off.
+    #[error("unexpected EOF")]
+    Cut,
+    /// It is not gzip, or not tar.
     #[error("chart archive is not a gzipped tar archive, or is damaged: {0}")]
     Read(#[source] io::Error),
     /// An absolute path.
@@ -57,8 +60,8 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
     let mut archive = tar::Archive::new(unzipped);
     let mut files = Vec::new();
     let mut remaining = MAX_CHART_BYTES;
-    for (index, entry) in archive.entries().map_err(ArchiveError::Read)?.enumerate() {
-        let mut entry = entry.map_err(ArchiveError::Read)?;
+    for (index, entry) in archive.entries().map_err(damaged)?.enumerate() {
+        let mut entry = entry.map_err(damaged)?;
         if index >= MAX_ENTRIES {
             return Err(ArchiveError::Entries);
         }
@@ -77,11 +80,20 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
         }
         remaining -= size;
         let mut data = Vec::new();
-        entry.read_to_end(&mut data).map_err(ArchiveError::Read)?;
+        entry.read_to_end(&mut data).map_err(damaged)?;
         let data = data.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&data);
         files.push(File { name: name.into(), data: data.into() });
     }
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
+}
+
+/// Tells what is cut off from what is no archive.
+fn damaged(error: io::Error) -> ArchiveError {
+    let text = error.to_string();
+    let is_cut = error.kind() == io::ErrorKind::UnexpectedEof
+        || ["incomplete deflate stream", "unexpected end of file", "failed to read entire block"]
+            .contains(&text.as_str());
+    if is_cut { ArchiveError::Cut } else { ArchiveError::Read(error) }
 }
 
 /// Returns a path without its first directory, or why it is refused.

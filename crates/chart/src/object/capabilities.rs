@@ -3,7 +3,6 @@
 #![expect(clippy::unnecessary_wraps, reason = "all methods have the signature that templates call")]
 
 use crate::call::{CallError, Method};
-use crate::semver::Version;
 use crate::template::Context;
 use crate::value::{Kind, List, ListClass, Object, Type, Value};
 
@@ -94,20 +93,72 @@ pub struct KubeVersion {
     pub minor: String,
 }
 
-/// A text that is no version of Kubernetes.
+/// Why a text is no version of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("could not parse {0:?} as version")]
-pub struct KubeVersionError(String);
+pub enum KubeVersionError {
+    /// It does not begin with a number.
+    #[error("could not parse {} as version", quote(.0))]
+    Text(String),
+    /// There is only one number.
+    #[error("illegal version string {}", quote(.0))]
+    Short(String),
+    /// The first number begins with a zero.
+    #[error("illegal zero-prefixed version component {} in {}", quote(.component), quote(.text))]
+    Zero {
+        /// The number.
+        component: String,
+        /// The whole.
+        text: String,
+    },
+    /// A number is too great.
+    #[error(
+        "illegal non-numeric version component {component} in {}: strconv.ParseUint: parsing {component}: value out of range",
+        quote(.text), component = quote(.component)
+    )]
+    Great {
+        /// The number.
+        component: String,
+        /// The whole.
+        text: String,
+    },
+}
+
+fn quote(text: &str) -> String {
+    crate::fmt::quote(text.as_bytes())
+}
 
 impl KubeVersion {
-    /// Reads a version; what follows the three numbers is dropped.
+    /// Reads a version: two numbers or more with dots between them; what follows is dropped.
     pub fn parse(text: &str) -> Result<Self, KubeVersionError> {
-        let version = Version::parse(text).map_err(|_| KubeVersionError(text.to_owned()))?;
-        Ok(Self {
-            version: format!("v{}.{}.{}", version.major(), version.minor(), version.patch()),
-            major: version.major().to_string(),
-            minor: version.minor().to_string(),
-        })
+        let trimmed = text.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
+        let numbers = trimmed.strip_prefix('v').unwrap_or(trimmed);
+        let mut components: Vec<&str> = Vec::new();
+        for part in numbers.split('.') {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            components.extend(part.get(..digits).filter(|component| !component.is_empty()));
+            if digits == 0 || digits < part.len() {
+                break;
+            }
+        }
+        let (Some(first), false) = (components.first(), numbers.contains('\n')) else {
+            return Err(KubeVersionError::Text(text.to_owned()));
+        };
+        if components.len() < 2 {
+            return Err(KubeVersionError::Short(text.to_owned()));
+        }
+        if first.starts_with('0') && *first != "0" {
+            return Err(KubeVersionError::Zero { component: (*first).to_owned(), text: text.to_owned() });
+        }
+        let mut shown = Vec::new();
+        for component in components {
+            let number: u64 = component.parse().map_err(|_| KubeVersionError::Great {
+                component: component.to_owned(),
+                text: text.to_owned(),
+            })?;
+            shown.push(number.to_string());
+        }
+        let number = |index: usize| shown.get(index).cloned().unwrap_or_default();
+        Ok(Self { version: format!("v{}", shown.join(".")), major: number(0), minor: number(1) })
     }
 }
 

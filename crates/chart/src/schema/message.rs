@@ -1,118 +1,115 @@
-//! The words for one finding.
+//! The words for findings.
 
-use jsonschema::ValidationError;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-/// Returns what is wrong, without the place.
-#[expect(clippy::wildcard_enum_match_arm, reason = "kinds that Helm's library lacks keep their own words")]
-pub(super) fn of(error: &ValidationError<'_>) -> String {
-    let instance = error.instance();
-    let items = || count(instance.as_array().map_or(0, Vec::len));
-    let members = || count(instance.as_object().map_or(0, serde_json::Map::len));
-    let characters = || count(instance.as_str().map_or(0, |text| text.chars().count()));
-    let compared =
-        |keyword: &str, limit: &Value| format!("{keyword}: got {}, want {}", number(instance), number(limit));
-    match error.kind() {
-        Kind::AdditionalItems { limit } => {
-            let extra = instance.as_array().map_or(0, Vec::len).saturating_sub(*limit);
-            format!("last {extra} additionalItem(s) not allowed")
-        }
-        Kind::AdditionalProperties { unexpected } => {
-            format!("additional properties {} not allowed", quoted(unexpected))
-        }
-        Kind::AnyOf { .. } => "'anyOf' failed".to_owned(),
-        Kind::Constant { expected_value } => match &**expected_value {
-            Value::Array(_) | Value::Object(_) => "'const' failed".to_owned(),
-            plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                format!("value must be {}", display(plain))
-            }
-        },
-        Kind::Contains => contains(error),
-        Kind::Enum { options } => enumeration(options),
-        Kind::ExclusiveMaximum { limit } => compared("exclusiveMaximum", limit),
-        Kind::ExclusiveMinimum { limit } => compared("exclusiveMinimum", limit),
-        Kind::FalseSchema => "false schema".to_owned(),
-        Kind::Format { format } => {
-            format!("{} is not valid {format}{}", display(instance), format_problem(format, instance))
-        }
-        Kind::MaxItems { limit } => {
-            format!("maxItems: got {}, want {}", items(), grouped(&limit.to_string()))
-        }
-        Kind::MaxLength { limit } => {
-            format!("maxLength: got {}, want {}", characters(), grouped(&limit.to_string()))
-        }
-        Kind::MaxProperties { limit } => {
-            format!("maxProperties: got {}, want {}", members(), grouped(&limit.to_string()))
-        }
-        Kind::Maximum { limit } => compared("maximum", limit),
-        Kind::MinItems { limit } => {
-            format!("minItems: got {}, want {}", items(), grouped(&limit.to_string()))
-        }
-        Kind::MinLength { limit } => {
-            format!("minLength: got {}, want {}", characters(), grouped(&limit.to_string()))
-        }
-        Kind::MinProperties { limit } => {
-            format!("minProperties: got {}, want {}", members(), grouped(&limit.to_string()))
-        }
-        Kind::Minimum { limit } => compared("minimum", limit),
-        Kind::MultipleOf { multiple_of } => {
-            format!("multipleOf: got {}, want {}", number(instance), float(*multiple_of))
-        }
-        Kind::Not { .. } => "'not' failed".to_owned(),
-        Kind::OneOfMultipleValid { context } => multiple(context),
-        Kind::OneOfNotValid { .. } => "'oneOf' failed, none matched".to_owned(),
-        Kind::Pattern { pattern } => {
-            format!("{} does not match pattern {}", display(instance), quote(pattern))
-        }
-        Kind::PropertyNames { error } => format!("invalid propertyName {}", display(error.instance())),
-        Kind::Type { kind } => format!("got {}, want {}", type_of(instance), wanted(kind)),
-        Kind::UniqueItems => match equal_items(instance) {
-            Some((first, second)) => format!("items at {first} and {second} are equal"),
-            None => "items are equal".to_owned(),
-        },
-        _ => error.to_string(),
-    }
+use super::decimal::Decimal;
+
+/// Returns `text` between single quotes.
+pub(super) fn quote(text: &str) -> String {
+    let quoted = crate::fmt::quote(text.as_bytes());
+    let inner = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted);
+    format!("'{}'", inner.replace("\\\"", "\"").replace('\'', "\\'"))
+}
+
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    names.join(", ")
 }
 
 /// Returns the words for missing properties.
-pub(super) fn required(names: &[String]) -> String {
+pub(super) fn required(names: &[&str]) -> String {
     let properties = if names.len() == 1 { "property" } else { "properties" };
     format!("missing {properties} {}", quoted(names))
 }
 
 /// Returns the words for properties that are missing because there is another.
-pub(super) fn dependent(property: &str, names: &[String]) -> String {
+pub(super) fn dependent(property: &str, names: &[&str]) -> String {
     format!("properties {} required, if {} exists", quoted(names), quote(property))
 }
 
-/// Returns `text` between single quotes.
-pub(super) fn quote(text: &str) -> String {
-    let quoted = format!("{text:?}");
-    let inner = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted);
-    format!("'{}'", inner.replace("\\\"", "\"").replace('\'', "\\'"))
+/// Returns the words for properties that may not be there.
+pub(super) fn additional(names: &[&str]) -> String {
+    format!("additional properties {} not allowed", quoted(names))
 }
 
-fn quoted(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
-    names.join(", ")
+/// Returns the words for items that may not be there.
+pub(super) fn additional_items(number: usize) -> String {
+    format!("last {} additionalItem(s) not allowed", grouped(&number.to_string()))
 }
 
-fn display(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => format!("{float}"),
-            Some(_) | None => number.to_string(),
-        },
-        Value::String(text) => quote(text),
-        Value::Array(_) | Value::Object(_) => "value".to_owned(),
+/// Returns the words for a name that does not fit.
+pub(super) fn property_name(name: &str) -> String {
+    format!("invalid propertyName {}", quote(name))
+}
+
+/// Returns the words for a length or number of parts.
+pub(super) fn count(keyword: &str, got: usize, want: i64) -> String {
+    format!("{keyword}: got {}, want {}", grouped(&got.to_string()), grouped(&want.to_string()))
+}
+
+/// Returns the words for a number.
+pub(super) fn limit(keyword: &str, got: Decimal, want: Decimal) -> String {
+    format!("{keyword}: got {}, want {}", float(got.float()), float(want.float()))
+}
+
+/// Returns the words for a text.
+pub(super) fn pattern(text: &str, pattern: &str) -> String {
+    format!("{} does not match pattern {}", quote(text), quote(pattern))
+}
+
+/// Returns the words for a text that is not of a format.
+pub(super) fn format(text: &str, name: &str, problem: &str) -> String {
+    format!("{} is not valid {name}: {problem}", quote(text))
+}
+
+/// Returns the words for two items that are the same.
+pub(super) fn twins(first: usize, second: usize) -> String {
+    format!("items at {} and {} are equal", grouped(&first.to_string()), grouped(&second.to_string()))
+}
+
+/// Returns the words for two schemas that fit where one should.
+pub(super) fn both(first: usize, second: usize) -> String {
+    format!("'oneOf' failed, subschemas {first}, {second} matched")
+}
+
+/// Returns the words for too few items of a kind.
+pub(super) fn too_few(least: i64, matched: &[usize]) -> String {
+    let least = grouped(&least.to_string());
+    if matched.is_empty() {
+        return format!("min {least} items required to match contains schema, but none matched");
+    }
+    format!("min {least} items required to match contains schema, but {}", matched_items(matched))
+}
+
+/// Returns the words for too many items of a kind.
+pub(super) fn too_many(most: i64, matched: &[usize]) -> String {
+    let most = grouped(&most.to_string());
+    format!("max {most} items required to match contains schema, but {}", matched_items(matched))
+}
+
+fn matched_items(matched: &[usize]) -> String {
+    let places: Vec<String> = matched.iter().map(usize::to_string).collect();
+    format!("matched {} items at {}", grouped(&matched.len().to_string()), places.join(" "))
+}
+
+/// Returns the words for schemas that refer to each other.
+pub(super) fn cycle(first: &str, second: &str, location: &str) -> String {
+    let location = crate::fmt::quote(location.as_bytes());
+    format!("both {first} and {second} resolve to {location} causing reference cycle")
+}
+
+/// Returns the words for a value that has to be one.
+pub(super) fn constant(constant: &Value) -> String {
+    match constant {
+        Value::Array(_) | Value::Object(_) => "'const' failed".to_owned(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            format!("value must be {}", display(plain))
+        }
     }
 }
 
-fn enumeration(options: &Value) -> String {
-    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+/// Returns the words for a value that has to be one of several.
+pub(super) fn enumeration(options: &[Value]) -> String {
     if options.iter().any(|option| option.is_array() || option.is_object()) {
         return "'enum' failed".to_owned();
     }
@@ -124,31 +121,25 @@ fn enumeration(options: &Value) -> String {
     }
 }
 
-fn multiple(context: &[Vec<ValidationError<'static>>]) -> String {
-    let mut matched =
-        context.iter().enumerate().filter(|(_, errors)| errors.is_empty()).map(|(index, _)| index);
-    match (matched.next(), matched.next()) {
-        (Some(first), Some(second)) => format!("'oneOf' failed, subschemas {first}, {second} matched"),
-        _ => "'oneOf' failed, several matched".to_owned(),
+fn display(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quote(text),
+        Value::Array(_) | Value::Object(_) => "value".to_owned(),
     }
 }
 
-fn contains(error: &ValidationError<'_>) -> String {
-    let path = error.schema_path().as_str();
-    match path.rsplit('/').next() {
-        Some("maxContains") => "more items than allowed match contains schema".to_owned(),
-        Some("minContains") => "fewer items than required match contains schema".to_owned(),
-        Some(_) | None => "no items match contains schema".to_owned(),
-    }
+/// Is the value of one of these types?
+pub(super) fn is_one_of(value: &Value, types: &[&str]) -> bool {
+    let is_whole = || value.as_number().is_some_and(|number| Decimal::of(number).is_whole());
+    types.contains(&type_of(value)) || (types.contains(&"integer") && is_whole())
 }
 
-fn format_problem(format: &str, instance: &Value) -> String {
-    let text = instance.as_str().unwrap_or_default();
-    match format {
-        "email" | "idn-email" if !text.contains('@') => ": missing @".to_owned(),
-        "ipv4" if text.split('.').count() != 4 => ": expected four decimals".to_owned(),
-        _ => String::new(),
-    }
+/// Returns the words for a value of a type that does not fit.
+pub(super) fn wrong_type(value: &Value, types: &[&str]) -> String {
+    format!("got {}, want {}", type_of(value), types.join(" or "))
 }
 
 fn type_of(value: &Value) -> &'static str {
@@ -162,31 +153,14 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-fn wanted(kind: &TypeKind) -> String {
-    let names: Vec<String> = match kind {
-        TypeKind::Single(single) => vec![single.to_string()],
-        TypeKind::Multiple(several) => several.iter().map(|single| single.to_string()).collect(),
-    };
-    let order = ["null", "boolean", "number", "integer", "string", "array", "object"];
-    let ordered: Vec<&str> =
-        order.into_iter().filter(|name| names.iter().any(|found| found == name)).collect();
-    ordered.join(" or ")
+/// Is `number` below `least`?
+pub(super) fn is_less(number: usize, least: i64) -> bool {
+    i64::try_from(number).unwrap_or(i64::MAX) < least
 }
 
-fn equal_items(instance: &Value) -> Option<(usize, usize)> {
-    let items = instance.as_array()?;
-    items.iter().enumerate().find_map(|(later, item)| {
-        let earlier = items.iter().take(later).position(|other| other == item)?;
-        Some((earlier, later))
-    })
-}
-
-fn count(number: usize) -> String {
-    grouped(&number.to_string())
-}
-
-fn number(value: &Value) -> String {
-    value.as_f64().map_or_else(|| value.to_string(), float)
+/// Is `number` above `most`?
+pub(super) fn is_more(number: usize, most: i64) -> bool {
+    i64::try_from(number).unwrap_or(i64::MAX) > most
 }
 
 /// Returns a number as English readers are shown it: `70,000`, `1.5×10⁰⁷`.

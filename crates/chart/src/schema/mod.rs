@@ -1,11 +1,24 @@
 //! Validation of values against the `values.schema.json` of charts.
 
+mod address;
+mod compile;
+mod decimal;
+mod document;
+mod draft;
+mod equal;
+mod evaluate;
+mod finding;
+mod format;
 mod message;
-mod tree;
+mod metaschema;
+mod node;
+mod problem;
 
 use serde_json::{Map, Value};
 
 use crate::chart::Chart;
+use crate::gojson::{self, DecodeError};
+use evaluate::Evaluation;
 
 /// What the schemas of a chart and its dependencies find wrong with values, as Helm prints it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,27 +48,36 @@ fn collect(chart: &Chart, values: &Value, findings: &mut String) {
 
 /// Checks `values` against one schema; what is wrong comes with a line for each finding.
 fn validate_one(schema: &[u8], values: &Value) -> Result<(), String> {
-    let schema: Value = serde_json::from_slice(schema).map_err(|error| syntax(schema, &error))?;
-    let validator = jsonschema::options().build(&schema).map_err(|error| {
-        format!("the schema can't be used: at '{}': {error}", error.instance_path().as_str())
-    })?;
-    let found: Vec<_> = validator.iter_errors(values).collect();
-    let found: Vec<_> = found.iter().collect();
-    if found.is_empty() {
-        return Ok(());
-    }
-    Err(tree::print(&found, &schema))
+    let schema = read(schema)?;
+    let compiled = compile::compile(schema).map_err(|problem| problem.to_string())?;
+    Evaluation::of_values(&compiled).run(values).map_err(|finding| {
+        let lines = finding.lines();
+        format!("{}\n", lines.strip_prefix('\n').unwrap_or(&lines))
+    })
 }
 
-/// Returns Go's words for text that is not JSON.
-fn syntax(text: &[u8], error: &serde_json::Error) -> String {
+/// Reads a schema; an error is in Go's words.
+fn read(text: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(text).map_err(|error| match gojson::decode(text) {
+        Err(problem) => unread(text, &problem),
+        Ok(_) => format!("invalid JSON: {error}"),
+    })
+}
+
+/// Tells a text that is cut off from one that is wrong, as Go does.
+fn unread(text: &[u8], problem: &DecodeError) -> String {
     if text.trim_ascii().is_empty() {
         return "EOF".to_owned();
     }
-    if error.is_eof() {
-        return "unexpected EOF".to_owned();
+    let problem = problem.to_string();
+    if problem.ends_with("after top-level value") {
+        return "invalid character after top-level value".to_owned();
     }
-    format!("invalid JSON: {error}")
+    // A control character can't be right: if it is what is wrong now, the end was before.
+    let mut marked = text.to_vec();
+    marked.push(1);
+    let is_cut = gojson::decode(&marked).is_err_and(|error| error.to_string().contains("'\\x01'"));
+    if is_cut { "unexpected EOF".to_owned() } else { problem }
 }
 
 #[cfg(test)]

@@ -1,0 +1,78 @@
+//! Formats of texts.
+
+mod names;
+mod network;
+mod pointer;
+mod times;
+
+/// A format that is checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    name: &'static str,
+    check: fn(&str) -> Result<(), String>,
+}
+
+const FORMATS: &[Format] = &[
+    Format { name: "json-pointer", check: pointer::absolute },
+    Format { name: "relative-json-pointer", check: pointer::relative },
+    Format { name: "uuid", check: names::uuid },
+    Format { name: "semver", check: names::semver },
+    Format { name: "regex", check: names::regex },
+    Format { name: "duration", check: times::duration },
+    Format { name: "period", check: times::period },
+    Format { name: "date", check: times::date },
+    Format { name: "time", check: times::time },
+    Format { name: "date-time", check: times::date_time },
+    Format { name: "ipv4", check: network::ipv4 },
+    Format { name: "ipv6", check: network::ipv6 },
+    Format { name: "hostname", check: network::hostname },
+    Format { name: "email", check: network::email },
+    Format { name: "uri", check: network::uri },
+    Format { name: "iri", check: network::uri },
+    Format { name: "uri-reference", check: network::uri_reference },
+    Format { name: "iri-reference", check: network::uri_reference },
+    Format { name: "uri-template", check: network::uri_template },
+];
+
+impl Format {
+    /// Returns the format of a name; others are not checked.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        FORMATS.iter().find(|format| format.name == name).copied()
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Says why `text` is not of this format.
+    pub(super) fn problem(self, text: &str) -> Option<String> {
+        (self.check)(text).err()
+    }
+}
+
+fn failed<T>(why: &str) -> Result<T, String> {
+    Err(why.to_owned())
+}
+
+fn quoted(character: char) -> String {
+    crate::fmt::quote_rune(character, false)
+}
+
+/// How many bytes of digits `text` begins with.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// Reads a number as Go's `strconv.Atoi` does.
+fn integer(text: &str) -> Result<i64, String> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let why = if unsigned.is_empty() || !unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        "invalid syntax"
+    } else {
+        match text.parse() {
+            Ok(number) => return Ok(number),
+            Err(_) => "value out of range",
+        }
+    };
+    Err(format!("strconv.Atoi: parsing {}: {why}", crate::fmt::quote(text.as_bytes())))
+}
