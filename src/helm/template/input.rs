@@ -41,7 +41,7 @@ pub(super) fn refuse_other_files(path: &str) -> Result<(), String> {
     }
     let full = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let full = full.display();
-    if path.ends_with(".yml") || path.ends_with(".yaml") {
+    if [".yml", ".yaml"].iter().any(|ending| path.ends_with(ending)) {
         return Err(format!("file '{full}' seems to be a YAML file, but expected a gzipped archive"));
     }
     let kind = kind(&head);
@@ -93,4 +93,36 @@ fn told(action: &str, path: &str, error: &io::Error) -> String {
     let why: String =
         letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect();
     format!("{action} {path}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_chart_is_refused_in_helms_words() {
+        for (path, expected) in [
+            ("nosuch", "non-absolute URLs should be in form of repo_name/path_to_chart, got: nosuch"),
+            ("a/b", "repo a not found"),
+            ("./nosuch", "path \"./nosuch\" not found"),
+        ] {
+            assert_eq!(located(path).unwrap_err(), expected);
+        }
+        assert_eq!(located(" src ").unwrap(), "src");
+        assert_eq!(refuse_other_files("src"), Ok(()));
+        let error = refuse_other_files("Cargo.toml").unwrap_err();
+        assert!(
+            error.ends_with(
+                "/Cargo.toml' does not appear to be a gzipped archive; got 'text/plain; charset=utf-8'"
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_with_values_that_can_not_be_read_is_told_as_go_does() {
+        assert_eq!(read("src").unwrap_err(), "read src: is a directory");
+        assert_eq!(read("nosuch").unwrap_err(), "open nosuch: no such file or directory");
+        assert_eq!(read("Cargo.toml/x").unwrap_err(), "open Cargo.toml/x: not a directory");
+    }
 }

@@ -179,7 +179,8 @@ mod tests {
         let large = vec![b'x'; 5 * 1024 * 1024 + 1];
         let error = unpack(&packed(&[("c/x", &large)])).unwrap_err().to_string();
         assert_eq!(error, "decompressed chart file \"c/x\" is larger than the maximum file size 5242880");
-        assert!(matches!(unpack(b"no gzip"), Err(ArchiveError::Read(_))));
+        assert!(matches!(unpack(b"no gzip"), Err(ArchiveError::Cut)));
+        assert!(matches!(unpack(b"no gzip, but long enough"), Err(ArchiveError::Read(_))));
         let whole = packed(&[("c/x", b"hello")]);
         for cut in 0..whole.len() {
             let _ = unpack(&whole[..cut]);

@@ -287,3 +287,33 @@ impl Object for BuildInfo {
         Some(vec![("version", HELM_VERSION.into()), ("go_version", GO_VERSION.into())])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_kubernetes_reads_them() {
+        for (text, expected) in [
+            ("1.20", "v1.20 1 20"),
+            ("v1.30.5-gke.100", "v1.30.5 1 30"),
+            ("1.02", "v1.2 1 2"),
+            ("1.2.3.4-x", "v1.2.3.4 1 2"),
+            ("1", "illegal version string \"1\""),
+            ("abc", "could not parse \"abc\" as version"),
+            ("", "could not parse \"\" as version"),
+            ("01.2.3", "illegal zero-prefixed version component \"01\" in \"01.2.3\""),
+            (
+                "1.99999999999999999999",
+                "illegal non-numeric version component \"99999999999999999999\" in \"1.99999999999999999999\": \
+                 strconv.ParseUint: parsing \"99999999999999999999\": value out of range",
+            ),
+        ] {
+            let found = match KubeVersion::parse(text) {
+                Ok(KubeVersion { version, major, minor }) => format!("{version} {major} {minor}"),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

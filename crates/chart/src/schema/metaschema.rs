@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::compile::{Compiled, compile_metaschema};
 use super::draft::Draft;
 use super::problem::SchemaProblem;
+use crate::gourl::Url;
 
 /// The documents as json-schema.org publishes them, the first three in the editions that Helm
 /// carries; their addresses are below that site.
@@ -62,7 +63,7 @@ pub(super) fn load(url: &str) -> Result<Arc<Value>, SchemaProblem> {
     }
     Err(match scheme {
         "file" => {
-            let path = url.strip_prefix("file://").unwrap_or(url);
+            let path = Url::parse(url).unwrap_or_default().path;
             not_there(format!("open {path}: no such file or directory"))
         }
         "http" | "https" => {
