@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::hook::config::{self, ConfigError};
+use engine::hook::config;
 use engine::hook::{HookKind, HookSpec};
 use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
 use tokio::sync::{Semaphore, oneshot};
@@ -21,6 +21,9 @@ use crate::process::{Exit, Program, Stream};
 
 /// How many bytes a configuration may have.
 const LONGEST_CONFIG: usize = 1024 * 1024;
+
+/// How many bytes of what a hook printed are told when it is of no use.
+const TOLD: usize = 4 * 1024;
 
 /// Asks hooks for their configuration and remembers the answers.
 #[derive(Debug)]
@@ -82,6 +85,12 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
             warnings.push(format!("{} is left out: it can't be read", entry.path().display()));
             continue;
         };
+        if metadata.is_dir() {
+            warnings.push(format!(
+                "{} is left out: it is a link to a directory, which is not followed",
+                entry.path().display()
+            ));
+        }
         if !metadata.is_file() {
             continue;
         }
@@ -187,8 +196,10 @@ impl Configurations {
                 Scope::Global => HookKind::Global,
                 Scope::Module(_) => HookKind::Module,
             };
-            let spec = config::parse(HookName::from(name.as_str()), kind, &text);
-            let spec = spec.and_then(|spec| self.with_good_filters(spec, &text)).map_err(|error| {
+            let compile = |filter: &str| self.compile(filter);
+            let spec = config::parse_with(HookName::from(name.as_str()), kind, &text, &compile);
+            let spec = spec.map_err(|error| {
+                tracing::error!(hook = %path.display(), output = beginning(&text), "hook --config output");
                 describe(
                     scope,
                     &name,
@@ -203,18 +214,14 @@ impl Configurations {
         Ok(Arc::new(Hook { id, path: path.to_string_lossy().into(), content, spec }))
     }
 
-    /// Returns the configuration if all filters in it compile.
-    fn with_good_filters(&self, spec: HookSpec, text: &str) -> Result<HookSpec, ConfigError> {
+    /// Returns what is wrong with a filter. One that was good before is not compiled again.
+    fn compile(&self, filter: &str) -> Result<(), String> {
         let mut good = self.filters.lock().unwrap_or_else(PoisonError::into_inner);
-        for (index, binding) in spec.kubernetes.iter().enumerate() {
-            let Some(filter) = binding.jq_filter.as_ref().filter(|filter| !good.contains(*filter)) else {
-                continue;
-            };
-            Filter::compile(filter)
-                .map_err(|error| config::bad_jq_filter(text, index, &error.to_string()))?;
-            good.insert(filter.clone());
+        if !good.contains(filter) {
+            Filter::compile(filter).map_err(|error| error.to_string())?;
+            good.insert(filter.to_owned());
         }
-        Ok(spec)
+        Ok(())
     }
 
     /// Runs `<hook> --config` and returns what it printed.
@@ -258,12 +265,22 @@ impl Configurations {
                 "does it check its first argument for --config? --hook-config-timeout changes the limit",
             )),
             exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled) => {
+                let text = std::mem::take(&mut *printed.lock().unwrap_or_else(PoisonError::into_inner));
+                let text = String::from_utf8_lossy(&text);
+                if !text.trim().is_empty() {
+                    tracing::error!(hook = %path.display(), output = beginning(&text), "Hook config output");
+                }
                 let said = finished.stderr.trim();
                 let text = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
                 Err(Failure::new(FailureKind::HookExit, text))
             }
         }
     }
+}
+
+/// Returns what is told of what a hook printed.
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(TOLD)).unwrap_or(text).trim_end()
 }
 
 fn describe(scope: &Scope, name: &str, mut failure: Failure) -> Failure {

@@ -10,12 +10,19 @@ pub(super) struct Fields<'a> {
     path: Path,
     report: &'a Report,
     known: Vec<&'static str>,
+    /// Whether a property that is null counts as one that is missing.
+    passes_nulls: bool,
 }
 
 impl<'a> Fields<'a> {
     /// Returns a reader of `map`, which is at `path`.
     pub(super) fn new(map: &'a Map<String, Value>, path: Path, report: &'a Report) -> Self {
-        Self { map, path, report, known: Vec::new() }
+        Self { map, path, report, known: Vec::new(), passes_nulls: false }
+    }
+
+    /// Returns a reader to which null is as good as nothing, here and in what is inside.
+    pub(super) fn without_nulls(self) -> Self {
+        Self { passes_nulls: true, ..self }
     }
 
     /// Returns where the mapping is.
@@ -133,7 +140,8 @@ impl<'a> Fields<'a> {
 
     fn value(&mut self, key: &'static str) -> Option<(&'a Value, Path)> {
         self.known.push(key);
-        Some((self.map.get(key)?, self.path.key(key)))
+        let value = self.map.get(key).filter(|value| !(self.passes_nulls && value.is_null()))?;
+        Some((value, self.path.key(key)))
     }
 
     fn items(&mut self, key: &'static str, least: usize) -> Option<Vec<(&'a Value, Path)>> {
@@ -147,7 +155,8 @@ impl<'a> Fields<'a> {
 
     fn as_fields(&self, value: &'a Value, path: Path) -> Option<Fields<'a>> {
         let map = self.expect(&path, value.as_object(), "object", value)?;
-        Some(Fields::new(map, path, self.report))
+        let fields = Fields::new(map, path, self.report);
+        Some(Fields { passes_nulls: self.passes_nulls, ..fields })
     }
 
     fn one_of(&self, path: &Path, text: &str, allowed: &[&'static str]) -> Option<&'static str> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Compile;
 use super::fields::Fields;
 use super::report::{Path, Report};
 use super::selector;
@@ -59,7 +60,7 @@ fn read_events(item: &mut Fields<'_>, key: &'static str) -> Option<BTreeSet<Watc
 }
 
 /// Notes what is wrong with the meaning of single bindings.
-pub(super) fn check(spec: &HookSpec, section: &str, report: &Report) {
+pub(super) fn check(spec: &HookSpec, section: &str, report: &Report, compile: Compile<'_>) {
     let section_path = Path::default().key(section);
     for (index, binding) in spec.kubernetes.iter().enumerate() {
         let path = section_path.item(index);
@@ -95,6 +96,10 @@ pub(super) fn check(spec: &HookSpec, section: &str, report: &Report) {
         };
         if let Some(problem) = by_labels {
             note("namespace", format!("namespace.labelSelector is invalid: {problem}"));
+        }
+        if let Some(Err(problem)) = binding.jq_filter.as_deref().map(compile) {
+            let message = format!("invalid {section} config [{index}] jqFilter: compile jqFilter: {problem}");
+            report.note(&path.key("jqFilter"), message);
         }
     }
 }

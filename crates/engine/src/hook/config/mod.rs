@@ -27,6 +27,12 @@ use crate::name::HookName;
 /// How long a configuration may be. Real ones have a few kilobytes.
 pub const MAX_BYTES: usize = 4 << 20;
 
+/// Tries to compile a jq program, and returns what is wrong with it.
+pub type Compile<'a> = &'a dyn Fn(&str) -> Result<(), String>;
+
+/// Checks the meaning of a section.
+type Check<'a> = &'a dyn Fn(&HookSpec, &Report);
+
 /// Why the configuration of a hook was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConfigError {
@@ -57,13 +63,27 @@ pub enum ConfigError {
 
 /// Returns what the hook `name` asked for with `text`, which it printed for `--config`.
 ///
-/// The jq programs in it are not compiled; [`bad_jq_filter`] reports one that does not.
+/// The jq programs in it are not compiled: see [`parse_with`].
+///
+/// # Errors
+///
+/// As [`parse_with`].
+pub fn parse(name: HookName, kind: HookKind, text: &str) -> Result<HookSpec, ConfigError> {
+    parse_with(name, kind, text, &|_| Ok(()))
+}
+
+/// The same; `compile` returns why a jq program does not compile.
 ///
 /// # Errors
 ///
 /// All violations of the shape are reported together; only if there are none,
 /// those of the first section whose meaning is wrong.
-pub fn parse(name: HookName, kind: HookKind, text: &str) -> Result<HookSpec, ConfigError> {
+pub fn parse_with(
+    name: HookName,
+    kind: HookKind,
+    text: &str,
+    compile: Compile<'_>,
+) -> Result<HookSpec, ConfigError> {
     if text.len() > MAX_BYTES {
         return Err(ConfigError::TooLong { length: text.len() });
     }
@@ -78,18 +98,9 @@ pub fn parse(name: HookName, kind: HookKind, text: &str) -> Result<HookSpec, Con
         }
     };
     match version(map, text)? {
-        ConfigVersion::V0 => v0::parse(name, kind, map, text),
-        ConfigVersion::V1 => v1::parse(name, kind, map, text),
+        ConfigVersion::V0 => v0::parse(name, kind, map, text, compile),
+        ConfigVersion::V1 => v1::parse(name, kind, map, text, compile),
     }
-}
-
-/// Returns the error for the kubernetes binding at `index` of `text` whose jq program does not compile.
-pub fn bad_jq_filter(text: &str, index: usize, reason: &str) -> ConfigError {
-    let message = format!("invalid kubernetes config [{index}] jqFilter: compile jqFilter: {reason}");
-    let place = |section| yaml::locate(text, &format!("/{section}/{index}/jqFilter"));
-    // The place of the section is known even if it is a v0 configuration; the deeper one is right.
-    let position = place("kubernetes").max(place("onKubernetesEvent"));
-    ConfigError::Invalid(Violations(vec![Violation { message, position }]))
 }
 
 fn version(map: &serde_json::Map<String, Value>, text: &str) -> Result<ConfigVersion, ConfigError> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::report::{Path, Report};
 use super::v1::passed;
-use super::{ConfigError, check_lifecycle, kubernetes, lifecycle, schedule, selector};
+use super::{Check, Compile, ConfigError, check_lifecycle, kubernetes, lifecycle, schedule, selector};
 use crate::hook::selection::{FieldSelector, LabelRequirement, LabelSelector, Namespaces, Selection};
 use crate::hook::spec::{
     ConfigVersion, HookKind, HookSpec, KubernetesBinding, MAIN_QUEUE, ScheduleBinding, WatchEvent,
@@ -19,12 +19,13 @@ const EVENTS: &str = "onKubernetesEvent";
 
 /// Returns what a v0 configuration says.
 ///
-/// Inside a section, properties that nobody knows are passed over.
+/// Inside a section, properties that nobody knows are passed over, and null is as good as nothing.
 pub(super) fn parse(
     name: HookName,
     kind: HookKind,
     map: &Map<String, Value>,
     text: &str,
+    compile: Compile<'_>,
 ) -> Result<HookSpec, ConfigError> {
     let report = Report::default();
     let mut spec = HookSpec::empty(name, ConfigVersion::V0);
@@ -46,8 +47,11 @@ pub(super) fn parse(
         .collect();
     fields.finish();
     passed(report, text)?;
-    let sections: [fn(&HookSpec, &Report); 3] =
-        [check_lifecycle, |spec, report| kubernetes::check(spec, EVENTS, report), schedule::check];
+    let sections: [Check<'_>; 3] = [
+        &check_lifecycle,
+        &|spec, report| kubernetes::check(spec, EVENTS, report, compile),
+        &schedule::check,
+    ];
     for section in sections {
         let report = Report::default();
         section(&spec, &report);
@@ -56,7 +60,8 @@ pub(super) fn parse(
     Ok(spec)
 }
 
-fn read_schedule(mut item: Fields<'_>) -> ScheduleBinding {
+fn read_schedule(item: Fields<'_>) -> ScheduleBinding {
+    let mut item = item.without_nulls();
     let mut text = |key| item.string(key).filter(|text| !text.is_empty());
     ScheduleBinding {
         name: text("name").unwrap_or_else(|| "schedule".to_owned()),
@@ -68,7 +73,8 @@ fn read_schedule(mut item: Fields<'_>) -> ScheduleBinding {
     }
 }
 
-fn read_event(mut item: Fields<'_>, report: &Report) -> KubernetesBinding {
+fn read_event(item: Fields<'_>, report: &Report) -> KubernetesBinding {
+    let mut item = item.without_nulls();
     let events = item.strings("event", 0).map(|words| {
         let event = |word: &String| {
             let found = WatchEvent::ALL.into_iter().find(|event| event.as_v0_str() == word);

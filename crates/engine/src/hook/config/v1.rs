@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use super::fields::Fields;
 use super::report::{Path, Report};
-use super::{ConfigError, admission, check_lifecycle, kubernetes, lifecycle, schedule, settings, unique};
+use super::{
+    Check, Compile, ConfigError, admission, check_lifecycle, kubernetes, lifecycle, schedule, settings,
+    unique,
+};
 use crate::hook::spec::{ConfigVersion, HookKind, HookSpec};
 use crate::name::HookName;
 
@@ -18,6 +21,7 @@ pub(super) fn parse(
     kind: HookKind,
     map: &Map<String, Value>,
     text: &str,
+    compile: Compile<'_>,
 ) -> Result<HookSpec, ConfigError> {
     let report = Report::default();
     let mut spec = HookSpec::empty(name, ConfigVersion::V1);
@@ -32,24 +36,29 @@ pub(super) fn parse(
     spec.conversions = admission::read_conversions(&mut fields);
     fields.finish();
     passed(report, text)?;
-    check(&mut spec, map, text)?;
+    check(&mut spec, map, text, compile)?;
     include_groups(&mut spec);
     Ok(spec)
 }
 
 /// Checks the meaning, section by section; the first wrong section ends it.
-fn check(spec: &mut HookSpec, map: &Map<String, Value>, text: &str) -> Result<(), ConfigError> {
+fn check(
+    spec: &mut HookSpec,
+    map: &Map<String, Value>,
+    text: &str,
+    compile: Compile<'_>,
+) -> Result<(), ConfigError> {
     let report = Report::default();
     spec.settings = settings::check(map, &report);
     passed(report, text)?;
-    let sections: [fn(&HookSpec, &Report); 7] = [
-        check_lifecycle,
-        |spec, report| kubernetes::check(spec, "kubernetes", report),
-        kubernetes::check_includes,
-        schedule::check,
-        admission::check_validating,
-        admission::check_mutating,
-        admission::check_conversions,
+    let sections: [Check<'_>; 7] = [
+        &check_lifecycle,
+        &|spec, report| kubernetes::check(spec, "kubernetes", report, compile),
+        &kubernetes::check_includes,
+        &schedule::check,
+        &admission::check_validating,
+        &admission::check_mutating,
+        &admission::check_conversions,
     ];
     for section in sections {
         let report = Report::default();

@@ -139,3 +139,16 @@ fn what_is_wrong_in_the_old_dialect_is_named() {
         assert!(found[0].starts_with(expected), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn in_version_0_null_is_as_good_as_nothing_inside_a_section() {
+    let text = r#"{"onKubernetesEvent": [{"kind": "pod", "name": null, "selector": null, "jqFilter": null, "event": null,
+        "namespaceSelector": {"any": null, "matchNames": null}}], "schedule": [{"name": null, "crontab": "* * * * *", "allowFailure": null}]}"#;
+    let plain = r#"{"onKubernetesEvent": [{"kind": "pod"}], "schedule": [{"crontab": "* * * * *"}]}"#;
+    assert_eq!(valid(text), valid(plain));
+    assert!(errors(r#"{"onKubernetesEvent": null}"#)[0].contains("must be of type array"));
+    assert!(
+        errors("{configVersion: v1, schedule: [{crontab: '* * * * *', name: null}]}")[0]
+            .contains("must be of type string")
+    );
+}

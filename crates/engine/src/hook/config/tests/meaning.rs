@@ -130,13 +130,48 @@ fn settings_have_defaults_and_bounds() {
     assert_eq!(settings("{timeout: 5m}").timeout, Some(Duration::from_mins(5)));
 }
 
+/// Takes programs that end with a bar for broken ones.
+fn compile(text: &str) -> Result<(), String> {
+    if text.ends_with('|') { Err("unexpected end".to_owned()) } else { Ok(()) }
+}
+
+fn problem(text: &str) -> String {
+    parse_with("hooks/test.sh".into(), HookKind::Module, text, &compile).unwrap_err().to_string()
+}
+
 #[test]
 fn a_program_that_does_not_compile_is_told_with_its_place() {
     let text = "configVersion: v1\nkubernetes:\n- kind: Pod\n- kind: Pod\n  jqFilter: '.a |'\n";
     assert_eq!(
-        bad_jq_filter(text, 1, "unexpected end").to_string(),
+        problem(text),
         "1 error occurred:\n\t* invalid kubernetes config [1] jqFilter: compile jqFilter: unexpected end (line 5, column 3)\n\n"
     );
     let text = "onKubernetesEvent:\n- kind: Pod\n  jqFilter: '.a |'\n";
-    assert!(bad_jq_filter(text, 0, "x").to_string().contains("(line 3, column 3)"));
+    let found = problem(text);
+    assert!(
+        found.contains("invalid onKubernetesEvent config [0] jqFilter")
+            && found.contains("(line 3, column 3)"),
+        "{found}"
+    );
+}
+
+#[test]
+fn programs_that_do_not_compile_are_told_with_the_other_mistakes_of_their_section_and_before_those_of_later_ones()
+ {
+    let found = problem(
+        "{configVersion: v1, kubernetes: [{kind: A, jqFilter: '.a |'}, {kind: B, jqFilter: '.b |'}]}",
+    );
+    assert!(found.contains("[0] jqFilter") && found.contains("[1] jqFilter"), "{found}");
+    let found = problem(
+        "{configVersion: v1, kubernetes: [{kind: A, apiVersion: a/b/c}, {kind: B, jqFilter: '.b |'}]}",
+    );
+    assert!(found.contains("apiVersion is invalid") && found.contains("[1] jqFilter"), "{found}");
+    let later = [
+        "kubernetes: [{kind: A, jqFilter: '.a |', includeSnapshotsFrom: [x]}]",
+        "schedule: [{crontab: x}], kubernetes: [{kind: A, jqFilter: '.a |'}]",
+    ];
+    for text in later {
+        let found = problem(&format!("{{configVersion: v1, {text}}}"));
+        assert!(found.starts_with("1 error") && found.contains("[0] jqFilter"), "{text}: {found}");
+    }
 }
