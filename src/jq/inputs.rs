@@ -6,6 +6,7 @@ use jaq_core::data::HasLut;
 use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::{DataT, Exn, Lut, RunPtr};
 
+use super::folds::States;
 use super::value::{Error, Val};
 
 /// Where `input` and `inputs` read from.
@@ -31,6 +32,7 @@ pub(super) struct Kind;
 pub(super) struct Data<'a> {
     pub(super) lut: &'a Lut<Kind>,
     pub(super) inputs: &'a dyn Inputs,
+    pub(super) states: &'a States,
 }
 
 impl<'a> HasLut<'a, Kind> for Data<'a> {
@@ -67,7 +69,9 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
             bome(Ok(cv.1))
         }),
         ("native_last_words", v(0), |cv| {
-            say(&message(&cv.1, "\n"));
+            if !matches!(cv.1, Val::Null) {
+                say(&message(&cv.1, "\n"));
+            }
             bome(Ok(cv.1))
         }),
     ];

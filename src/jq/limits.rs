@@ -14,8 +14,9 @@ use jaq_core::ValX;
 use jaq_core::box_iter::box_once;
 use jaq_core::native::{Fun, v};
 
+use super::arithmetic::short;
 use super::inputs::Kind;
-use super::value::Val;
+use super::value::{Val, fail};
 
 /// How long a filter may work on one object.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
@@ -209,7 +210,10 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
 fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>> {
     let zero = Val::Int(0);
     let direction = by.cmp(&zero);
-    let mut next = Some(Ok(from));
+    let wrong = [&from, &to, &by].into_iter().find(|value| value.as_float().is_none()).map(|other| {
+        fail(format!("range expects numbers but got: {} ({})", other.type_name(), short(other)))
+    });
+    let mut next = Some(wrong.unwrap_or(Ok(from)));
     std::iter::from_fn(move || {
         let current = match next.take()? {
             Ok(current) => current,

@@ -73,7 +73,7 @@ fn from_json(value: &Val) -> ValR<Val> {
         return fail(format!("fromjson cannot be applied to: {} ({})", value.type_name(), short(value)));
     };
     let _ = go_on_bytes(text.len());
-    let parsed: Result<Val, _> = serde_json::from_str(text);
+    let parsed = super::value::from_json(text.as_bytes());
     parsed.or_else(|error| fail(format!("fromjson cannot be applied to: {}: {error}", short(value))))
 }
 
@@ -161,6 +161,7 @@ fn has(value: &Val, key: &Val) -> ValR<bool, Val> {
             let place = key.as_index().and_then(|index| usize::try_from(index).ok());
             Ok(place.is_some_and(|place| place < items.len()))
         }
+        (Val::Null, _) => Ok(false),
         (value, key) => {
             fail(format!("cannot check whether {} has a {} key", value.type_name(), key.type_name()))
         }

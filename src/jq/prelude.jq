@@ -9,7 +9,7 @@ def while(cond; update): def rec: native_guard | if cond then ., (update | rec) 
 def until(cond; update): def rec: native_guard | if cond then . else update | rec end; rec;
 def getpath($path): reduce $path[] as $p (.; native_guard | .[$p]);
 def setpath($path; $x): getpath($path) = $x;
-def combinations($n): [limit($n; repeat(.))] | combinations;
+def combinations(n): [limit(n; repeat(.))] | combinations;
 def nan: native_nan;
 def infinite: native_infinite;
 def isnan: native_isnan;
@@ -72,7 +72,7 @@ def fromstream(f):
 def truncate_stream(stream):
   . as $n | null | stream | . as $input
   | if (.[0] | length) > $n then setpath([0]; .[0][$n:]) else empty end;
-def INDEX(stream; f): reduce stream as $row ({}; . + {($row | f | tostring): $row});
+def INDEX(stream; f): reduce stream as $row ({}; .[$row | f | tostring] = $row);
 def INDEX(f): INDEX(.[]; f);
 def IN(s): any(s == .; .);
 def IN(src; s): any(src == s; .);
@@ -81,8 +81,11 @@ def have_decnum: false;
 def have_literal_numbers: true;
 def input_line_number: 0;
 def get_search_list: [];
-def halt_error($code): error;
-def halt_error: error;
+def halt_error($code): if . == null then halt else error end;
+def halt_error: halt_error(5);
+def JOIN($idx; f): [.[] | [., $idx[f]]];
+def JOIN($idx; stream; f): stream | [., $idx[f]];
+def JOIN($idx; stream; f; join): stream | [., $idx[f]] | join;
 def bsearch($x):
   if length == 0 then -1
   else first(range(0; length) as $i | select(.[$i] >= $x) | if .[$i] == $x then $i else -1 - $i end) // (-1 - length) end;
@@ -99,7 +102,7 @@ def scan($re; $flags): match($re; $flags + "g") | if .captures == [] then .strin
 def split($re; $flags): [native_parts($re; $flags + "g")[] | strings];
 def splits($re; $flags): split($re; $flags)[];
 def sub($re; f; $flags):
-  reduce native_parts($re; $flags)[] as $x (""; . + ($x | if type == "object" then capture_object | f else . end));
+  reduce (native_parts($re; $flags) | reverse[]) as $x (""; ($x | if type == "object" then capture_object | f else . end) + .);
 def gsub($re; f; $flags): sub($re; f; $flags + "g");
 def by_pattern(f): if type == "array" then f else [., ""] | f end;
 def test($val): . as $text | $val | by_pattern(. as [$re, $flags] | $text | test($re; $flags));
@@ -113,3 +116,8 @@ def @base64d: tostring | native_base64d;
 def @json: tojson;
 def @csv: to_csv;
 def @tsv: to_tsv;
+def format($name):
+  if $name == "text" then tostring elif $name == "json" then tojson elif $name == "csv" then to_csv
+  elif $name == "tsv" then to_tsv elif $name == "html" then @html elif $name == "uri" then @uri
+  elif $name == "urid" then @urid elif $name == "sh" then @sh elif $name == "base64" then @base64
+  elif $name == "base64d" then @base64d else error("format(\($name | tojson)) is not a format") end;

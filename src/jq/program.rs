@@ -257,6 +257,9 @@ impl Files {
         }
         loop {
             let path = self.paths.borrow_mut().pop()?;
+            if path.as_os_str() == "-" {
+                return Some(Box::new(BufReader::with_capacity(64 * 1024, io::stdin())));
+            }
             match File::open(&path) {
                 Ok(file) => return Some(Box::new(BufReader::with_capacity(64 * 1024, file))),
                 Err(error) => {
@@ -288,7 +291,11 @@ impl Files {
                     return Some(Err(error.to_string()));
                 }
             }
-            *lines = Some(String::from_utf8_lossy(&bytes).lines().map(Val::str).collect());
+            let text = String::from_utf8_lossy(&bytes);
+            // A carriage return is a letter like others.
+            let all = text.strip_suffix('\n').unwrap_or(&text);
+            let count = if text.is_empty() { 0 } else { usize::MAX };
+            *lines = Some(all.split('\n').take(count).map(Val::str).collect());
         }
         lines.as_mut()?.pop_front().map(Ok)
     }

@@ -150,9 +150,59 @@ fn one_result_is_kept_for_a_binding() {
     let result = |filter: &str| {
         Filter::compile(filter).unwrap().result(&Input::parse(b"{\"a\": 1}").unwrap()).unwrap()
     };
-    assert_eq!(result("empty"), Value::Null);
-    assert_eq!(result(".a"), json!(1));
-    assert_eq!(result(".a, .b"), json!([1, null]));
+    assert_eq!(result("empty"), b"null");
+    assert_eq!(result(".a"), b"1");
+    assert_eq!(result(".a, .b"), b"[1,null]");
+    assert_eq!(
+        result("{a: \"<é>\", b: [1.5, 1e21, true, {}, []]}"),
+        "{\"a\":\"\\u003cé\\u003e\",\"b\":[1.5,1e+21,true,{},[]]}".as_bytes()
+    );
+}
+
+#[test]
+fn whole_numbers_of_128_bits_stay_exact() {
+    let result = |filter: &str, text: &str| {
+        let result = Filter::compile(filter).unwrap().result(&Input::parse(text.as_bytes()).unwrap());
+        String::from_utf8(result.unwrap()).unwrap()
+    };
+    assert_eq!(result("[100000000000000000001]", "null"), "[100000000000000000001]");
+    let text = "{\"a\":[12345678901234567890123,-12345678901234567890123,1.5,\"1234567890123456789012\"],\"é\\n\":{\"b\":1e+30}}";
+    assert_eq!(result(".", text), text);
+    assert_eq!(result(".a[0] + 1", text), "12345678901234567890124");
+    assert_eq!(result("fromjson", "\"[12345678901234567890123]\""), "[12345678901234567890123]");
+    assert!(Filter::compile("nan").unwrap().result(&Input::parse(b"1").unwrap()).is_err());
+    apart(|_| {
+        let deep = Filter::compile("reduce range(2000) as $i (0; [.])").unwrap();
+        let error = deep.result(&Input::parse(b"1").unwrap()).unwrap_err().to_string();
+        assert_eq!(error, "the result nests deeper than 1000");
+    });
+}
+
+#[test]
+fn a_halt_with_null_is_no_error() {
+    check("1, (null | halt_error), 2", &json!(null), "1");
+    check("1, (null | halt_error(3)), 2", &json!(null), "1");
+    let error = unlimited(&Filter::compile("\"x\" | halt_error").unwrap(), &json!(null)).unwrap_err();
+    assert_eq!(error.to_string(), "x");
+}
+
+#[test]
+fn range_takes_numbers() {
+    for text in ["range(.)", "range([])", "range(0; {})", "range(\"\"; 1)", "range(0; 1; null)"] {
+        assert!(unlimited(&Filter::compile(text).unwrap(), &json!(null)).is_err(), "{text}");
+        check(&format!("try {text} catch 1"), &json!(null), "1");
+    }
+}
+
+#[test]
+fn functions_of_gojq_that_the_library_has_not() {
+    check(
+        "[1, \"<\"] | format(\"text\"), format(\"csv\")",
+        &json!(null),
+        "\"[1,\\\"<\\\"]\" \"1,\\\"<\\\"\"",
+    );
+    check("[JOIN({\"1\": 2}; .[]; tostring)]", &json!([1, 3]), "[[1,2],[3,null]]");
+    check("JOIN({\"1\": 2}; tostring)", &json!([1]), "[[1,2]]");
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! Values of filters: what JSON has, with integers that stay integers and keys in order.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use jaq_core::val::{Range, ValR};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::container::List;
 pub(super) use super::container::Object;
@@ -150,6 +154,75 @@ impl<'de> Deserialize<'de> for Val {
     }
 }
 
+thread_local! {
+    /// Whether a whole number was read that may have had more digits than a float keeps.
+    static ROUNDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads JSON. Whole numbers of up to 128 bits stay exact.
+pub(super) fn from_json(text: &[u8]) -> Result<Val, serde_json::Error> {
+    ROUNDED.set(false);
+    let value = serde_json::from_slice(text)?;
+    // Such numbers are rare, and the reader knows them only as floats.
+    if ROUNDED.get() { exactly(serde_json::from_slice(text)?) } else { Ok(value) }
+}
+
+/// Reads a value part by part. It is known to be one, and how deep it nests.
+fn exactly(raw: &RawValue) -> Result<Val, serde_json::Error> {
+    let text = raw.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text)?;
+            Val::arr(items.into_iter().map(exactly).collect::<Result<_, _>>()?)
+        }
+        Some(b'{') => {
+            let pairs: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text)?;
+            let pairs = pairs.into_iter().map(|(key, value)| Ok((key.as_ref().into(), exactly(value)?)));
+            Val::obj(pairs.collect::<Result<_, serde_json::Error>>()?)
+        }
+        _ => match text.parse() {
+            Ok(number) => Val::Int(number),
+            Err(_) => serde_json::from_str(text)?,
+        },
+    })
+}
+
+/// A result as JSON text is made of it.
+pub(super) struct Written<'a>(&'a Val, usize);
+
+impl<'a> Written<'a> {
+    pub(super) fn new(value: &'a Val) -> Self {
+        Self(value, 0)
+    }
+}
+
+impl Serialize for Written<'_> {
+    /// Fails where [`Val::to_json`] fails; whole numbers are exact.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(value, depth) = *self;
+        if depth > DEEPEST_RESULT || !go_deeper() {
+            return Err(S::Error::custom(format!("the result nests deeper than {DEEPEST_RESULT}")));
+        }
+        match value {
+            Val::Null => serializer.serialize_unit(),
+            Val::Bool(value) => serializer.serialize_bool(*value),
+            Val::Int(value) => match i64::try_from(*value) {
+                Ok(value) => serializer.serialize_i64(value),
+                Err(_) => serializer.serialize_i128(*value),
+            },
+            Val::Float(value) => json_float(*value).map_err(S::Error::custom)?.serialize(serializer),
+            Val::Str(text) => {
+                let _ = go_on_bytes(text.len());
+                serializer.serialize_str(text)
+            }
+            Val::Arr(items) => serializer.collect_seq(items.iter().map(|item| Self(item, depth + 1))),
+            Val::Obj(object) => {
+                serializer.collect_map(object.iter().map(|(key, value)| (&**key, Self(value, depth + 1))))
+            }
+        }
+    }
+}
+
 /// Makes a value of what is read.
 struct Reader;
 
@@ -177,6 +250,9 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Val, E> {
+        if value.abs() >= 9e18 {
+            ROUNDED.set(true);
+        }
         Ok(Val::number(value))
     }
 

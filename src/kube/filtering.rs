@@ -134,7 +134,7 @@ impl Sieve {
             let is_limit = matches!(error, JqError::Limit(_));
             Problem { text: error.to_string(), is_limit }
         })?;
-        let result = json::bytes(&result).into();
+        let result = result.into();
         if self.keep_object {
             return Ok(Arc::new(Item::filtered(Some(object.json(completion)?), result)));
         }

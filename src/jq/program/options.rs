@@ -104,8 +104,9 @@ impl Options {
         match filter {
             Some(path) if options.from_file => options.filter = Source::File(path.into()),
             Some(text) => options.filter = Source::Text(text.to_string_lossy().into_owned()),
-            None if options.information.is_some() => {}
-            None => return Err("a filter is missing".to_owned()),
+            None if options.from_file => return Err("-f takes the file of a filter".to_owned()),
+            // Without a filter the inputs are printed as they are.
+            None => {}
         }
         Ok(options)
     }
@@ -126,7 +127,10 @@ impl Reading {
                 }
             } else if let Some(long) = text.strip_prefix("--") {
                 self.long(long)?;
-            } else if text.len() > 1 && text.starts_with('-') {
+            } else if text
+                .strip_prefix('-')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+            {
                 for letter in text.chars().skip(1) {
                     self.short(letter)?;
                 }
@@ -229,5 +233,6 @@ impl Reading {
 }
 
 fn json(text: &str, option: &str) -> Result<Val, String> {
-    serde_json::from_str(text).map_err(|error| format!("Invalid JSON text passed to {option}: {error}"))
+    super::super::value::from_json(text.as_bytes())
+        .map_err(|error| format!("Invalid JSON text passed to {option}: {error}"))
 }
