@@ -4,6 +4,7 @@ mod connection;
 mod converge_status;
 mod debug;
 mod explain;
+mod exposition;
 mod listen;
 mod mask;
 mod page;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::explain::{self, Form};
+use super::exposition;
 use super::mask::Mask;
 use super::page::{Pages, Wish};
 use super::{converge_status, queue};
@@ -135,17 +136,13 @@ async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> 
     }
 }
 
-async fn metrics(State(public): State<Public>) -> Response {
+async fn metrics(State(public): State<Public>, request: HeaderMap) -> Response {
     let view = public.questions.view().await;
-    prometheus(public.telemetry.metrics_text(view.as_ref()))
+    exposition::answer(public.telemetry.metrics_text(view.as_ref()), &request)
 }
 
-async fn hook_metrics(State(public): State<Public>) -> Response {
-    prometheus(public.telemetry.hook_metrics_text())
-}
-
-fn prometheus(body: String) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], body).into_response()
+async fn hook_metrics(State(public): State<Public>, request: HeaderMap) -> Response {
+    exposition::answer(public.telemetry.hook_metrics_text(), &request)
 }
 
 async fn queue_page(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {

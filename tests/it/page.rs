@@ -70,14 +70,19 @@ fn the_page_shows_everything_but_values_and_refreshes_itself() {
 }
 
 /// Sends bytes and returns the first line of the answer; empty when the operator just closes.
+/// Returns the first line of the answer.
 fn send(port: &str, bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&sent(port, bytes)).lines().next().unwrap_or_default().to_owned()
+}
+
+fn sent(port: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     // The operator may have had enough before everything is written.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+    answer
 }
 
 #[test]
@@ -115,6 +120,17 @@ fn requests_that_make_no_sense_are_refused_and_hurt_nobody() {
         assert!(code.starts_with(status) && !code.starts_with('5'), "{request:.60}: {answer:?}");
     }
     assert!(get(&port, "/readyz").contains("Startup converge done."));
+    for path in ["/metrics", "/metrics/hooks"] {
+        let request = line("GET", path).replace("Host: x", "Host: x\r\nAccept-Encoding: gzip");
+        let answer = sent(&port, request.as_bytes());
+        let begin = answer.windows(4).position(|part| part == b"\r\n\r\n").unwrap() + 4;
+        let head = String::from_utf8_lossy(&answer[..begin]).into_owned();
+        assert!(head.contains("content-encoding: gzip"), "{path}: {head}");
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&answer[begin..]).read_to_string(&mut text).unwrap();
+        assert!(path != "/metrics" || text.contains("addon_operator_live_ticks"), "{text}");
+        assert!(!get(&port, path).contains("content-encoding"), "{path}");
+    }
     assert_eq!(running.stop(), 0);
 }
 
