@@ -17,7 +17,6 @@ const PURE: &[(&str, &[&str])] = &[
             "flate2",
             "hmac",
             "jiff",
-            "jsonschema",
             "md-5",
             "regex",
             "scrypt",
