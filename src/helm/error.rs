@@ -41,7 +41,9 @@ pub enum ReleaseError {
     #[error(transparent)]
     Object(#[from] ObjectError),
     /// Nobody knows the kind of an object.
-    #[error("{path}: {kind} {name}: {source}; a module that brings the CRD must run before")]
+    #[error(
+        "{path}: {kind} {name}: {source}; the other modules go first, because one of them may bring the CRD"
+    )]
     Kind {
         /// The template.
         path: String,
@@ -128,8 +130,8 @@ impl ReleaseError {
             Self::Object(_) => FailureKind::Render,
             Self::Stack(_) => FailureKind::Bug,
             Self::Request(_) | Self::Kinds(_) => FailureKind::Cluster,
+            Self::Kind { .. } => FailureKind::MissingKind,
             Self::Name(_)
-            | Self::Kind { .. }
             | Self::Encode(_)
             | Self::Record { .. }
             | Self::Objects(_)

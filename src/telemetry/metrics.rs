@@ -51,6 +51,7 @@ pub(super) struct Metrics {
     pub(super) module_run_errors: CounterVec,
     pub(super) release_redeployed: CounterVec,
     pub(super) absent_resources: CounterVec,
+    pub(super) changed_resources: CounterVec,
     pub(super) module_info: GaugeVec,
     pub(super) module_helm_seconds: HistogramVec,
     pub(super) helm_operation_seconds: HistogramVec,
@@ -227,6 +228,11 @@ impl Metrics {
             absent_resources: make.counter(
                 "modules_absent_resources_total",
                 "Objects of releases that were gone",
+                &["module", "resource"],
+            )?,
+            changed_resources: make.counter(
+                "modules_changed_resources_total",
+                "Objects of releases that somebody else changed",
                 &["module", "resource"],
             )?,
             module_info: make.gauge(

@@ -11,7 +11,7 @@ mod words;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Catalog, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
+use engine::{Catalog, Drift, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -195,8 +195,8 @@ impl Telemetry {
             Notice::ReleaseRan { module, action, took, startup } => {
                 self.release_ran(module.as_str(), action, took, startup);
             }
-            Notice::ReleaseDrifted { module, absent, what } => {
-                self.release_drifted(module.as_str(), absent.as_deref(), &what);
+            Notice::ReleaseDrifted { module, drift, what } => {
+                self.release_drifted(module.as_str(), &drift, &what);
             }
             Notice::MetricsExported { hook, operations } => {
                 let problems =
@@ -429,10 +429,15 @@ impl Telemetry {
         }
     }
 
-    fn release_drifted(&self, module: &str, absent: Option<&str>, what: &str) {
-        match absent {
-            Some(resource) => self.metrics.absent_resources.with_label_values(&[module, resource]).inc(),
-            None => self.metrics.release_redeployed.with_label_values(&[module]).inc(),
+    fn release_drifted(&self, module: &str, drift: &Drift, what: &str) {
+        match drift {
+            Drift::Absent(resource) => {
+                self.metrics.absent_resources.with_label_values(&[module, resource]).inc();
+            }
+            Drift::Changed(resource) => {
+                self.metrics.changed_resources.with_label_values(&[module, resource]).inc();
+            }
+            Drift::Status(_) => self.metrics.release_redeployed.with_label_values(&[module]).inc(),
         }
         tracing::warn!(module, "release of module {module}: {what}");
     }
@@ -493,6 +498,22 @@ mod tests {
             outcome,
             is_task: true,
             startup: false,
+        }
+    }
+
+    #[test]
+    fn drift_of_a_release_is_counted_by_what_it_is() {
+        let telemetry = Telemetry::new("p_").unwrap();
+        for drift in [Drift::Absent("a".into()), Drift::Changed("c".into()), Drift::Status("s".into())] {
+            telemetry.take(Notice::ReleaseDrifted { module: "web".into(), drift, what: "it".into() });
+        }
+        let text = telemetry.metrics_text(None);
+        for line in [
+            r#"p_modules_absent_resources_total{module="web",resource="a"} 1"#,
+            r#"p_modules_changed_resources_total{module="web",resource="c"} 1"#,
+            r#"p_modules_helm_release_redeployed_total{module="web"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
         }
     }
 

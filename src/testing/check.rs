@@ -270,6 +270,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Cluster
         | FailureKind::Files
         | FailureKind::HookTimeout
+        | FailureKind::MissingKind
         | FailureKind::Release
         | FailureKind::Render => None,
     }

@@ -37,6 +37,8 @@ pub enum FailureKind {
     HookOutput,
     /// A hook or script did not end in time.
     HookTimeout,
+    /// A chart has an object of a kind that does not exist yet.
+    MissingKind,
     /// A release could not be installed, upgraded or removed.
     Release,
     /// A chart did not render.
@@ -86,6 +88,7 @@ impl FailureKind {
             Self::HookExit => "hook_exit",
             Self::HookOutput => "hook_output",
             Self::HookTimeout => "hook_timeout",
+            Self::MissingKind => "missing_kind",
             Self::Release => "release",
             Self::Render => "render",
             Self::Values => "values",

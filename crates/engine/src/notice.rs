@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
-use crate::event::{ReleaseAction, Usage};
+use crate::event::{Drift, ReleaseAction, Usage};
 use crate::failure::Failure;
 use crate::metric::MetricOperation;
 use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
@@ -125,8 +125,8 @@ pub enum Notice {
     ReleaseDrifted {
         /// The module.
         module: ModuleName,
-        /// `namespace/Kind/name`, when an object is gone.
-        absent: Option<String>,
+        /// How.
+        drift: Drift,
         /// What was found, in one line.
         what: String,
     },

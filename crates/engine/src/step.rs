@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::config::OnModuleFailure;
 use crate::effect::Effect;
 use crate::engine::Engine;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::journal::Ending;
 use crate::module::Phase;
 use crate::name::{QueueName, RunId};
@@ -168,9 +168,11 @@ impl Engine {
             allowed: false,
         });
         self.note_failure(queue, &mut task, &failure);
+        let is_kind_missing = failure.kind == FailureKind::MissingKind;
         task.last_failure = Some(Arc::new(failure));
-        let passes = self.config.on_module_failure == OnModuleFailure::Pass && task.module_run().is_some();
-        if passes && self.has_other_runs(queue, &task) {
+        // The module that brings the kind may be among the others.
+        let may_pass = self.config.on_module_failure == OnModuleFailure::Pass || is_kind_missing;
+        if may_pass && task.module_run().is_some() && self.has_other_runs(queue, &task) {
             self.put_behind(queue, task);
         } else {
             self.queues.put_blocked(queue, task, Blocked::Backoff { until, delay });
@@ -199,6 +201,7 @@ impl Engine {
                 self.set_phase(&name, Phase::Failed, Some(failure.message.clone()));
                 if task.generation.is_some() && !queue.is_main() {
                     self.wave_member_ended(&name, task.generation, Some(failure));
+                    self.put_wave_behind(&name, task.generation);
                 }
             }
             TaskKind::ModuleDelete(delete) => {
@@ -224,7 +227,7 @@ impl Engine {
     }
 
     /// Puts a module run behind the last other one of its converge.
-    fn put_behind(&mut self, queue: &QueueName, task: Task) {
+    pub(crate) fn put_behind(&mut self, queue: &QueueName, task: Task) {
         self.queues.rebuild(queue, |mut tasks| {
             let is_run = |other: &Task| {
                 other.generation == task.generation

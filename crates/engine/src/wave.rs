@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::effect::Effect;
 use crate::engine::Engine;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::module::ModuleState;
 use crate::module::run::ModuleRun;
 use crate::name::{ModuleName, QueueName, RunId};
@@ -69,6 +69,40 @@ impl Engine {
             }
             true
         });
+    }
+
+    /// Moves the wave that `name` is a member of behind the other runs of its converge, if
+    /// all that it still waits for are modules whose charts have kinds that do not exist.
+    pub(crate) fn put_wave_behind(&mut self, name: &ModuleName, generation: Option<u64>) {
+        let main = QueueName::main();
+        let lacks_kind = |name: &ModuleName| {
+            let error = self.modules.get(name).and_then(|module| module.last_error.as_ref());
+            error.is_some_and(|error| error.kind == FailureKind::MissingKind)
+        };
+        let is_stuck = |task: &Task| match &task.kind {
+            TaskKind::ParallelModuleRun(wave) => {
+                task.generation == generation
+                    && wave.waiting_for.contains(name)
+                    && wave.waiting_for.iter().all(lacks_kind)
+                    && self.has_other_runs(&main, task)
+            }
+            TaskKind::ConvergeModules(_)
+            | TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookEnableKubernetesBindings(_)
+            | TaskKind::GlobalHookRun(_)
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::ModuleDelete(_)
+            | TaskKind::ModuleEnsureCrds(_)
+            | TaskKind::ModuleHookRun(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ModuleRun(_) => false,
+        };
+        let head = self.queues.get(&main).and_then(|queue| queue.tasks.front());
+        if head.is_some_and(is_stuck)
+            && let Some(task) = self.queues.take_next(&main, |_| true)
+        {
+            self.put_behind(&main, task);
+        }
     }
 
     /// Installs the CRDs of a module.

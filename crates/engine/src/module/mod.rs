@@ -4,7 +4,7 @@ pub(crate) mod delete;
 pub(crate) mod release;
 pub(crate) mod run;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -51,6 +51,8 @@ pub(crate) struct ModuleState {
     pub(crate) last_error: Option<Arc<Failure>>,
     /// Why its release is left alone, if it is.
     pub(crate) parked: Option<Parked>,
+    /// Objects of its release that somebody else changed since the last upgrade.
+    pub(crate) changed_objects: BTreeSet<String>,
     /// The last upgrades.
     pub(crate) upgrades: VecDeque<Upgrade>,
     /// What its enabled script said, and to which question.
@@ -217,6 +219,7 @@ impl ModuleState {
             release_watched: false,
             last_error: None,
             parked: None,
+            changed_objects: BTreeSet::new(),
             upgrades: VecDeque::new(),
             script: None,
             is_synchronizing: false,
@@ -246,6 +249,7 @@ impl ModuleState {
         self.last_error = None;
         self.parked = None;
         self.upgrades.clear();
+        self.changed_objects.clear();
         self.is_synchronizing = false;
         self.missed_events = false;
     }

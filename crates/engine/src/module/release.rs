@@ -23,6 +23,9 @@ struct Reason {
     changed: Option<String>,
 }
 
+/// How many objects that others changed are remembered of one release.
+const CHANGED: usize = 100;
+
 /// How close together they are.
 const LOOP_TIME: Duration = Duration::from_mins(15);
 
@@ -93,6 +96,9 @@ impl Engine {
         let now = self.now;
         let Some(module) = self.modules.get_mut(name) else { return };
         module.release = release;
+        if action != ReleaseAction::Unchanged {
+            module.changed_objects.clear();
+        }
         let is_managed = match action {
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
             ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => false,
@@ -175,17 +181,18 @@ impl Engine {
 
     /// Takes in that a release differs from its chart.
     pub(crate) fn release_drifted(&mut self, name: &ModuleName, drift: Drift) {
-        let (description, absent, what) = match drift {
-            Drift::Absent(object) => {
-                ("AbsentHelmResourcesDetected", Some(object.clone()), format!("{object} is gone"))
-            }
-            Drift::Changed(object) => ("HelmReleaseDriftDetected", None, format!("{object} was changed")),
-            Drift::Status(status) => ("HelmReleaseUnexpectedStatus", None, status),
+        let (description, what) = match &drift {
+            Drift::Absent(object) => ("AbsentHelmResourcesDetected", format!("{object} is gone")),
+            Drift::Changed(object) => ("HelmReleaseDriftDetected", format!("{object} was changed")),
+            Drift::Status(what) => ("HelmReleaseUnexpectedStatus", what.clone()),
         };
-        if !self.modules.get(name).is_some_and(super::ModuleState::is_on) {
-            return;
+        let Some(module) = self.modules.get_mut(name).filter(|module| module.is_on()) else { return };
+        if let Drift::Changed(object) = &drift
+            && module.changed_objects.len() < CHANGED
+        {
+            module.changed_objects.insert(object.clone());
         }
-        self.notify(Notice::ReleaseDrifted { module: name.clone(), absent, what: what.clone() });
+        self.notify(Notice::ReleaseDrifted { module: name.clone(), drift, what: what.clone() });
         let is_running = self.queues.in_flight().any(|(_, running)| {
             running.task.module_run().is_some_and(|run| run.module == *name && run.is_before_upgrade())
         });

@@ -135,6 +135,8 @@ pub struct ModuleView {
     pub maintenance: bool,
     /// Why its release is left alone, if it is.
     pub parked: Option<String>,
+    /// Objects of its release that somebody else changed since the last upgrade.
+    pub changed_objects: Vec<String>,
     /// Why its files are not in force, if they are not.
     pub broken_version: Option<Failure>,
     /// Its hooks.

@@ -15,6 +15,8 @@ const MODULES: usize = 20;
 const QUEUES: usize = 8;
 /// How many warnings about files are told.
 const WARNINGS: usize = 20;
+/// How many changed objects of a module are named.
+const CHANGED: usize = 5;
 /// How many letters of an error a row has room for.
 const ERROR: usize = 60;
 
@@ -40,6 +42,7 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
     for module in &view.modules {
         problems.extend(module_problem(view, module, telling));
     }
+    problems.extend(view.modules.iter().filter_map(changed_problem));
     for problem in &view.config_problems {
         let advice = problem.failure.advice.clone();
         let what = telling.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
@@ -135,6 +138,26 @@ fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Opt
     told(what, format!("{advice}; more: {}", why_module(name)))
 }
 
+fn changed_problem(module: &ModuleView) -> Option<Problem> {
+    let (what, advice) = changed(module)?;
+    Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
+}
+
+/// Returns what others changed of the release of a module, and what to do about it.
+pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
+    let (first, rest) = module.changed_objects.split_at(module.changed_objects.len().min(CHANGED));
+    if first.is_empty() {
+        return None;
+    }
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
+    let advice = format!(
+        "`addon-operator module render {} --diff` shows what differs; it stays until the next upgrade, so find who writes it",
+        module.name
+    );
+    Some((what, advice))
+}
+
 fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
     let about = format!("watch of {}", watch.kind);
     let hooks: Vec<String> =
@@ -227,6 +250,9 @@ fn module_data(module: &ModuleView, telling: Telling<'_>) -> Value {
     }
     if let Some(why) = &module.parked {
         data.insert("parked".to_owned(), (telling.show)(why).into());
+    }
+    if !module.changed_objects.is_empty() {
+        data.insert("changedObjects".to_owned(), json!(module.changed_objects));
     }
     if let Some(broken) = &module.broken_version {
         data.insert("brokenVersion".to_owned(), telling.failure(broken).into());
@@ -333,6 +359,8 @@ fn module_row(module: &ModuleView, telling: Telling<'_>) -> Vec<String> {
         "in maintenance".to_owned()
     } else if module.phase == "orphaned" {
         "its directory is gone, see below".to_owned()
+    } else if !module.changed_objects.is_empty() {
+        format!("{} changed by others, see below", count(module.changed_objects.len(), "object"))
     } else if module.enabled == Some(false) {
         short(&why_off(module))
     } else {

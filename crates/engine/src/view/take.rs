@@ -84,6 +84,7 @@ impl Engine {
             },
             maintenance: self.user.is_in_maintenance(&spec.key),
             parked: module.parked.as_ref().map(|parked| parked.why.clone()),
+            changed_objects: module.changed_objects.iter().cloned().collect(),
             broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
             hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
         }

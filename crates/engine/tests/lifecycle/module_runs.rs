@@ -152,6 +152,39 @@ fn f_d1_a_failing_module_that_passes_lets_the_one_behind_it_bring_the_fix() {
 }
 
 #[test]
+fn a_module_whose_chart_has_an_unknown_kind_lets_the_one_go_first_that_brings_it() {
+    let files = files().module(10, "needs").module(20, "brings").module(30, "last");
+    let mut world = World::new(&files).release_of_missing_kind("needs", "Widget");
+    let trace = world.run_until(1_000);
+    for name in ["needs", "brings", "last"] {
+        assert_eq!(trace.matches(&format!("upgrade {name} ")).count(), 1, "{trace}");
+    }
+    assert!(!world.view().converge.first_done);
+    let view = world.view();
+    let waits = view.queues.iter().flat_map(|queue| &queue.tasks).find_map(|task| task.last_failure.as_ref());
+    assert_eq!(waits.unwrap().message, "Widget is unknown");
+    let trace = world.run();
+    assert_eq!(trace.matches("upgrade ").count(), 1, "{trace}");
+    assert!(trace.contains("upgrade needs "), "{trace}");
+    assert!(world.view().converge.first_done);
+}
+
+#[test]
+fn modules_of_one_order_whose_charts_have_unknown_kinds_go_behind_the_others_together() {
+    let files = files().module(10, "a").module(10, "b").module(10, "c").module(20, "brings");
+    let mut world =
+        World::new(&files).release_of_missing_kind("a", "Widget").release_of_missing_kind("b", "Widget");
+    let trace = world.run_until(1_000);
+    // The last of them that can go on goes first.
+    let place = |what: &str| trace.find(what).unwrap_or_else(|| panic!("{what} is not in {trace}"));
+    assert!(place("upgrade c ") < place("upgrade brings "), "{trace}");
+    assert!(!world.view().converge.first_done);
+    let trace = world.run();
+    assert!(trace.contains("upgrade a ") && trace.contains("upgrade b "), "{trace}");
+    assert!(world.view().converge.first_done);
+}
+
+#[test]
 fn modules_of_one_order_run_at_a_time_and_orders_are_barriers() {
     let files = files().module(10, "a").module(10, "b").module(10, "c").module(20, "d");
     let config = Config { module_concurrency: 2, ..Config::default() };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::view::{Telling, graph, journal, status};
-use engine::{Event, Failure, FailureKind, MonitorId};
+use engine::view::{Telling, graph, journal, status, why};
+use engine::{Drift, Event, Failure, FailureKind, MonitorId, ReleaseAction};
 use insta::assert_snapshot;
 
 use crate::build::{Files, config, files};
@@ -46,6 +46,38 @@ fn a_calm_operator() {
 
     Nothing needs attention.
     ");
+}
+
+#[test]
+fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
+    let changed = |name: &str| Drift::Changed(format!("ops/ConfigMap/{name}"));
+    let drifted = |drift: Drift| Event::ReleaseDrifted { module: "web".into(), drift };
+    let mut world = World::new(&three())
+        .release("web", Ok(ReleaseAction::Installed))
+        .release("web", Ok(ReleaseAction::Unchanged))
+        .release("web", Ok(ReleaseAction::Unchanged))
+        .release("web", Ok(ReleaseAction::Upgraded))
+        .settled();
+    for name in ["b", "a"] {
+        world.send_in(2, drifted(changed(name)));
+        world.run();
+    }
+    let text = told(&world, status::text);
+    assert!(text.contains("2 objects changed by others, see below"), "{text}");
+    let what = "somebody else changed ops/ConfigMap/a, ops/ConfigMap/b since its last upgrade";
+    assert!(text.contains(&format!("! module web {what}")), "{text}");
+    assert_eq!(
+        told(&world, status::data)["modules"][0]["changedObjects"],
+        serde_json::json!(["ops/ConfigMap/a", "ops/ConfigMap/b"])
+    );
+    let answer = told(&world, |view, telling| why::module(view, "web", telling)).unwrap();
+    assert!(
+        answer.facts.iter().any(|(name, fact)| (*name, fact.as_str()) == ("changed", what)),
+        "{answer:?}"
+    );
+    world.send_in(2, drifted(Drift::Absent("ops/ConfigMap/a".to_owned())));
+    world.run();
+    assert!(told(&world, status::text).contains("Nothing needs attention"));
 }
 
 #[test]

@@ -161,6 +161,13 @@ impl World {
         self
     }
 
+    /// Lets the next work on a release fail, because its chart has a kind that does not exist.
+    pub(crate) fn release_of_missing_kind(mut self, module: &str, kind: &str) -> Self {
+        let failure = Failure::new(FailureKind::MissingKind, format!("{kind} is unknown"));
+        self.releases.entry(module.to_owned()).or_default().push_back(Err(failure));
+        self
+    }
+
     /// Makes the next upgrade of a release render to something new at `place`.
     pub(crate) fn release_that_changes(mut self, module: &str, place: &str) -> Self {
         let planned = Planned { action: ReleaseAction::Upgraded, changed: Some(place.to_owned()) };

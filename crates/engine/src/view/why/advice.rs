@@ -51,6 +51,10 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
             "find out what the hook waits for; settings.timeout in its configuration or --hook-timeout gives it more time"
                 .to_owned()
         }
+        FailureKind::MissingKind => {
+            "install the CustomResourceDefinition, or switch the module on that brings it; it is tried again by itself, after the other modules"
+                .to_owned()
+        }
         FailureKind::Release => {
             format!("`addon-operator module history {module}` shows the revisions; correct the chart or the objects that are in its way")
         }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
+use crate::view::status;
 use crate::view::words::{Telling, span, times, why_queue};
 use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
 
@@ -221,6 +222,10 @@ fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut An
             .advice
             .push(format!("correct the files in {}; they are read again by themselves", module.path));
     }
+    let changed = status::changed(module);
+    if let Some((_, advice)) = &changed {
+        answer.advice.push(advice.clone());
+    }
     let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
     fact("phase", format!("{} for {}", module.phase, span(module.since)));
     let release = match module.revision {
@@ -228,6 +233,9 @@ fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut An
         None => module.release.to_owned(),
     };
     fact("release", release);
+    if let Some((what, _)) = changed {
+        fact("changed", what);
+    }
     if module.maintenance {
         fact("maintenance", format!("{}Maintenance is set: its release is left alone", module.key));
     }
