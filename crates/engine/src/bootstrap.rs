@@ -92,9 +92,8 @@ impl Engine {
         let hooks = self.catalog.global.hooks.clone();
         for hook in &hooks {
             for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-                let is_waited = binding.queue.is_main() || binding.wait_for_synchronization;
                 let state = self.watches.binding(&hook.id, index).map(|binding| &binding.state);
-                if is_waited && matches!(state, Some(BindingState::Listing)) {
+                if binding.is_waited() && matches!(state, Some(BindingState::Listing)) {
                     match self.missing_list(&hook.id, index) {
                         Reason::Kind(_) => {}
                         reason @ (Reason::BrokenVersion(_)

@@ -412,19 +412,9 @@ impl Engine {
 
     /// Returns a global hook that has not seen the objects of a kind that it is to know from the start.
     fn unready_global_hook(&self) -> Option<(HookId, String)> {
-        let hooks = self.catalog.global.hooks.iter();
-        let bindings = hooks.flat_map(|hook| {
-            hook.spec.kubernetes.iter().enumerate().map(move |(index, binding)| (hook, index, binding))
-        });
-        let waited =
-            bindings.filter(|(_, _, binding)| binding.queue.is_main() || binding.wait_for_synchronization);
-        waited
-            .filter(|(hook, index, _)| {
-                let binding = self.watches.binding(&hook.id, *index);
-                binding.is_some_and(|binding| !matches!(binding.state, BindingState::Live))
-            })
-            .map(|(hook, _, binding)| (hook.id.clone(), binding.selection.kind.clone()))
-            .next()
+        let mut waited = self.watches.waited(&self.catalog.global.hooks);
+        let (hook, binding, _) = waited.find(|(_, _, state)| !matches!(state, BindingState::Live))?;
+        Some((hook.id.clone(), binding.selection.kind.clone()))
     }
 
     /// Looks whether a converge began or ended.

@@ -79,23 +79,12 @@ impl Engine {
             let error = self.modules.get(name).and_then(|module| module.last_error.as_ref());
             error.is_some_and(|error| error.kind == FailureKind::MissingKind)
         };
-        let is_stuck = |task: &Task| match &task.kind {
-            TaskKind::ParallelModuleRun(wave) => {
-                task.generation == generation
-                    && wave.waiting_for.contains(name)
-                    && wave.waiting_for.iter().all(lacks_kind)
-                    && self.has_other_runs(&main, task)
-            }
-            TaskKind::ConvergeModules(_)
-            | TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookRun(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::ModuleDelete(_)
-            | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModuleHookRun(_)
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ModuleRun(_) => false,
+        let is_stuck = |task: &Task| {
+            let TaskKind::ParallelModuleRun(wave) = &task.kind else { return false };
+            task.generation == generation
+                && wave.waiting_for.contains(name)
+                && wave.waiting_for.iter().all(lacks_kind)
+                && self.has_other_runs(&main, task)
         };
         let head = self.queues.get(&main).and_then(|queue| queue.tasks.front());
         if head.is_some_and(is_stuck)

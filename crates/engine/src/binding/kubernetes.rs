@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{BindingKey, Tally};
+use crate::catalog::Hook;
 use crate::failure::Failure;
-use crate::hook::MonitorSpec;
+use crate::hook::{KubernetesBinding, MonitorSpec};
 use crate::name::{HookId, MonitorId, Scope};
 use crate::snapshot::{Change, Item, Key, Snapshot};
 use crate::time::Time;
@@ -140,6 +141,19 @@ impl Watches {
     /// Returns the binding, if it is on.
     pub(crate) fn binding(&self, hook: &HookId, index: usize) -> Option<&Binding> {
         self.bindings.get(hook)?.get(&index)
+    }
+
+    /// Returns the bindings of `hooks` that are on and that a start waits for, with what they are doing.
+    pub(crate) fn waited<'a>(
+        &'a self,
+        hooks: &'a [Arc<Hook>],
+    ) -> impl Iterator<Item = (&'a Hook, &'a KubernetesBinding, &'a BindingState)> {
+        hooks.iter().flat_map(move |hook| {
+            let bindings = hook.spec.kubernetes.iter().enumerate().filter(|(_, binding)| binding.is_waited());
+            bindings.filter_map(move |(index, binding)| {
+                Some((&**hook, binding, &self.binding(&hook.id, index)?.state))
+            })
+        })
     }
 
     /// Returns the binding for changes, if it is on.

@@ -267,6 +267,11 @@ pub struct KubernetesBinding {
 }
 
 impl KubernetesBinding {
+    /// Returns whether the start waits for the Synchronization of this binding.
+    pub(crate) fn is_waited(&self) -> bool {
+        self.queue.is_main() || self.wait_for_synchronization
+    }
+
     /// Returns the monitor that this binding needs.
     pub fn monitor(&self) -> MonitorSpec {
         MonitorSpec {

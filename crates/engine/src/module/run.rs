@@ -202,12 +202,11 @@ impl Engine {
         // The order of the configuration is kept, so nothing is queued until everything is listed that is waited for.
         for hook in &spec.hooks {
             for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-                let is_waited = binding.queue.is_main() || binding.wait_for_synchronization;
                 let is_listing = self
                     .watches
                     .binding(&hook.id, index)
                     .is_some_and(|b| matches!(b.state, BindingState::Listing));
-                if is_waited && is_listing {
+                if binding.is_waited() && is_listing {
                     let reason = self.missing_list(&hook.id, index);
                     if let (Reason::Kind(_), TaskKind::ModuleRun(run)) = (&reason, &mut task.kind) {
                         run.waits_for_kind = true;
@@ -284,16 +283,10 @@ impl Engine {
 
     /// Returns the first binding of `hooks` whose Synchronization is waited for and not through.
     pub(crate) fn unsynchronized(&self, hooks: &[Arc<Hook>]) -> Option<String> {
-        for hook in hooks {
-            for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-                let is_waited = binding.queue.is_main() || binding.wait_for_synchronization;
-                let state = self.watches.binding(&hook.id, index).map(|binding| &binding.state);
-                if is_waited && matches!(state, Some(BindingState::Synchronizing { .. })) {
-                    return Some(format!("{} of hook {}", binding.name, hook.id));
-                }
-            }
-        }
-        None
+        let is_under_way = |state: &BindingState| matches!(state, BindingState::Synchronizing { .. });
+        let mut waited = self.watches.waited(hooks);
+        let (hook, binding, _) = waited.find(|(_, _, state)| is_under_way(state))?;
+        Some(format!("{} of hook {}", binding.name, hook.id))
     }
 
     /// Moves a run that waits for a kind behind the others of its converge.
