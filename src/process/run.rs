@@ -231,21 +231,18 @@ impl Running {
         let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
         register.enter(pid);
-        let mut follow = || -> io::Result<Self> {
+        let unwatched = Unwatched(Some(pid));
+        let mut follow = || -> io::Result<(AsyncFd<OwnedFd>, Streams)> {
             let stdout = child.stdout.take().map(OwnedFd::from);
             let stderr = child.stderr.take().map(OwnedFd::from);
             let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
                 return Err(io::Error::other("its streams are missing"));
             };
             let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            let (pidfd, streams) = (wait::follow(pidfd)?, Streams::new(stdout, stderr)?);
-            Ok(Self { pid, unwatched: Unwatched(Some(pid)), pidfd, streams })
+            Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)?))
         };
-        follow().map_err(|source| {
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            let _ = collect(pid);
-            program.cannot_follow(pid, source)
-        })
+        let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
+        Ok(Self { pid, unwatched, pidfd, streams })
     }
 
     /// Sends `signal` to the whole group. A group that is gone already is fine.
