@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
     ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
+    ("golang", &["jiff", "regex", "thiserror"]),
     ("engine", &["jiff", "regex", "serde", "serde_json", "thiserror", "values"]),
     (
         "chart",
@@ -15,6 +16,7 @@ const PURE: &[(&str, &[&str])] = &[
             "bcrypt",
             "cbc",
             "flate2",
+            "golang",
             "hmac",
             "jiff",
             "md-5",

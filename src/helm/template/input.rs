@@ -14,7 +14,7 @@ pub(super) fn located(path: &str) -> Result<&str, String> {
         return Ok(trimmed);
     }
     if trimmed.starts_with(['/', '.']) {
-        return Err(format!("path {} not found", chart::fmt::quote(trimmed.as_bytes())));
+        return Err(format!("path {} not found", golang::strconv::quote(trimmed.as_bytes())));
     }
     Err(match trimmed.split_once('/') {
         Some((repository, name)) if !name.is_empty() && !trimmed.contains("://") => {

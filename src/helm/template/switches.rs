@@ -32,7 +32,7 @@ fn is_on(flag: &str, text: Option<&str>) -> Result<bool, String> {
         Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
         None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
         Some(other) => {
-            let quoted = chart::fmt::quote(other.as_bytes());
+            let quoted = golang::strconv::quote(other.as_bytes());
             Err(format!(
                 "invalid argument {quoted} for \"--{flag}\" flag: strconv.ParseBool: parsing {quoted}: invalid syntax"
             ))
@@ -45,7 +45,7 @@ pub(super) fn listed(flag: &str, arguments: &[String]) -> Result<Vec<String>, St
     let mut entries = Vec::new();
     for argument in arguments {
         let found = split(argument).map_err(|why| {
-            let quoted = chart::fmt::quote(argument.as_bytes());
+            let quoted = golang::strconv::quote(argument.as_bytes());
             format!("invalid argument {quoted} for \"{flag}\" flag: {why}")
         })?;
         entries.extend(found);

@@ -1,9 +1,10 @@
 //! Integers, floats and characters under a verb.
 
-use super::float::format_float;
+use golang::strconv::format_float;
+use golang::strconv::quote_rune;
+use golang::unicode::is_print;
+
 use super::pad::Flags;
-use super::quote::quote_rune;
-use super::rune::is_print;
 
 /// An integer as a sign and a magnitude.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
 //! Values under a verb: what `%v` and its kin print.
 
+use golang::unicode::decode_rune;
+
 use super::number::{Integer, float, integer};
 use super::pad::Flags;
-use super::rune::decode_rune;
 use crate::value::{Kind, List, MAX_NESTING, Map, Object, Value};
 
 /// How many bytes one print makes at most: a value may hold another one a

@@ -1,9 +1,10 @@
 //! Dates and durations.
 
+use golang::time::{Duration, Time, Zone};
+
 use super::args::{ANY, Answer, STRING, TIME, any, bytes, string};
 use super::times::{TimeObject, time};
 use crate::call::Function;
-use crate::gotime::{Duration, Time, Zone};
 use crate::template::Context;
 use crate::value::{IntType, Text, Value};
 

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use golang::regexp::GoRegex;
+
 use super::args::{Answer, BOOL, INT, STRING, STRINGS, int, string};
 use super::shown;
 use crate::call::{CallError, Function};
-use crate::goregex::GoRegex;
 use crate::template::Context;
 use crate::value::{List, ListClass, Value};
 

@@ -26,7 +26,7 @@ pub(super) fn text(value: &Value) -> Result<Text, CallError> {
 
 /// Returns the text in double quotes, escaped.
 pub(super) fn quoted(text: &[u8]) -> Vec<u8> {
-    fmt::quote(text).into_bytes()
+    golang::strconv::quote(text).into_bytes()
 }
 
 /// Counts what writing the value will make at least, before it is written: a value that

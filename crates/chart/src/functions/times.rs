@@ -1,8 +1,9 @@
 //! Times and durations as values of templates.
 
+use golang::time::{Duration, Month, Time, Weekday, Zone};
+
 use super::args::{Answer, BOOL, FLOAT, INT, INT64, STRING, TIME, any, bytes, int, nil_dereference};
 use crate::call::{CallError, Method};
-use crate::gotime::{Duration, Month, Time, Weekday, Zone};
 use crate::value::{Kind, Object, Type, Value};
 
 const DURATION: Type = Type::Named("time.Duration");

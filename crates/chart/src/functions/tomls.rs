@@ -1,9 +1,10 @@
 //! TOML.
 
+use golang::time::{Time, Zone};
+
 use super::args::{ANY, MAP, STRING, any, string};
 use super::times::{TimeObject, time};
 use crate::call::Function;
-use crate::gotime::{Time, Zone};
 use crate::value::{Entries, List, ListClass, Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[

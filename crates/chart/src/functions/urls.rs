@@ -1,8 +1,9 @@
 //! URLs and host names.
 
+use golang::url::{Url, UserInfo};
+
 use super::args::{Answer, MAP, STRING, map, string};
 use crate::call::{CallError, Function};
-use crate::gourl::{Url, UserInfo};
 use crate::template::Context;
 use crate::value::{Map, Value};
 

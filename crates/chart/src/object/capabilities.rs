@@ -124,7 +124,7 @@ pub enum KubeVersionError {
 }
 
 fn quote(text: &str) -> String {
-    crate::fmt::quote(text.as_bytes())
+    golang::strconv::quote(text.as_bytes())
 }
 
 impl KubeVersion {

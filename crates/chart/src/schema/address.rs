@@ -1,9 +1,9 @@
 //! Addresses of schemas: a document, and a place in it.
 
+use golang::url::{Url, path_escaped, path_unescaped};
 use serde_json::Value;
 
 use super::problem::SchemaProblem;
-use crate::gourl::{Url, path_escaped, path_unescaped};
 
 /// Splits off what stands behind the hash sign, unescaped.
 pub(super) fn split(reference: &str) -> Result<(&str, String), SchemaProblem> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use golang::regexp::GoRegex;
 use serde_json::{Map, Value};
 
 use super::address::{self, below, shown};
@@ -13,7 +14,6 @@ use super::format::Format;
 use super::metaschema;
 use super::node::{Id, Needs, Node, Rest, members, names};
 use super::problem::SchemaProblem;
-use crate::goregex::GoRegex;
 
 /// All schemas that one schema needs; the first is that.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::decimal::Decimal;
 
 /// Returns `text` between single quotes.
 pub(super) fn quote(text: &str) -> String {
-    let quoted = crate::fmt::quote(text.as_bytes());
+    let quoted = golang::strconv::quote(text.as_bytes());
     let inner = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted);
     format!("'{}'", inner.replace("\\\"", "\"").replace('\'', "\\'"))
 }
@@ -94,7 +94,7 @@ fn matched_items(matched: &[usize]) -> String {
 
 /// Returns the words for schemas that refer to each other.
 pub(super) fn cycle(first: &str, second: &str, location: &str) -> String {
-    let location = crate::fmt::quote(location.as_bytes());
+    let location = golang::strconv::quote(location.as_bytes());
     format!("both {first} and {second} resolve to {location} causing reference cycle")
 }
 

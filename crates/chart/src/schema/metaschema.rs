@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use golang::url::Url;
 use serde_json::Value;
 
 use super::compile::{Compiled, compile_metaschema};
 use super::draft::Draft;
 use super::problem::SchemaProblem;
-use crate::gourl::Url;
 
 /// The documents as json-schema.org publishes them, the first three in the editions that Helm
 /// carries; their addresses are below that site.
@@ -69,6 +69,6 @@ pub(super) fn load(url: &str) -> Result<Arc<Value>, SchemaProblem> {
         "http" | "https" => {
             not_there(format!("HTTP request failed for {url}: schemas are not fetched from the network"))
         }
-        _ => not_there(format!("no URLLoader registered for {}", crate::fmt::quote(url.as_bytes()))),
+        _ => not_there(format!("no URLLoader registered for {}", golang::strconv::quote(url.as_bytes()))),
     })
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use golang::regexp::GoRegex;
 use serde_json::{Map, Number, Value};
 
 use super::decimal::Decimal;
 use super::draft::Draft;
 use super::format::Format;
-use crate::goregex::GoRegex;
 
 /// The number of a schema.
 pub(super) type Id = usize;

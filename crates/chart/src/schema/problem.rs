@@ -42,5 +42,5 @@ pub(super) enum SchemaProblem {
 }
 
 fn quote(text: &str) -> String {
-    crate::fmt::quote(text.as_bytes())
+    golang::strconv::quote(text.as_bytes())
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use golang::strconv::quote;
+
 use super::error::ExecError;
 use super::exec::execute;
 use super::parser::{parse, stack_address};
 use super::{Limits, TemplateSet};
 use crate::call::CallError;
-use crate::fmt::quote;
 use crate::value::{CycleScope, Text, Value};
 use crate::world::World;
 

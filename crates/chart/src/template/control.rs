@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use golang::strconv::quote;
+
 use super::ast::{Branch, Command, Expr, Node, Pipe};
 use super::builtins;
 use super::error::ParseError;
@@ -11,7 +13,6 @@ use super::number::Number;
 use super::parser::{Parsed, Parser, Terminator};
 use super::token::{Token, TokenKind};
 use super::unquote::unquote;
-use crate::fmt::quote;
 
 impl Parser<'_, '_> {
     pub(super) fn action(&mut self) -> Result<Parsed, ParseError> {

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use golang::strconv::quote;
+use golang::unicode::{decode_rune, is_digit, is_letter, is_print};
+
 use super::token::{Token, TokenKind};
-use crate::fmt::{decode_rune, is_digit, is_letter, is_print, quote};
 
 const LEFT: &[u8] = b"{{";
 const RIGHT: &[u8] = b"}}";

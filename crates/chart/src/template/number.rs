@@ -1,7 +1,8 @@
 //! Numbers in templates: every type that a literal can stand for.
 
+use golang::strconv::{parse_float, parse_int, parse_uint, quote, uint_to_float};
+
 use super::unquote::unquote_char;
-use crate::fmt::{parse_float, parse_int, parse_uint, quote, uint_to_float};
 
 /// A literal, held as every kind of number that it may become.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use golang::strconv::quote;
+
 use super::ast::{Node, Pipe, Source, Template};
 use super::error::ParseError;
 use super::lexer::Lexer;
 use super::token::{Token, TokenKind};
 use super::unquote::unquote;
-use crate::fmt::quote;
 
 /// How deeply control structures and parentheses may be nested within each other.
 const MAX_NESTING: usize = 1_000;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use golang::strconv::quote;
+
 use super::ast::{Command, Expr, Node, Pipe};
-use crate::fmt::quote;
 
 /// The node that is being executed, for errors.
 #[derive(Clone, Copy)]

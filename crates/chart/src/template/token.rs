@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::fmt::quote;
+use golang::strconv::quote;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

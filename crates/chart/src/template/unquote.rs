@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{unquote, unquote_char};
-    use crate::fmt::{quote, quote_to_ascii};
+    use golang::strconv::{quote, quote_to_ascii};
 
     proptest! {
         #[test]

@@ -55,7 +55,7 @@ fn failed<T>(why: &str) -> Result<T, String> {
 }
 
 fn quoted(character: char) -> String {
-    crate::fmt::quote_rune(character, false)
+    golang::strconv::quote_rune(character, false)
 }
 
 /// How many bytes of digits `text` begins with.
@@ -74,5 +74,5 @@ fn integer(text: &str) -> Result<i64, String> {
             Err(_) => "value out of range",
         }
     };
-    Err(format!("strconv.Atoi: parsing {}: {why}", crate::fmt::quote(text.as_bytes())))
+    Err(format!("strconv.Atoi: parsing {}: {why}", golang::strconv::quote(text.as_bytes())))
 }

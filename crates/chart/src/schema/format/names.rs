@@ -1,7 +1,8 @@
 //! Identifiers, versions and expressions.
 
+use golang::regexp::GoRegex;
+
 use super::{failed, quoted};
-use crate::goregex::GoRegex;
 
 pub(super) fn uuid(text: &str) -> Result<(), String> {
     const LENGTHS: [usize; 5] = [8, 4, 4, 4, 12];

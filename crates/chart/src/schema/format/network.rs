@@ -1,7 +1,8 @@
 //! Addresses and names in networks.
 
+use golang::url::{Url, address_problem, raw_path};
+
 use super::{failed, integer, quoted};
-use crate::gourl::{Url, address_problem, raw_path};
 
 pub(super) fn ipv4(text: &str) -> Result<(), String> {
     if text.split('.').count() != 4 {
@@ -118,7 +119,7 @@ pub(super) fn uri_template(text: &str) -> Result<(), String> {
     }
     for part in raw_path(text, &url).split('/') {
         let part =
-            crate::gourl::path_unescaped(part).map_err(|why| format!("percent decode failed: {why}"))?;
+            golang::url::path_unescaped(part).map_err(|why| format!("percent decode failed: {why}"))?;
         let mut is_open = false;
         for brace in part.chars().filter(|character| matches!(character, '{' | '}')) {
             if (brace == '{') == is_open {

@@ -1,7 +1,8 @@
 //! Dates, times and durations.
 
+use golang::time::{Time, Zone};
+
 use super::{digits, failed, integer, quoted};
-use crate::gotime::{Time, Zone};
 
 pub(super) fn duration(text: &str) -> Result<(), String> {
     let Some(text) = text.strip_prefix('P') else { return failed("must start with P") };

@@ -1,7 +1,9 @@
 //! `html`, `js` and `urlquery`.
 
+use golang::unicode::{decode_rune, is_print};
+
 use crate::call::{CallError, Function};
-use crate::fmt::{decode_rune, is_print, sprint_pointed};
+use crate::fmt::sprint_pointed;
 use crate::template::Context;
 use crate::value::{Text, Type, Value};
 

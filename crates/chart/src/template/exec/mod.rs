@@ -7,12 +7,14 @@ mod range;
 
 use std::sync::Arc;
 
+use golang::strconv::quote;
+
 use super::ast::{Branch, Node, Pipe, Template};
 use super::context::Context;
 use super::error::ExecError;
 use super::show::At;
 use crate::call::CallError;
-use crate::fmt::{print_pointed, quote};
+use crate::fmt::print_pointed;
 use crate::value::Value;
 
 /// Executes `template` with `data` as its dot and appends what it prints to `out`.

@@ -5,7 +5,7 @@ const FIELDS: usize = 8;
 
 /// Says what is wrong with an address, as Go's `net/netip` does; nothing if it is one of IPv6
 /// or IPv4.
-pub(crate) fn problem(address: &str) -> Option<String> {
+pub fn problem(address: &str) -> Option<String> {
     let text = address.split('%').next().unwrap_or_default();
     if text.parse::<std::net::IpAddr>().is_ok() && !address.ends_with('%') {
         return None;
@@ -15,9 +15,9 @@ pub(crate) fn problem(address: &str) -> Option<String> {
         Some(rest) if rest.starts_with('%') => ("missing IPv6 address", ""),
         Some(_) | None => ("unable to parse IP", ""),
     };
-    let address = crate::fmt::quote(address.as_bytes());
+    let address = crate::strconv::quote(address.as_bytes());
     let at =
-        if at.is_empty() { String::new() } else { format!(" (at {})", crate::fmt::quote(at.as_bytes())) };
+        if at.is_empty() { String::new() } else { format!(" (at {})", crate::strconv::quote(at.as_bytes())) };
     Some(format!("ParseAddr({address}): {what}{at}"))
 }
 

@@ -1,8 +1,8 @@
 //! Writing a time by a layout.
 
 use super::Time;
+use super::instant::Clock;
 use super::layout::{Fields, Item, Pad, next_item};
-use super::time::Clock;
 
 pub(super) const MONTHS: [&str; 12] = [
     "January",

@@ -6,8 +6,8 @@ mod parse;
 
 use std::fmt;
 
-pub(crate) use address::problem as address_problem;
-pub(crate) use escape::{path_escaped, path_unescaped, raw_path};
+pub use address::problem as address_problem;
+pub use escape::{path_escaped, path_unescaped, raw_path};
 pub use parse::{UrlError, UrlErrorKind};
 
 use escape::{Mode, escaped};
@@ -32,7 +32,7 @@ pub struct Url {
     /// What stands behind the hash sign.
     pub fragment: String,
     /// The scheme is followed by a path at once.
-    pub(crate) omit_host: bool,
+    pub omit_host: bool,
 }
 
 /// Name and password.

@@ -6,16 +6,16 @@
 mod civil;
 mod duration;
 mod format;
+mod instant;
 mod layout;
 mod parse;
-mod time;
 mod zone;
 
 use std::fmt::Write as _;
 
 pub use duration::{Duration, DurationError};
+pub use instant::{Month, Time, Weekday};
 pub use parse::ParseTimeError;
-pub use time::{Month, Time, Weekday};
 pub use zone::Zone;
 
 /// Quotes text in an error as Go's `time` package does: what is not printable

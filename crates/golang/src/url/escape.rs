@@ -112,17 +112,17 @@ pub(super) fn unescaped(text: &str, mode: Mode) -> Result<String, UrlErrorKind> 
 }
 
 /// Writes one segment of a path with percent signs where it needs them.
-pub(crate) fn path_escaped(text: &str) -> String {
+pub fn path_escaped(text: &str) -> String {
     escaped(text, Mode::Segment)
 }
 
 /// Reads one segment of a path; an error says what is no escape.
-pub(crate) fn path_unescaped(text: &str) -> Result<String, UrlErrorKind> {
+pub fn path_unescaped(text: &str) -> Result<String, UrlErrorKind> {
     unescaped(text, Mode::Segment)
 }
 
 /// Returns the path of `url` as `text` writes it; nothing if it is written as usual.
-pub(crate) fn raw_path<'t>(text: &'t str, url: &Url) -> &'t str {
+pub fn raw_path<'t>(text: &'t str, url: &Url) -> &'t str {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     let text = if url.scheme.is_empty() { text } else { text.split_once(':').map_or("", |(_, rest)| rest) };
     let authority = text.strip_prefix("//").filter(|_| !url.host.is_empty() || url.user.is_some());

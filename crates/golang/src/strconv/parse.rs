@@ -1,7 +1,8 @@
 //! Numbers out of text: `strconv.ParseInt` and its kin, with base 0.
 
+/// Returns the float that is nearest to `uint`.
 #[expect(clippy::cast_precision_loss, reason = "Go rounds here too")]
-pub(crate) fn uint_to_float(uint: u64) -> f64 {
+pub fn uint_to_float(uint: u64) -> f64 {
     uint as f64
 }
 
@@ -122,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{parse_float, parse_int, parse_uint};
-    use crate::fmt::format_float;
+    use crate::strconv::format_float;
 
     #[test]
     fn integers_are_read_with_prefixes_and_underscores() {

@@ -1,6 +1,6 @@
 //! Go's quoted strings.
 
-use super::rune::{decode_rune, is_print};
+use crate::unicode::{decode_rune, is_print};
 
 const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
 
@@ -23,7 +23,7 @@ pub fn quote_rune(rune: char, ascii: bool) -> String {
 }
 
 /// Reports whether `text` fits between back quotes.
-pub(super) fn can_backquote(text: &[u8]) -> bool {
+pub fn can_backquote(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| {
         text.chars().all(|rune| {
             rune != '\u{feff}' && rune != '`' && rune != '\u{7f}' && (rune >= ' ' || rune == '\t')

@@ -49,7 +49,7 @@ pub enum UrlErrorKind {
 }
 
 fn quoted(text: &str) -> String {
-    crate::fmt::quote(text.as_bytes())
+    crate::strconv::quote(text.as_bytes())
 }
 
 impl Url {

@@ -1,0 +1,9 @@
+//! Go's `strconv`: numbers and quoted strings as text.
+
+mod float;
+mod parse;
+mod quote;
+
+pub use float::format_float;
+pub use parse::{parse_float, parse_int, parse_uint, uint_to_float};
+pub use quote::{can_backquote, quote, quote_rune, quote_to_ascii};
