@@ -22,7 +22,7 @@ use crate::helm::{self, Helm};
 use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
-use crate::load::{Loader, Places, files};
+use crate::load::{self, Loader, Places};
 use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
@@ -222,7 +222,7 @@ async fn operate(
         Parts { telemetry: Arc::clone(telemetry), loader: Arc::clone(&loader), helm, discovery, monitors };
     let adapters = wire(around, &source, parts)?;
     let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health, parameters));
-    let files = settings.watch_files.then(|| files::watch(loader, &channels.0)).transpose()?;
+    let files = settings.watch_files.then(|| load::watch(loader, &channels.0)).transpose()?;
     let mut config_of_engine = engine_config(settings);
     if around.once {
         // Each module has its try, also behind one that fails.

@@ -26,8 +26,8 @@ use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
 use crate::process::memory;
-use crate::telemetry::bar;
 use crate::telemetry::log::Log;
+use crate::telemetry::progress_bar;
 
 pub use commands::command;
 
@@ -133,7 +133,7 @@ fn dev(matches: &ArgMatches) -> u8 {
     let terminal = std::io::stdout().is_terminal();
     let form = if terminal { LogType::Color } else { LogType::Text };
     if terminal && std::io::stderr().is_terminal() {
-        bar::open();
+        progress_bar::open();
     }
     operate(&given, form, |settings, shutdown| {
         dev::run(Dev { settings, environment: Environment::of_process(), state_dir, reset, once, shutdown })

@@ -17,7 +17,7 @@ use tower::Layer as _;
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, Settings};
-use crate::hook::framework;
+use crate::hook::shell_framework;
 
 /// How long workloads take to become ready, since there are no nodes.
 pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
@@ -151,7 +151,7 @@ pub(crate) fn with_framework(
         return Ok(environment);
     }
     let prelude =
-        framework::write_redirected(dir).with_context(|| format!("can't write {}", dir.display()))?;
+        shell_framework::write_redirected(dir).with_context(|| format!("can't write {}", dir.display()))?;
     let environment = match environment.text("BASH_ENV").map(str::to_owned) {
         Some(next) if !next.is_empty() => environment.with("ADDON_OPERATOR_NEXT_BASH_ENV", next),
         Some(_) | None => environment,

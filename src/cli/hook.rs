@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{FAILED, OK, complain, print};
 use crate::config::Environment;
-use crate::hook::framework;
-use crate::jq::program;
+use crate::hook::shell_framework;
+use crate::jq::command;
 use path::HookPath;
 use values::{Change, Values};
 
@@ -22,7 +22,7 @@ use values::{Change, Values};
 pub(super) fn jq(arguments: Vec<OsString>) -> u8 {
     let environment = Environment::of_process();
     let text = |text: &OsString| text.to_string_lossy().into_owned();
-    program::run(
+    command::run(
         arguments,
         environment.variables().map(|(name, value)| (text(name), text(value))).collect::<Vec<_>>(),
     )
@@ -49,8 +49,8 @@ pub(super) fn run(matches: &ArgMatches) -> u8 {
 
 fn write_framework(matches: &ArgMatches) -> anyhow::Result<u8> {
     let directory = matches.get_one::<PathBuf>("directory").cloned().unwrap_or_default();
-    let written =
-        framework::write(&directory).with_context(|| format!("can't write into {}", directory.display()))?;
+    let written = shell_framework::write(&directory)
+        .with_context(|| format!("can't write into {}", directory.display()))?;
     let lines: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
     Ok(print(&(lines.join("\n") + "\n")))
 }

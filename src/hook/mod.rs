@@ -1,12 +1,12 @@
 //! Runs of hooks and scripts: files, environment, process, output.
 
-pub mod framework;
 mod input;
 mod log;
 mod output;
 mod run;
 mod scratch;
 mod script;
+pub mod shell_framework;
 
 pub use log::LogRules;
 pub use run::{HookRun, Hooks};

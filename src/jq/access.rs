@@ -7,7 +7,7 @@ use jaq_core::path::Opt;
 use jaq_core::val::{Range, ValR, ValT, ValX};
 
 use super::arithmetic::short;
-use super::container::List;
+use super::collections::List;
 use super::limits::{go_deeper, go_on};
 use super::value::{Error, Object, Val, fail};
 
@@ -121,7 +121,7 @@ impl ValT for Val {
                 let letter = found.and_then(|place| text.chars().nth(place));
                 Ok(letter.map_or(Self::Null, |letter| Self::from(letter.to_string())))
             }
-            (Self::Arr(items), Self::Arr(part)) => Ok(super::natives::indices(items, part)),
+            (Self::Arr(items), Self::Arr(part)) => Ok(super::builtins::indices(items, part)),
             (_, Self::Obj(range)) => self.clone().range(range.get("start")..range.get("end")),
             _ => Err(not_indexable(&self, index)),
         }

@@ -7,9 +7,9 @@ use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, native};
 
+use super::desugar::Rewriting;
 use super::inputs::{self, Kind};
-use super::tree::Rewriting;
-use super::{Filter, JqError, alternatives, folds, limits, natives, regex, tokens};
+use super::{Filter, JqError, alternatives, builtins, folds, limits, regex, tokens};
 
 /// What our filters define beside the language's own library.
 static PRELUDE: LazyLock<Vec<Def<&'static str>>> = LazyLock::new(|| {
@@ -18,7 +18,7 @@ static PRELUDE: LazyLock<Vec<Def<&'static str>>> = LazyLock::new(|| {
 });
 
 /// What programs define beside that: they have inputs and a standard error.
-const PROGRAM_PRELUDE: &str = include_str!("program.jq");
+const PROGRAM_PRELUDE: &str = include_str!("command.jq");
 
 /// The name of the filter itself, among the definitions beside it.
 const MAIN: &str = "native_main";
@@ -58,7 +58,7 @@ impl Filter {
         let modules = Loader::new(all).load(&arena, file).map_err(|_| JqError::Syntax(String::new()))?;
         let functions = functions
             .chain(jaq_std::funs())
-            .chain(natives::funs())
+            .chain(builtins::funs())
             .chain(folds::funs())
             .chain(limits::funs())
             .chain(regex::funs());

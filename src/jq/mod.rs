@@ -6,30 +6,30 @@
 
 mod access;
 mod alternatives;
-mod apart;
 mod arithmetic;
+mod builtins;
+mod cardinality;
+mod collections;
+pub mod command;
 mod compile;
-mod container;
-mod counts;
+mod desugar;
 mod folds;
 mod inputs;
 mod limits;
-mod natives;
 mod print;
-pub mod program;
 mod regex;
+mod threads;
 mod tokens;
-mod tree;
 mod value;
 
 use jaq_core::{Ctx, Vars};
 use serde_json::Value;
 use thiserror::Error;
 
-pub use apart::{Progress, Threads};
 use folds::States;
 use inputs::{Data, Inputs, Kind, NoInputs};
 use limits::Limits;
+pub use threads::{Progress, Threads};
 use value::{Val, Written};
 
 /// How many results of one run are taken.
@@ -172,7 +172,7 @@ impl Filter {
         let mut results = Vec::new();
         let mut unusable = None;
         // A filter sees nothing of the operator's environment.
-        let globals = [natives::empty_object(), natives::location(1)];
+        let globals = [builtins::empty_object(), builtins::location(1)];
         let end = self.each(input, globals, &[], &NoInputs, limits, |value| {
             match convert(&value) {
                 Ok(_) if results.len() >= MOST_RESULTS => {

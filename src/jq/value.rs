@@ -13,8 +13,8 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::container::List;
-pub(super) use super::container::Object;
+use super::collections::List;
+pub(super) use super::collections::Object;
 use super::limits::{go_deeper, go_on, go_on_bytes};
 
 /// How deep a result may nest.

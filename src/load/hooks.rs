@@ -14,8 +14,8 @@ use engine::hook::{HookKind, HookSpec};
 use engine::{Failure, FailureKind, Hook, HookId, HookName, Scope};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::draft::is_draft;
 use super::hash::hash;
+use super::temporary_files::is_draft;
 use crate::jq::Filter;
 use crate::process::{Exit, Program, Stream};
 

@@ -1,12 +1,12 @@
 //! Files become a catalog: modules, hooks, values and schemas.
 
-mod directory;
-mod draft;
-pub mod files;
 mod hash;
 mod hooks;
 mod module;
+mod module_dirs;
+mod temporary_files;
 mod walk;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,9 +19,10 @@ use engine::{BrokenPart, Catalog, Failure, FailureKind, Global, Module, ModuleNa
 use serde_json::Value;
 use thiserror::Error;
 
-use directory::Entry;
 use hooks::Configurations;
 use module::SharedValues;
+use module_dirs::Entry;
+pub use watch::{Watched, watch};
 
 /// Where files are and how they are read.
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ impl Loader {
 
     /// Returns the catalog of all files as they are now. Global hooks that can't be used are in it as broken.
     pub async fn reload(&self) -> Result<Catalog, LoadError> {
-        let found = directory::entries(&self.places.modules_dirs, self.places.unnumbered_order)?;
+        let found = module_dirs::entries(&self.places.modules_dirs, self.places.unnumbered_order)?;
         let shared = SharedValues::read(&self.places)?;
         let mut warnings = found.warnings;
         let (global, modules) = tokio::join!(self.global(&shared), self.modules(&found.modules, &shared));
@@ -130,7 +131,7 @@ impl Loader {
     pub async fn load_module(&self, name: &ModuleName) -> Result<Arc<Module>, Failure> {
         let failed = |error: LoadError| Failure::of(FailureKind::Files, &error);
         let found =
-            directory::entries(&self.places.modules_dirs, self.places.unnumbered_order).map_err(failed)?;
+            module_dirs::entries(&self.places.modules_dirs, self.places.unnumbered_order).map_err(failed)?;
         let shared = SharedValues::read(&self.places).map_err(failed)?;
         let entry = found.modules.iter().find(|entry| entry.name == name.as_str());
         let entry = entry.ok_or_else(|| {

@@ -13,9 +13,9 @@ use values::merge::merge;
 use values::schema::Schemas;
 use values::yaml;
 
-use super::directory::Entry;
 use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
+use super::module_dirs::Entry;
 use super::{LoadError, Places, Sections};
 
 /// What the `values.yaml` of the modules directories say.

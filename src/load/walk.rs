@@ -6,7 +6,7 @@ use std::path::Path;
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::draft::is_draft;
+use super::temporary_files::is_draft;
 
 /// Returns what is below `root` by name, drafts left out. Links are followed; what can't be read is left out.
 ///

@@ -17,7 +17,7 @@ use tracing::{Dispatch, Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::bar;
+use super::progress_bar;
 use crate::config::LogType;
 
 /// How many lines wait for a slow reader before lines are dropped.
@@ -91,7 +91,7 @@ fn write_lines(lines: &Receiver<Line>) {
                 break;
             }
         }
-        bar::aside(|| {
+        progress_bar::aside(|| {
             let mut stdout = std::io::stdout().lock();
             let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
         });

@@ -1,12 +1,12 @@
 //! What is told about the operator: logs and metrics. It folds notices and knows no logic.
 
-pub mod bar;
-mod exported;
+mod exported_metrics;
 pub mod log;
-mod measured;
 mod metrics;
 mod progress;
-mod words;
+pub mod progress_bar;
+mod task_log;
+mod watch_times;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,12 +15,12 @@ use engine::{Catalog, Drift, Failure, HookEnd, HookId, Notice, ReleaseAction, Sc
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use exported::Exported;
-use measured::WatchTimes;
+use exported_metrics::Exported;
 use metrics::Metrics;
 pub use progress::Progress;
 use progress::Tries;
-use words::{explained, log_failure, log_task, title};
+use task_log::{explained, log_failure, log_task, title};
+use watch_times::WatchTimes;
 
 pub use metrics::Description;
 
@@ -170,7 +170,7 @@ impl Telemetry {
     /// Takes in one notice.
     #[expect(clippy::too_many_lines, reason = "one arm for each notice")]
     pub fn take(&self, notice: Notice) {
-        bar::take(&notice);
+        progress_bar::take(&notice);
         match notice {
             Notice::TaskQueued { task } => log_task(&task, "add", "queued"),
             Notice::TaskStarted { task, waited } => self.task_started(&task, waited),

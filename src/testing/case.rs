@@ -18,11 +18,11 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 
 use super::check::{Mismatch, Seen, mismatches, parsed_config};
-use super::file::{Action, Step, Test};
+use super::idle::Stillness;
 use super::objects::Objects;
-use super::stillness::Stillness;
-use super::subject::{Subject, Trigger, hooks};
-use super::tape::{Recorded, Tape};
+use super::recorder::{Recorded, Tape};
+use super::selection::{Subject, Trigger, hooks};
+use super::test_file::{Action, Step, Test};
 use crate::app::{self, Parts, Surroundings};
 use crate::cluster::{Discovery, connect_in_process};
 use crate::config::{Environment, Parameters, Settings};

@@ -7,11 +7,11 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::file::Step;
+use super::recorder::{Heard, Run};
 use super::render::{
     expected_metrics, expected_object_patches, metric, object_patch, projected, values_patch,
 };
-use super::tape::{Heard, Run};
+use super::test_file::Step;
 
 /// Everything that can be said about a step after it.
 #[derive(Debug, Default)]

@@ -8,18 +8,18 @@
 //!                                 check ─▶ report, rewrite
 //! ```
 
-mod bench;
 mod case;
 mod check;
-mod file;
+mod idle;
 mod node;
 mod objects;
-mod place;
+mod recorder;
 mod render;
 mod report;
-mod rewrite;
-mod stillness;
-mod subject;
-mod tape;
+mod runner;
+mod selection;
+mod target;
+mod test_file;
+mod update;
 
-pub use bench::{Outcome, Tests, run};
+pub use runner::{Outcome, Tests, run};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::bench::Ended;
+use super::runner::Ended;
 
 /// Writes lines for people.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addon_operator::driver::{self, Channels};
-use addon_operator::load::files::{self, Watched};
-use addon_operator::load::{Loader, Places};
+use addon_operator::load::{self, Loader, Places, Watched};
 use engine::{Catalog, Event, Failure, Module};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -47,7 +46,7 @@ impl Files {
         }));
         let catalog = loader.load().await.unwrap();
         let (inbox, _, channels) = driver::channels();
-        let watched = files::watch(Arc::clone(&loader), &inbox).unwrap();
+        let watched = load::watch(Arc::clone(&loader), &inbox).unwrap();
         (Self { dir, loader, channels, _watched: Some(watched) }, catalog)
     }
 

@@ -1,7 +1,7 @@
 //! The page at `/`: what the operator does, for people. It needs no script, changes nothing and knows no value.
 
-mod frame;
-mod markup;
+mod html;
+mod layout;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -106,14 +106,14 @@ impl Pages {
         let (status, page) = match timeout(PATIENCE, ask(questions)).await {
             Ok(Some((view, mask))) => {
                 let show = |failure: &Failure, module: Option<&ModuleName>| mask.show(failure, module);
-                (StatusCode::OK, frame::page(&view, wish, &show))
+                (StatusCode::OK, layout::page(&view, wish, &show))
             }
             Ok(None) => {
-                (StatusCode::SERVICE_UNAVAILABLE, frame::without_engine(wish, "The operator is ending."))
+                (StatusCode::SERVICE_UNAVAILABLE, layout::without_engine(wish, "The operator is ending."))
             }
             Err(_) => (
                 StatusCode::OK,
-                frame::without_engine(
+                layout::without_engine(
                     wish,
                     "The operator is starting and waits for the API server; its log says more.",
                 ),
@@ -135,7 +135,7 @@ fn answer(status: StatusCode, wish: Wish, page: Bytes) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
-        (header::CONTENT_SECURITY_POLICY, frame::policy()),
+        (header::CONTENT_SECURITY_POLICY, layout::policy()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),

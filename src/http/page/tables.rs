@@ -6,8 +6,8 @@ use engine::view::status::{self, Problem};
 use engine::view::{ModuleView, QueueView, TaskView, Telling, View, WatchView, graph};
 use engine::{Failure, Scope, TaskEnd};
 
-use super::frame::link;
-use super::markup::Markup;
+use super::html::Markup;
+use super::layout::link;
 use super::{DRAWN, JOURNAL, Show, Wish};
 use crate::http::explain::time_of_day;
 use crate::http::queue::span;

@@ -67,7 +67,7 @@ fn failed(word: &str, count: u32) -> View {
 
 fn shown(view: &View, wish: Wish) -> String {
     let secret = json!(["hunter2hunter2"]);
-    frame::page(view, wish, &|failure, _| engine::view::masked(failure, &[&secret]))
+    layout::page(view, wish, &|failure, _| engine::view::masked(failure, &[&secret]))
 }
 
 fn wish(query: &[(&str, &str)]) -> Wish {
@@ -170,7 +170,7 @@ fn long_lists_are_cut_and_say_so() {
 
 #[test]
 fn the_policy_lets_nothing_but_our_style_in() {
-    let policy = frame::policy();
+    let policy = layout::policy();
     assert!(
         policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"),
         "{policy}"

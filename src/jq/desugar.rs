@@ -8,7 +8,7 @@ use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::path::{Part, Path};
 
-use super::counts::{Count, Scope, count, of_part};
+use super::cardinality::{Count, Scope, count, of_part};
 
 /// Functions of the library whose arguments are combined like operands: the last one changes last.
 const COMBINING: &[&str] = &[

@@ -13,7 +13,7 @@ use super::inputs::{Inputs, NoInputs};
 use super::limits::Limits;
 use super::print::Style;
 use super::value::{Object, Val};
-use super::{End, Filter, natives};
+use super::{End, Filter, builtins};
 use options::{Options, Source};
 
 /// The stack that a program gets: its data and its recursion may be deep.
@@ -138,7 +138,7 @@ impl Program {
         let filter = Filter::of_program(&text, &names)
             .map_err(|error| (format!("{error}\njq: 1 compile error"), NOT_A_FILTER))?;
         let line = text.split("$__loc__").next().map_or(1, |before| before.matches('\n').count() + 1);
-        Ok(Self { options, filter, globals: [Val::obj(environment), natives::location(line)], variables })
+        Ok(Self { options, filter, globals: [Val::obj(environment), builtins::location(line)], variables })
     }
 
     fn run(&self) -> u8 {

@@ -14,11 +14,11 @@ use regex::Regex;
 
 use super::case::{self, Case};
 use super::check::Mismatch;
-use super::file::{Test, TestFile};
-use super::place::{Place, test_files};
 use super::report::{Paint, junit};
-use super::rewrite::rewritten;
-use super::subject::Subject;
+use super::selection::Subject;
+use super::target::{Place, test_files};
+use super::test_file::{Test, TestFile};
+use super::update::rewritten;
 use crate::app;
 use crate::config::{Environment, Given, Settings, processors};
 use crate::dev;

@@ -7,9 +7,9 @@ use engine::hook::Lifecycle;
 use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module};
 use serde_json::{Map, Value};
 
-use super::file::Test;
 use super::node::nearest;
-use super::place::{Place, stem};
+use super::target::{Place, stem};
+use super::test_file::Test;
 
 /// What runs in a test.
 #[derive(Clone, Debug)]

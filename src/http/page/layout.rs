@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use engine::view::View;
 use sha2::{Digest, Sha256};
 
-use super::markup::Markup;
+use super::html::Markup;
 use super::{CHOICES, Show, Wish, tables};
 use crate::http::public::ROUTES;
 use crate::http::queue::span;

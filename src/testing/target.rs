@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::file::ENDINGS;
+use super::test_file::ENDINGS;
 
 /// What a test file is about.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
