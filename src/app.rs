@@ -18,12 +18,12 @@ use tokio::sync::watch;
 use crate::cluster::{Access, ConnectError, Discovery, Limit, Meter, connect};
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
+use crate::effects::{Adapters, Running};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
 use crate::load::{self, Loader, Places};
-use crate::outside::{Adapters, Running};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
 

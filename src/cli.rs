@@ -42,7 +42,7 @@ const CLUSTER_AWAY: u8 = 3;
 
 /// Runs the program with these arguments and returns its exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    crate::helm::stack::quiet_yaml_panics();
+    crate::helm::render_thread::quiet_yaml_panics();
     if let Some(arguments) = of_jq(&arguments) {
         return hook::jq(arguments);
     }

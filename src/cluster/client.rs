@@ -11,7 +11,7 @@ use kube::{Client, Config};
 use thiserror::Error;
 use tower::ServiceExt as _;
 
-use super::limit::Limit;
+use super::rate_limit::Limit;
 
 /// Who asks. The API server takes the field manager from it where none is named.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));

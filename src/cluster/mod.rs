@@ -1,11 +1,14 @@
-//! The API server as all adapters see it: one client, one picture of its kinds.
+//! The API server as all adapters see it: one client, one picture of its kinds, one way to ask and to watch.
 
 mod client;
 mod discovery;
-mod limit;
-mod meter;
+mod rate_limit;
+pub(crate) mod request;
+mod request_metrics;
+pub(crate) mod watch;
 
 pub use client::{Access, ConnectError, connect, connect_in_process, failure, is_conflict, is_not_found};
 pub use discovery::{Discovery, ResolveError, Resource};
-pub use limit::Limit;
-pub use meter::{Meter, Told};
+pub use rate_limit::Limit;
+pub use request::RequestError;
+pub use request_metrics::{Meter, Told};

@@ -11,10 +11,10 @@ use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 
-use super::change;
 use super::error::ReleaseError;
 use super::object::{self, Key, Object, is_kept, mark};
-use super::request::{PatchKind, RequestError, Requests};
+use super::object_diff;
+use crate::cluster::request::{PatchKind, RequestError, Requests};
 use crate::cluster::{Discovery, ResolveError, Resource};
 
 /// How many objects of one kind are written at the same time.
@@ -129,7 +129,7 @@ impl Applier<'_> {
         let refused = |error: RequestError| {
             ReleaseError::Objects(vec![format!("{}: {} {}: {error}", object.path, object.kind, object.name)])
         };
-        let shown = change::shown(&object.key(self.namespace));
+        let shown = object_diff::shown(&object.key(self.namespace));
         let mut is_new = before.is_none();
         for attempt in 1.. {
             if is_new {
@@ -161,7 +161,10 @@ impl Applier<'_> {
             }
             match self.requests.patch(&path, kind, &change).await {
                 Ok(_) => {
-                    return Ok(Written::Different(format!("{shown} differed at {}", change::place(&change))));
+                    return Ok(Written::Different(format!(
+                        "{shown} differed at {}",
+                        object_diff::place(&change)
+                    )));
                 }
                 Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {
                     is_new = error.code == 404;

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::object::Key;
-use super::request::{MANAGER, Requests};
+use crate::cluster::request::{MANAGER, Requests};
 use crate::cluster::{Discovery, Resource};
 
 /// The label that objects have where nobody configured another.

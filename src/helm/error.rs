@@ -6,11 +6,11 @@ use chart::record::EncodeRecordError;
 use chart::render::RenderError;
 use engine::{Failure, FailureKind};
 
-use super::files::OpenError;
+use super::chart_files::OpenError;
 use super::object::ObjectError;
-use super::request::{RequestError, chain};
-use super::stack::StackError;
+use super::render_thread::StackError;
 use crate::cluster::ResolveError;
+use crate::cluster::request::{RequestError, chain};
 
 /// Why a release could not be installed, upgraded, rendered or removed.
 #[derive(Debug, thiserror::Error)]

@@ -7,30 +7,29 @@
 //! Secrets ── history ──▶ plan ──▶ record pending ▶ hooks ▶ apply ▶ delete ▶ hooks ▶ record deployed
 //! ```
 
+mod adoption;
 mod apply;
-mod change;
-mod charts;
+mod certificates;
+mod chart_cache;
+pub mod chart_files;
+mod chart_hook;
 mod crds;
-mod diff;
 mod drift;
-mod dsa;
+mod dsa_key;
 mod error;
-pub mod files;
-mod hook;
-mod keys;
-mod known;
+mod last_release;
+mod live_diff;
 mod object;
-mod plan;
-mod records;
-mod rendered;
-mod request;
-pub mod stack;
+mod object_diff;
+mod record_watch;
+mod render;
+mod render_environment;
+pub mod render_thread;
 mod storage;
-mod takeover;
 pub mod template;
 mod uninstall;
 mod upgrade;
-pub mod world;
+mod upgrade_plan;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -44,17 +43,16 @@ use serde_json::{Map, Value};
 pub use drift::Tell;
 pub use error::ReleaseError;
 pub use object::ObjectError;
-pub use rendered::RenderedModule;
-pub use request::RequestError;
+pub use render::RenderedModule;
 pub use upgrade::Revision;
 
 use crate::cluster::Discovery;
+use crate::cluster::request::Requests;
 use crate::driver::Inbox;
-use charts::Charts;
+use chart_cache::Charts;
 use drift::Drift;
-use known::{Known, KnownReleases};
-use records::Records;
-use request::Requests;
+use last_release::{Known, KnownReleases};
+use record_watch::Records;
 use storage::Storage;
 
 /// What the adapter is told about its surroundings.

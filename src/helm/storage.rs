@@ -8,8 +8,8 @@ use chart::record::{self, DATA_KEY, Record, SECRET_TYPE, Status};
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
-use super::plan::Revision;
-use super::request::{Labelled, PatchKind, RequestError, Requests};
+use super::upgrade_plan::Revision;
+use crate::cluster::request::{Labelled, PatchKind, RequestError, Requests};
 
 /// The label that says whose release it is.
 const OWNER: &str = "addon-operator.io/owner";

@@ -15,9 +15,9 @@ use chart::warning::Warnings;
 mod input;
 mod switches;
 
-use super::files;
-use super::stack;
-use super::world::LocalWorld;
+use super::chart_files;
+use super::render_environment::LocalWorld;
+use super::render_thread;
 use input::{located, read, refuse_other_files};
 use switches::{Switches, listed};
 
@@ -126,7 +126,7 @@ fn print(args: &TemplateArgs, warnings: &mut Warnings) -> Result<String, String>
     let path = located(path)?;
     let values = value_flags(args)?.merged(&mut |path| read(path)).map_err(|error| error.to_string())?;
     refuse_other_files(path)?;
-    let chart = files::open(path.as_ref(), warnings).map_err(|error| error.to_string())?;
+    let chart = chart_files::open(path.as_ref(), warnings).map_err(|error| error.to_string())?;
     chart::release_name(name).map_err(|error| error.to_string())?;
     let mut capabilities = Capabilities::without_cluster(kube_version);
     capabilities.api_versions.extend(listed("-a, --api-versions", &args.api_versions)?);
@@ -161,8 +161,8 @@ fn rendered(
 ) -> Result<ManuallyDrop<Rendered>, String> {
     // The process ends when this is printed; nothing has to be given back to the allocator.
     let (chart, mut cache) = (ManuallyDrop::new(chart), ManuallyDrop::new(Cache::default()));
-    let rendered = stack::with(|| {
-        stack::take_memory_at_once();
+    let rendered = render_thread::with(|| {
+        render_thread::take_memory_at_once();
         parse_by_two(&chart, &mut cache);
         chart::render::render(&chart, request, &mut cache, &mut LocalWorld::default(), warnings)
     });
@@ -179,7 +179,7 @@ fn parse_by_two(chart: &Chart, cache: &mut Cache) {
     let (here, there) = files.split_at(files.len() / 2);
     std::thread::scope(|scope| {
         let there = scope.spawn(|| {
-            stack::take_memory_at_once();
+            render_thread::take_memory_at_once();
             chart::render::parse_ahead(there)
         });
         cache.extend(chart::render::parse_ahead(here));

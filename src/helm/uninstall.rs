@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Helm;
 use super::error::ReleaseError;
 use super::object::{self, Object};
-use super::plan::Plan;
 use super::storage::Stored;
+use super::upgrade_plan::Plan;
 use crate::cluster::Resource;
 
 impl Helm {

@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::apply::Applier;
-use super::charts::Loaded;
+use super::chart_cache::Loaded;
+use super::chart_hook::Hooks;
 use super::error::ReleaseError;
-use super::hook::Hooks;
 use super::object::{self, Key, Object};
-use super::plan::{Plan, over_limit};
 use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
-use super::{Helm, Known, change};
+use super::upgrade_plan::{Plan, over_limit};
+use super::{Helm, Known, object_diff};
 use crate::cluster::Resource;
 
 /// One revision of a release, for people.
@@ -180,7 +180,8 @@ impl Helm {
         let mut written = vec![self.begin_revision(&mut plan, &mut record, &marks).await?];
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
-        let change = change::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
+        let change =
+            object_diff::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
         if let Some(change) = &change {
             tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
         }

@@ -1,20 +1,11 @@
 //! What is watched and changed in the cluster.
 
-mod config_source;
-mod events;
-mod feed;
-mod filtering;
-mod following;
-mod kinds;
-mod monitors;
-mod namespaces;
-mod patch;
-mod stream;
-mod timings;
-mod watching;
+mod config_map;
+mod event_recorder;
+mod monitor;
+mod object_patch;
 
-pub use config_source::ConfigSource;
-pub use events::Events;
-pub use monitors::{Healths, Monitors, WatchHealth};
-pub use patch::Patcher;
-pub use timings::{Timing, Timings};
+pub use config_map::ConfigSource;
+pub use event_recorder::Events;
+pub use monitor::{Healths, Monitors, Timing, Timings, WatchHealth};
+pub use object_patch::Patcher;

@@ -9,8 +9,8 @@ use chart::render::Cache;
 use chart::warning::Warnings;
 use engine::Module;
 
+use super::chart_files;
 use super::error::ReleaseError;
-use super::files;
 
 /// What is kept of each module.
 #[derive(Default)]
@@ -36,14 +36,18 @@ impl Charts {
         let module = Arc::clone(module);
         let opened = tokio::task::spawn_blocking(move || {
             let mut warnings = Warnings::default();
-            let opened = files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings);
+            let opened =
+                chart_files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings);
             (opened, warnings, module.content)
         })
         .await;
-        let wrapped =
-            |source: files::OpenError| ReleaseError::Open { module: name.clone(), source: Box::new(source) };
-        let (opened, warnings, content) = opened
-            .map_err(|error| ReleaseError::Stack(super::stack::StackError::Panic(error.to_string())))?;
+        let wrapped = |source: chart_files::OpenError| ReleaseError::Open {
+            module: name.clone(),
+            source: Box::new(source),
+        };
+        let (opened, warnings, content) = opened.map_err(|error| {
+            ReleaseError::Stack(super::render_thread::StackError::Panic(error.to_string()))
+        })?;
         let chart = Arc::new(opened.map_err(wrapped)?);
         for warning in warnings.texts() {
             tracing::warn!(module = %name, "{warning}");

@@ -9,8 +9,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::feed::{Feed, News};
-use super::stream::{Source, encode};
+use crate::cluster::watch::{Feed, News, Source, encode};
 
 /// How long the deletions in a namespace that was deleted itself may be on their way.
 const FAREWELL: Duration = Duration::from_secs(1);

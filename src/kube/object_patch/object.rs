@@ -11,9 +11,9 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Pro
 use serde_json::Value;
 
 use super::{Patcher, Problem, problem};
+use crate::cluster::watch::encode;
 use crate::cluster::{Resource, is_conflict, is_not_found};
 use crate::jq::{Filter, JqError};
-use crate::kube::stream::encode;
 
 /// Who we are when objects are applied.
 const FIELD_MANAGER: &str = "addon-operator";

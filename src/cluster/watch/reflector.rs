@@ -18,7 +18,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::fro
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Lists and watches the objects of one source.
-pub(super) struct Feed {
+pub(crate) struct Feed {
     client: Client,
     source: Source,
     /// The version that is known; `None` when nothing is.
@@ -33,7 +33,7 @@ pub(super) struct Feed {
 
 /// What happened to the objects.
 #[derive(Debug)]
-pub(super) enum News {
+pub(crate) enum News {
     /// These are all there are.
     Listed(Vec<Value>),
     /// One was added, modified or deleted.
@@ -43,7 +43,7 @@ pub(super) enum News {
 }
 
 impl Feed {
-    pub(super) fn new(client: Client, source: Source) -> Self {
+    pub(crate) fn new(client: Client, source: Source) -> Self {
         Self {
             client,
             source,
@@ -58,12 +58,12 @@ impl Feed {
     }
 
     /// Returns when the API server gave its last sign of life.
-    pub(super) fn alive(&self) -> Instant {
+    pub(crate) fn alive(&self) -> Instant {
         self.alive
     }
 
     /// Returns what happened next. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> News {
+    pub(crate) async fn next(&mut self) -> News {
         loop {
             if let Some(news) = self.ready.pop_front() {
                 return news;
@@ -142,7 +142,7 @@ fn read(object: &Bytes) -> Result<Value, StreamError> {
 }
 
 /// Returns how long to wait after so many failures in a row, a little different for each.
-pub(super) fn backoff((first, longest): (Duration, Duration), failures: u32) -> Duration {
+pub(crate) fn backoff((first, longest): (Duration, Duration), failures: u32) -> Duration {
     let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(8)).min(longest);
     doubled.mul_f64(rand::random_range(0.8..1.2))
 }

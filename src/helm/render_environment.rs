@@ -5,9 +5,9 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use chart::world::{Certificate, CertificateRequest, KeyKind, World, WorldError};
 use serde_json::Value;
 
-use super::keys;
-use super::request::{Requests, encoded};
+use super::certificates;
 use crate::cluster::Discovery;
+use crate::cluster::request::{Requests, encoded};
 
 /// The outside without a cluster: `lookup` finds nothing.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +26,12 @@ impl World for LocalWorld {
     }
 
     fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
-        keys::private_key(kind).map_err(|error| WorldError(error.to_string()))
+        certificates::private_key(kind).map_err(|error| WorldError(error.to_string()))
     }
 
     fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
-        keys::certificate(request, jiff::Timestamp::now()).map_err(|error| WorldError(error.to_string()))
+        certificates::certificate(request, jiff::Timestamp::now())
+            .map_err(|error| WorldError(error.to_string()))
     }
 
     fn resolve(&mut self, host: &str) -> Result<String, WorldError> {

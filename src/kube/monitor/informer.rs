@@ -10,13 +10,11 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::feed::backoff;
-use super::filtering::Completion;
-use super::following::names;
-use super::kinds::{Kinds, is_custom};
+use super::follow::names;
 use super::monitors::{Healths, Users};
 use super::namespaces::LabelledNamespaces;
-use super::stream::{Source, StreamError, encode};
+use super::object_filter::Completion;
+use crate::cluster::watch::{Kinds, Source, StreamError, backoff, encode, is_custom};
 use crate::cluster::{ResolveError, Resource};
 use crate::driver::Inbox;
 use crate::jq::Threads;

@@ -11,7 +11,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, RsaKeySize, SanType, SerialNumber,
 };
 
-use super::dsa;
+use super::dsa_key;
 
 /// The OID of P-256 inside an `ECPrivateKey`, with its context tag.
 const P256: [u8; 12] = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -37,7 +37,7 @@ pub(super) enum KeyError {
 /// Returns a new private key in PEM.
 pub(super) fn private_key(kind: KeyKind) -> Result<String, KeyError> {
     match kind {
-        KeyKind::Dsa => Ok(pem("DSA PRIVATE KEY", &dsa::key(&mut |bytes| rand::fill(bytes)))),
+        KeyKind::Dsa => Ok(pem("DSA PRIVATE KEY", &dsa_key::key(&mut |bytes| rand::fill(bytes)))),
         KeyKind::Rsa => rsa_pem(&rsa(RsaKeySize::_4096)?),
         KeyKind::Ecdsa => {
             let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;

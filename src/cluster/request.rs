@@ -16,14 +16,14 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const PAGE: usize = 500;
 
 /// The field manager of everything that a release writes, which is Helm's.
-pub(super) const MANAGER: &str = "helm";
+pub(crate) const MANAGER: &str = "helm";
 
 /// What asks for lists of metadata.
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// Sends requests of one client.
 #[derive(Clone)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     client: Client,
 }
 
@@ -43,17 +43,17 @@ pub struct RequestError {
 
 /// What a list of metadata is read for. The rest, such as who owns which field, is far larger.
 #[derive(Debug, Deserialize)]
-pub(super) struct Labelled {
-    pub(super) name: String,
+pub(crate) struct Labelled {
+    pub(crate) name: String,
     /// Which write of the object this is.
     #[serde(default, rename = "resourceVersion")]
-    pub(super) resource_version: String,
+    pub(crate) resource_version: String,
     #[serde(default)]
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     #[serde(default)]
-    pub(super) labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     #[serde(default)]
-    pub(super) annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// A page of a list of metadata.
@@ -76,22 +76,22 @@ struct PageItem {
 
 /// The kind of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PatchKind {
+pub(crate) enum PatchKind {
     Merge,
     Strategic,
 }
 
 impl Requests {
-    pub(super) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client) -> Self {
         Self { client }
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
     /// Returns an object, or none if there is no such object.
-    pub(super) async fn get(&self, path: &str) -> Result<Option<Value>, RequestError> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, RequestError> {
         match self.send(Method::GET, path, None, Vec::new()).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.code == 404 => Ok(None),
@@ -100,19 +100,19 @@ impl Requests {
     }
 
     /// Makes an object in a collection.
-    pub(super) async fn create(&self, collection: &str, object: &Value) -> Result<Value, RequestError> {
+    pub(crate) async fn create(&self, collection: &str, object: &Value) -> Result<Value, RequestError> {
         let path = format!("{collection}?fieldManager={MANAGER}");
         self.send(Method::POST, &path, Some("application/json"), bytes(object)).await
     }
 
     /// Replaces an object.
-    pub(super) async fn replace(&self, path: &str, object: &Value) -> Result<Value, RequestError> {
+    pub(crate) async fn replace(&self, path: &str, object: &Value) -> Result<Value, RequestError> {
         let path = format!("{path}?fieldManager={MANAGER}");
         self.send(Method::PUT, &path, Some("application/json"), bytes(object)).await
     }
 
     /// Changes an object.
-    pub(super) async fn patch(
+    pub(crate) async fn patch(
         &self,
         path: &str,
         kind: PatchKind,
@@ -127,7 +127,7 @@ impl Requests {
     }
 
     /// Returns what would become of an object if `manager` applied this one. Nothing is changed.
-    pub(super) async fn tried(
+    pub(crate) async fn tried(
         &self,
         path: &str,
         manager: &str,
@@ -138,7 +138,7 @@ impl Requests {
     }
 
     /// Deletes an object and, in the background, what it owns; returns whether there was one.
-    pub(super) async fn delete(&self, path: &str) -> Result<bool, RequestError> {
+    pub(crate) async fn delete(&self, path: &str) -> Result<bool, RequestError> {
         let options = json!({ "propagationPolicy": "Background" });
         match self.send(Method::DELETE, path, Some("application/json"), bytes(&options)).await {
             Ok(_) => Ok(true),
@@ -148,7 +148,7 @@ impl Requests {
     }
 
     /// Returns the names and labels of all objects of a collection that `selector` fits.
-    pub(super) async fn labelled(
+    pub(crate) async fn labelled(
         &self,
         collection: &str,
         selector: &str,
@@ -215,7 +215,7 @@ fn name_of(method: &Method) -> &'static str {
 }
 
 /// Returns an error with all that led to it.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -227,7 +227,7 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Returns `text` as it stands in a query.
-pub(super) fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             encoded.push(char::from(byte));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-use super::meter::Meter;
+use super::request_metrics::Meter;
 
 /// A token bucket that the clients made with it share.
 #[derive(Clone, Debug)]

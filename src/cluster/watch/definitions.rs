@@ -8,9 +8,9 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::feed::{Feed, News};
+use super::super::discovery::{Discovery, ResolveError, Resource};
+use super::reflector::{Feed, News};
 use super::stream::Source;
-use crate::cluster::{Discovery, ResolveError, Resource};
 
 /// The groups whose kinds every API server has or has not from its start on.
 const BUILT_IN: [&str; 24] = [
@@ -41,36 +41,36 @@ const BUILT_IN: [&str; 24] = [
 ];
 
 /// Resolves kinds and tells when it is worth to try again.
-pub(super) struct Kinds {
+pub(crate) struct Kinds {
     discovery: Discovery,
     client: Client,
     changes: Mutex<Option<watch::Sender<u64>>>,
 }
 
 /// Returns whether a kind can come and go while the API server runs.
-pub(super) fn is_custom(resource: &Resource) -> bool {
+pub(crate) fn is_custom(resource: &Resource) -> bool {
     !BUILT_IN.contains(&resource.group.as_str())
 }
 
 impl Kinds {
-    pub(super) fn new(client: Client, discovery: Discovery) -> Self {
+    pub(crate) fn new(client: Client, discovery: Discovery) -> Self {
         Self { discovery, client, changes: Mutex::default() }
     }
 
     /// Returns the kind, or why it is not there.
-    pub(super) async fn resolve(&self, api_version: &str, kind: &str) -> Result<Resource, ResolveError> {
+    pub(crate) async fn resolve(&self, api_version: &str, kind: &str) -> Result<Resource, ResolveError> {
         self.discovery.resolve(api_version, kind).await
     }
 
     /// Forgets what is known of kinds; the next question asks the API server.
-    pub(super) fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         self.discovery.refresh();
     }
 
     /// Returns a receiver that changes whenever a CRD was established, changed or removed.
     ///
     /// The CRDs are watched for as long as there is such a receiver: most operators need none.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = changes.as_ref().filter(|sender| !sender.is_closed()) {
             return sender.subscribe();

@@ -8,8 +8,8 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::object::{self, Object};
-use super::request::encoded;
 use super::{Helm, ReleaseError, chart_values};
+use crate::cluster::request::encoded;
 
 /// In whose name the API server is asked what would become of an object, as the reference operator does.
 const MANAGER: &str = "kubectl-client-side-apply";

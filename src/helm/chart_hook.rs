@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::error::ReleaseError;
 use super::object::{Object, of_hook};
-use super::request::{RequestError, Requests};
+use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::{Discovery, Resource};
 
 /// Runs the hooks of one release.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use values::Checksum;
 
 use super::monitors::Users;
-use super::timings::{Timing, Timings};
+use super::timing::{Timing, Timings};
 use crate::jq::{Filter, Input, JqError, Progress, Threads};
 
 /// A filter as a monitor uses it.

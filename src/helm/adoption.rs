@@ -9,7 +9,7 @@ use super::error::ReleaseError;
 use super::object;
 use super::storage::{CHECKSUM, MAINTENANCE, Stored};
 use super::upgrade::{Upgrade, labelled, outcome};
-use super::{Helm, Known, change};
+use super::{Helm, Known, object_diff};
 
 impl Helm {
     /// Reports whether the last revision stands and is not one of ours.
@@ -40,7 +40,7 @@ impl Helm {
         let before = object::of_record(&record.manifest);
         let objects = object::of_manifests(&labelled(rendered.manifests, labels)?)?;
         let own: Vec<HookRecord> = rendered.hooks.iter().map(HookRecord::from).collect();
-        let is_same = change::is_none(&before, &objects, &self.settings.namespace)
+        let is_same = object_diff::is_none(&before, &objects, &self.settings.namespace)
             && canonical(&record.hooks) == canonical(&own);
         if !is_same {
             return Ok(None);

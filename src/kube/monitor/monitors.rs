@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::filtering::Sieve;
-use super::kinds::Kinds;
-use super::timings::Timings;
-use super::watching::Watching;
+use super::informer::Watching;
+use super::object_filter::Sieve;
+use super::timing::Timings;
 use crate::cluster::Discovery;
+use crate::cluster::watch::Kinds;
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
@@ -61,7 +61,7 @@ impl Healths {
     }
 
     /// Takes in that a watch works.
-    pub(super) fn works(&self, name: &str) {
+    pub(crate) fn works(&self, name: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(name).is_none_or(|health| health.error.is_some()) {
             let health = WatchHealth { name: name.to_owned(), since: Instant::now(), error: None };
@@ -70,7 +70,7 @@ impl Healths {
     }
 
     /// Takes in that a watch does not work; it did until `alive`.
-    pub(super) fn broke(&self, name: &str, error: String, alive: Instant) {
+    pub(crate) fn broke(&self, name: &str, error: String, alive: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since = all.get(name).filter(|old| old.error.is_some()).map_or(alive, |old| old.since);
         let health = WatchHealth { name: name.to_owned(), since, error: Some(error) };

@@ -18,9 +18,9 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::drift::Drift;
 use super::error::ReleaseError;
-use super::known::{Known, KnownReleases, Unexpected};
-use super::request::Labelled;
+use super::last_release::{Known, KnownReleases, Unexpected};
 use super::storage::{self, Storage, Stored};
+use crate::cluster::request::Labelled;
 
 /// How long after a change the records are asked: who writes one, often writes another.
 const QUIET: Duration = Duration::from_millis(300);

@@ -10,9 +10,8 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::feed::{Feed, News};
-use super::monitors::Healths;
-use super::stream::{Source, encode};
+use super::monitor::Healths;
+use crate::cluster::watch::{Feed, News, Source, encode};
 use crate::cluster::{failure, is_conflict, is_not_found};
 use crate::config::Parameters;
 use crate::driver::Inbox;

@@ -13,13 +13,12 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::feed::backoff;
-use super::filtering::{Raw, Sifted, sift};
+use super::informer::{Ended, Lasting, Target, Watching, source};
 use super::monitors::Users;
 use super::namespaces::{LabelledNamespaces, Move};
-use super::stream::{Changes, Head, Line, Source, StreamError, watch_error};
-use super::timings::Timing;
-use super::watching::{Ended, Lasting, Target, Watching, source};
+use super::object_filter::{Raw, Sifted, sift};
+use super::timing::Timing;
+use crate::cluster::watch::{Changes, Head, Line, Source, StreamError, backoff, watch_error};
 use crate::process::memory;
 
 /// How many changes that came together are passed on as they are; of more, only the last of a series without a

@@ -32,7 +32,7 @@ const PAGE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The objects of one request path.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// `/api/v1/namespaces/web/pods`.
     path: String,
     /// The selectors, encoded, each behind `&`.
@@ -41,7 +41,7 @@ pub(super) struct Source {
 
 /// Why a request did not work.
 #[derive(Debug)]
-pub(super) enum StreamError {
+pub(crate) enum StreamError {
     /// The list must be read again: the change that we know last is forgotten.
     Expired,
     /// There is no such kind.
@@ -81,13 +81,13 @@ struct PageMeta {
 
 /// One line of a watch.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
-    pub(super) event: String,
+    pub(crate) event: String,
     /// The object, or a status after `ERROR`.
-    pub(super) object: Bytes,
+    pub(crate) object: Bytes,
     /// What is known of the object without reading all of it.
-    pub(super) head: Head,
+    pub(crate) head: Head,
 }
 
 #[derive(Deserialize)]
@@ -100,7 +100,7 @@ struct RawLine<'a> {
 
 /// What tells objects and their states apart.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Head {
+pub(crate) struct Head {
     #[serde(default)]
     metadata: HeadMeta,
 }
@@ -117,34 +117,34 @@ struct HeadMeta {
 
 impl Head {
     /// Reads the beginning of an object.
-    pub(super) fn of(object: &[u8]) -> Result<Self, StreamError> {
+    pub(crate) fn of(object: &[u8]) -> Result<Self, StreamError> {
         serde_json::from_slice(object).map_err(|error| StreamError::Failed(error.to_string()))
     }
 
     /// Returns where the object is.
-    pub(super) fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         Key::new(self.metadata.namespace.as_deref().unwrap_or_default(), self.name())
     }
 
     /// Returns its name.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
     /// Returns its version.
-    pub(super) fn version(&self) -> &str {
+    pub(crate) fn version(&self) -> &str {
         self.metadata.version.as_deref().unwrap_or_default()
     }
 }
 
 impl Source {
     /// Returns the objects behind `path` that the selectors in `query` leave over.
-    pub(super) fn new(path: &str, query: &str) -> Self {
+    pub(crate) fn new(path: &str, query: &str) -> Self {
         Self { path: path.to_owned(), query: query.to_owned() }
     }
 
     /// Begins to read all objects, page by page.
-    pub(super) fn pages(&self, client: &Client) -> Pages {
+    pub(crate) fn pages(&self, client: &Client) -> Pages {
         Pages {
             source: self.clone(),
             client: client.clone(),
@@ -155,7 +155,7 @@ impl Source {
     }
 
     /// Opens a watch behind `version`.
-    pub(super) async fn watch(&self, client: &Client, version: &str) -> Result<Changes, StreamError> {
+    pub(crate) async fn watch(&self, client: &Client, version: &str) -> Result<Changes, StreamError> {
         let version = encode(version);
         let uri = format!(
             "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={version}{}",
@@ -197,7 +197,7 @@ impl Source {
 }
 
 /// A list that is read page by page.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     source: Source,
     client: Client,
     /// The token of the next page, empty for the first; `None` behind the last.
@@ -208,7 +208,7 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Returns the objects of the next page; `None` behind the last.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Bytes>>, StreamError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Bytes>>, StreamError> {
         let Some(token) = self.next.take() else { return Ok(None) };
         let token = if token.is_empty() { token } else { format!("&continue={}", encode(&token)) };
         let uri = format!("{}?limit={}{}{token}", self.source.path, self.limit, self.source.query);
@@ -229,14 +229,14 @@ impl Pages {
     }
 
     /// Returns the version of the list, behind which to follow.
-    pub(super) fn into_version(self) -> String {
+    pub(crate) fn into_version(self) -> String {
         self.version
     }
 }
 
 /// The changes of an open watch.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(crate) struct Changes {
     body: Body,
     /// What came behind the last whole line.
     rest: BytesMut,
@@ -247,7 +247,7 @@ pub(super) struct Changes {
 impl Changes {
     /// Returns the next changes, at least one; `None` when the API server ended the watch as it does from time to
     /// time. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Line>>, StreamError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Line>>, StreamError> {
         loop {
             let lines = self.split()?;
             if !lines.is_empty() {
@@ -296,7 +296,7 @@ fn read_line(line: &Bytes) -> Result<Line, StreamError> {
 }
 
 /// Returns what a line with an error says.
-pub(super) fn watch_error(status: &[u8]) -> StreamError {
+pub(crate) fn watch_error(status: &[u8]) -> StreamError {
     let status: Value = serde_json::from_slice(status).unwrap_or_default();
     if status.get("code").and_then(Value::as_u64) == Some(410) {
         return StreamError::Expired;
@@ -306,7 +306,7 @@ pub(super) fn watch_error(status: &[u8]) -> StreamError {
 }
 
 /// Returns `text` as it stands in a query.
-pub(super) fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {

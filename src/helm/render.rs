@@ -10,11 +10,11 @@ use chart::warning::Warnings;
 use engine::Module;
 use serde_json::{Map, Value};
 
-use super::charts::Loaded;
+use super::chart_cache::Loaded;
 use super::error::ReleaseError;
+use super::render_environment::ClusterWorld;
 use super::upgrade::labelled;
-use super::world::ClusterWorld;
-use super::{Helm, stack};
+use super::{Helm, render_thread};
 
 /// What a module renders to.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Helm {
         let (loaded, values) = (loaded.clone(), values.clone());
         let mut world = ClusterWorld::new(self.requests.clone(), self.discovery.clone());
         let work = move || {
-            stack::with(|| {
+            render_thread::with(|| {
                 let request = Request {
                     values: &values,
                     release: &release,
@@ -63,7 +63,8 @@ impl Helm {
             })
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let (rendered, warnings) = done.map_err(|error| stack::StackError::Panic(error.to_string()))??;
+        let (rendered, warnings) =
+            done.map_err(|error| render_thread::StackError::Panic(error.to_string()))??;
         for warning in warnings.texts() {
             tracing::warn!(module = name, "{warning}");
         }
