@@ -10,7 +10,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::module::Phase;
 use crate::module::delete::ModuleDelete;
 use crate::name::{CommandId, ModuleName, QueueName, ReleaseName, RunId};
-use crate::queues::Place;
+use crate::queue::queues::Place;
 use crate::task::TaskKind;
 
 impl Engine {

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::announce::Announcement;
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::failure::Failure;
+use crate::hook::object_patch::ObjectPatch;
 use crate::hook::{MonitorSpec, RunContexts};
+use crate::module::events::Announcement;
 use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
 use crate::notice::Notice;
-use crate::object_patch::ObjectPatch;
 
 /// A request to the driver.
 ///

@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use values::Section;
 
-use crate::binding::kubernetes::Watches;
+use crate::binding::rate::Rate;
 use crate::binding::schedule::Schedules;
-use crate::broken_files::BrokenFiles;
+use crate::binding::watches::Watches;
 use crate::catalog::{Catalog, Hook};
 use crate::cause::Cause;
 use crate::config::Config;
-use crate::converge::ConvergeState;
-use crate::discovery::DynamicFlag;
+use crate::configuration::config_map::UserConfig;
+use crate::converge::converges::ConvergeState;
+use crate::converge::discovery::DynamicFlag;
 use crate::effect::{Effect, ModuleValues, ValuesInput};
 use crate::event::Event;
-use crate::hook::rate::Rate;
-use crate::journal::Journal;
 use crate::module::ModuleState;
+use crate::module::broken_files::BrokenFiles;
 use crate::name::{CommandId, HookId, HookName, ModuleName, QueueName, RunId, Scope, TaskId};
 use crate::notice::Notice;
-use crate::queues::{Place, Queues};
+use crate::queue::journal::Journal;
+use crate::queue::queues::{Place, Queues};
 use crate::task::{Task, TaskKind};
 use crate::time::Time;
-use crate::user_config::UserConfig;
 
 /// Decides what the operator does next.
 pub struct Engine {
@@ -90,7 +90,7 @@ impl Engine {
     pub fn new(config: Config, catalog: Catalog) -> Self {
         let mut engine = Self {
             config,
-            global: crate::sections::global_section(&catalog.global),
+            global: crate::configuration::sections::global_section(&catalog.global),
             catalog,
             queues: Queues::default(),
             sections: BTreeMap::new(),

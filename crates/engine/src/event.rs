@@ -11,10 +11,10 @@ use values::patch::Patch;
 use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
 use crate::hook::WatchEvent;
-use crate::metric::MetricOperation;
+use crate::hook::metric::MetricOperation;
+use crate::hook::object_patch::ObjectPatch;
+use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
-use crate::object_patch::ObjectPatch;
-use crate::snapshot::{Item, Key, Objects};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]

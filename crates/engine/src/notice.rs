@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cause::Cause;
 use crate::event::{Drift, ReleaseAction, Usage};
 use crate::failure::Failure;
-use crate::metric::MetricOperation;
+use crate::hook::metric::MetricOperation;
 use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope, TaskId};
 
 /// Something that has become true.

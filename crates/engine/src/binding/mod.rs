@@ -1,8 +1,10 @@
 //! What the bindings of hooks are doing.
 
-pub(crate) mod kubernetes;
+pub(crate) mod rate;
 pub(crate) mod schedule;
 mod tally;
+pub(crate) mod watch_events;
+pub(crate) mod watches;
 
 pub use tally::Tally;
 

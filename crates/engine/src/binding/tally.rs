@@ -1,7 +1,7 @@
 //! What happened to the objects of a watch, counted.
 
+use crate::hook::snapshot::{Change, Snapshot};
 use crate::hook::spec::WatchEvent;
-use crate::snapshot::{Change, Snapshot};
 
 /// How often what happened to the objects of a watch.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

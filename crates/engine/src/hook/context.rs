@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::json;
 use super::spec::{ConfigVersion, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent};
-use crate::snapshot::{Change, Item, Key, Snapshot};
+use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 
 /// Why a hook runs. A run can have several reasons.
 #[derive(Clone, Debug, PartialEq)]

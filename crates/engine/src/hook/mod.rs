@@ -6,12 +6,15 @@
 //! METRICS_PATH ─▶ metric      KUBERNETES_PATCH_PATH ─▶ object_patch
 //! ```
 
+pub(crate) mod combine;
 pub mod config;
 pub mod context;
 pub mod json;
 pub mod log;
-pub mod rate;
+pub mod metric;
+pub mod object_patch;
 pub mod selection;
+pub mod snapshot;
 pub mod spec;
 
 pub use context::{BindingContext, RunContexts, Trigger};

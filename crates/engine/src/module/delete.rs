@@ -6,11 +6,11 @@ use crate::hook::{BindingContext, Lifecycle};
 use crate::module::run::hooks_at;
 use crate::module::{Phase, Release};
 use crate::name::{ModuleName, QueueName, ReleaseName, Scope};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
+use crate::task::in_flight::Work;
 use crate::task::{Task, TaskKind};
-use crate::work::Work;
 
 /// The removal of a module and how far it got.
 #[derive(Clone, Debug)]

@@ -1,7 +1,12 @@
 //! What is known about each module.
 
+pub(crate) mod broken_files;
 pub(crate) mod delete;
+pub(crate) mod events;
+pub(crate) mod hook_run;
+pub(crate) mod hooks;
 pub(crate) mod release;
+pub(crate) mod reload;
 pub(crate) mod run;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,11 +14,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::announce::Announced;
 use crate::catalog::Module;
-use crate::discovery::Decision;
+use crate::converge::discovery::Decision;
 use crate::event::Verdict;
 use crate::failure::Failure;
+use crate::module::events::Announced;
 use crate::name::{HookName, ModuleName};
 use crate::time::Time;
 

@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::module::{Parked, Phase, Release, Upgrade};
 use crate::name::{ModuleName, ReleaseName, RunId};
 use crate::notice::Notice;
-use crate::queues::Place;
+use crate::queue::queues::Place;
+use crate::task::in_flight::{Running, Work};
 use crate::task::{Task, TaskKind};
-use crate::work::{Running, Work};
 
 /// How many upgrades alike make a loop.
 const LOOP: usize = 3;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::binding::BindingKey;
-use crate::binding::kubernetes::BindingState;
+use crate::binding::watches::BindingState;
 use crate::catalog::{Hook, Module};
 use crate::effect::Effect;
 use crate::engine::Engine;
@@ -14,12 +14,12 @@ use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
 use crate::module::{ModuleState, Phase};
 use crate::name::{ModuleName, QueueName, RunId};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queue::Reason;
-use crate::queues::Place;
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
+use crate::queue::queues::Place;
+use crate::task::in_flight::{Running, Work};
 use crate::task::{HookRun, Task, TaskKind};
-use crate::work::{Running, Work};
 
 /// A module run and how far it got.
 #[derive(Clone, Debug)]
@@ -269,7 +269,12 @@ impl Engine {
                 let cause = task.cause.then(format!("Synchronization of {}", binding.name));
                 let own_queue = binding.queue.is_main() || binding.queue == *queue;
                 let generation = task.generation.filter(|_| own_queue);
-                let run = self.new_task(crate::hook_run::task_kind(run), task.description, cause, generation);
+                let run = self.new_task(
+                    crate::module::hook_run::task_kind(run),
+                    task.description,
+                    cause,
+                    generation,
+                );
                 if own_queue {
                     first.push(run);
                 } else {

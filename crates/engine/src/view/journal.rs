@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::View;
-use super::words::{Telling, span};
-use crate::journal::TaskEnd;
+use super::format::{Telling, span};
 use crate::name::Scope;
+use crate::queue::journal::TaskEnd;
 
 /// Returns the ends after the number `after`, the oldest first.
 fn ends(view: &View, after: u64) -> impl Iterator<Item = &TaskEnd> {

@@ -1,27 +1,29 @@
 //! A picture for people and programs. It holds no values but what failures quote.
 
+pub(crate) mod builder;
+pub(crate) mod footprint;
+mod format;
 pub mod graph;
+pub(crate) mod inspection;
 pub mod journal;
 mod mask;
-mod near;
 mod queue;
 pub mod status;
-mod take;
+mod suggestion;
 pub mod why;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
 use crate::failure::Failure;
-use crate::journal::TaskEnd;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
+use crate::queue::journal::TaskEnd;
 use crate::time::Time;
 
+pub use format::{Telling, span};
 pub use mask::{Secrets, ends, masked, masked_text};
-pub use near::nearest;
-pub use words::{Telling, span};
+pub use suggestion::nearest;
 
 /// What the operator is doing, at one moment.
 #[derive(Clone, Debug, PartialEq)]

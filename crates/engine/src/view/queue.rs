@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{QueueView, TaskView};
-use crate::journal::Journal;
 use crate::name::QueueName;
-use crate::queue::{Blocked, Queue};
+use crate::queue::fifo::{Blocked, Queue};
+use crate::queue::journal::Journal;
 use crate::task::{HookRun, Task, TaskKind};
 use crate::time::Time;
 

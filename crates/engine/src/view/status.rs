@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use super::format::{Telling, columns, count, span, why_module, why_queue};
 use super::why::advice;
-use super::words::{Telling, columns, count, span, why_module, why_queue};
 use super::{ModuleView, QueueView, View, WatchView};
 use crate::name::ModuleName;
 

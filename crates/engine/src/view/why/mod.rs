@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::View;
-use super::near::nearest;
+use super::suggestion::nearest;
 
 pub use module::module;
 pub use queue::queue;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
+use crate::view::format::{Telling, span, times, why_queue};
 use crate::view::status;
-use crate::view::words::{Telling, span, times, why_queue};
 use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
 
 /// Returns why the module `name` is on or off, and what it is doing.

@@ -1,7 +1,7 @@
 //! Why a queue is stuck, or is not.
 
 use super::{Answer, Link, Unknown, advice, unknown};
-use crate::view::words::{Telling, count, span, times};
+use crate::view::format::{Telling, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
 /// How many tasks behind the first are told one by one.

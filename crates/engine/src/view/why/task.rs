@@ -2,8 +2,8 @@
 
 use super::{Answer, Link, Unknown, advice};
 use crate::cause::Cause;
-use crate::journal::TaskEnd;
-use crate::view::words::{Telling, span, times, why_queue};
+use crate::queue::journal::TaskEnd;
+use crate::view::format::{Telling, span, times, why_queue};
 use crate::view::{QueueView, TaskView, View};
 
 /// Returns why the task `id` exists: `t12` or `12`, waiting, running or one of the last thousand that ended.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Answer;
-use crate::view::words::columns;
+use crate::view::format::columns;
 
 /// Returns an answer for people.
 pub(super) fn of(answer: &Answer) -> String {

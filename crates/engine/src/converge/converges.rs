@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::binding::kubernetes::BindingState;
+use crate::binding::watches::BindingState;
 use crate::cause::Cause;
-use crate::discovery::Discovery;
+use crate::converge::discovery::Discovery;
 use crate::engine::Engine;
 use crate::hook::{BindingContext, Lifecycle};
-use crate::hook_run::Reaction;
 use crate::module::Phase;
 use crate::module::delete::ModuleDelete;
+use crate::module::hook_run::Reaction;
 use crate::module::run::ModuleRun;
 use crate::name::{HookId, ModuleName, QueueName, Scope};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queues::{Dropped, Place};
+use crate::queue::next::Next;
+use crate::queue::queues::{Dropped, Place};
 use crate::task::{Converge, ConvergeMode, ConvergePhase, HookRun, ParallelModuleRun, Task, TaskKind};
 use crate::time::Time;
 

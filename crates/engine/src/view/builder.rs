@@ -1,9 +1,9 @@
 //! Taking the picture.
 
 use super::{ConfigProblem, ConvergeView, ModuleView, OpinionView, QueueView, Source, View, WatchView};
-use crate::binding::kubernetes::Monitor;
-use crate::converge::{First, Readiness};
-use crate::discovery::Opinion;
+use crate::binding::watches::Monitor;
+use crate::converge::converges::{First, Readiness};
+use crate::converge::discovery::Opinion;
 use crate::engine::{Engine, Life};
 use crate::failure::Failure;
 use crate::module::{ModuleState, Release};

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::binding::BindingKey;
-use crate::binding::kubernetes::BindingState;
+use crate::binding::watches::BindingState;
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::effect::Effect;
 use crate::engine::{Engine, Life};
 use crate::hook::{BindingContext, Lifecycle};
 use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
 use crate::task::{ConvergeMode, HookRun, Task, TaskKind};
 
 /// What the tasks of the start say about themselves.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::name::{HookId, ModuleName, QueueName, RunId};
-use crate::queue::{Blocked, Queue, Reason};
+use crate::queue::fifo::{Blocked, Queue, Reason};
 use crate::task::Task;
+use crate::task::in_flight::{Running, Work};
 use crate::time::Time;
-use crate::work::{Running, Work};
 
 /// How many runs of one hook may wait in a queue before they are merged.
 const COMPACT_AT: usize = 100;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::spec::Settings;
+use crate::hook::spec::Settings;
 use crate::time::Time;
 
 /// A bucket of tokens: a run takes one, and one comes back every interval.
 ///
 /// All queues of a hook share one. Retries take tokens as well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rate {
+pub(crate) struct Rate {
     interval: Duration,
     burst: u32,
     /// How many tokens there were at `since`.
@@ -20,14 +20,14 @@ pub struct Rate {
 
 impl Rate {
     /// Returns a full bucket.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { execution_min_interval: interval, execution_burst: burst, timeout: _ } = *settings;
         let burst = burst.max(1);
         Self { interval, burst, tokens: burst, since: Time::START }
     }
 
     /// Takes a token at `now`, or returns when the next one comes.
-    pub fn take(&mut self, now: Time) -> Result<(), Time> {
+    pub(crate) fn take(&mut self, now: Time) -> Result<(), Time> {
         if self.interval.is_zero() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Rate {
 }
 
 /// Returns how long a run of the hook may take: what the hook asked for, or the operator's default.
-pub fn timeout(settings: &Settings, default: Option<Duration>) -> Option<Duration> {
+pub(crate) fn timeout(settings: &Settings, default: Option<Duration>) -> Option<Duration> {
     settings.timeout.or(default)
 }
 

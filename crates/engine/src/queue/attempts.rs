@@ -6,16 +6,16 @@ use crate::config::OnModuleFailure;
 use crate::effect::Effect;
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind};
-use crate::journal::Ending;
 use crate::module::Phase;
 use crate::name::{QueueName, RunId};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queue::{Blocked, Reason};
-use crate::queues::Place;
+use crate::queue::fifo::{Blocked, Reason};
+use crate::queue::journal::Ending;
+use crate::queue::next::Next;
+use crate::queue::queues::Place;
+use crate::task::in_flight::{Running, Work};
 use crate::task::{Task, TaskKind};
 use crate::time::Time;
-use crate::work::{Running, Work};
 
 impl Engine {
     /// Moves a queue on until its head waits for something.

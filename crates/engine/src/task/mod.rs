@@ -1,5 +1,7 @@
 //! Units of work in a queue.
 
+pub(crate) mod in_flight;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use serde_json::Value;
 
 use crate::binding::BindingKey;
 use crate::cause::Cause;
-use crate::discovery::Discovery;
+use crate::converge::discovery::Discovery;
 use crate::failure::Failure;
 use crate::hook::{BindingContext, Trigger};
 use crate::module::delete::ModuleDelete;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::task::Task;
+use crate::task::in_flight::Running;
 use crate::time::Time;
-use crate::work::Running;
 
 /// A queue. Only its head ever runs; a failing head blocks the tasks behind it.
 ///

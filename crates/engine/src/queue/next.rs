@@ -3,9 +3,9 @@
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::RunId;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
 use crate::task::Task;
-use crate::work::Work;
+use crate::task::in_flight::Work;
 
 /// What the first task of a queue does next.
 #[derive(Debug)]

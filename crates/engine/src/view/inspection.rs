@@ -11,8 +11,8 @@ use crate::binding::Tally;
 use crate::catalog::Module;
 use crate::effect::ValuesInput;
 use crate::engine::Engine;
+use crate::hook::snapshot::Snapshot;
 use crate::name::{HookId, ModuleName, Scope};
-use crate::snapshot::Snapshot;
 
 /// All values and snapshots. For the unix socket only: they can hold secrets.
 #[derive(Clone)]

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, Global, Hook, Module};
 use crate::cause::Cause;
+use crate::configuration::sections::module_section;
 use crate::effect::Effect;
 use crate::engine::{Engine, Life};
 use crate::hook::Lifecycle;
 use crate::module::{ModuleState, Phase};
 use crate::name::{HookId, ModuleName, QueueName, Scope};
 use crate::notice::Notice;
-use crate::queue::Reason;
-use crate::sections::module_section;
+use crate::queue::fifo::Reason;
 
 impl Engine {
     /// Takes in that files changed.
     pub(crate) fn catalog_changed(&mut self, new: Catalog) {
         if self.life == Life::New {
             self.catalog = new;
-            self.global = crate::sections::global_section(&self.catalog.global);
+            self.global = crate::configuration::sections::global_section(&self.catalog.global);
             self.modules.clear();
             self.sections.clear();
             self.index_catalog();

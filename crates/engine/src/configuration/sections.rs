@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use values::Section;
 use values::patch::Root;
 
+use crate::binding::rate::Rate;
 use crate::catalog::{Global, Hook, Module};
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind};
-use crate::hook::rate::Rate;
 use crate::module::ModuleState;
 use crate::name::{ModuleName, Scope};
 

@@ -5,8 +5,8 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::hook::context::{BindingContext, Trigger};
+use crate::hook::snapshot::{Change, Key};
 use crate::hook::spec::WatchEvent;
-use crate::snapshot::{Change, Key};
 
 /// Appends `later` to contexts that are merged already; of adjacent ones of one group only the last stays.
 ///
@@ -180,7 +180,7 @@ mod tests {
         let change = Change {
             event,
             key: Key::new("ns", name),
-            item: Arc::new(crate::snapshot::Item::unfiltered(text.as_bytes().into(), true)),
+            item: Arc::new(crate::hook::snapshot::Item::unfiltered(text.as_bytes().into(), true)),
         };
         SPEC.with(|spec| BindingContext::event(&spec.kubernetes[0], 0, change))
     }

@@ -9,10 +9,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::module::ModuleState;
 use crate::module::run::ModuleRun;
 use crate::name::{ModuleName, QueueName, RunId};
-use crate::next::Next;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
+use crate::task::in_flight::{Running, Work};
 use crate::task::{Task, TaskKind};
-use crate::work::{Running, Work};
 
 impl Engine {
     /// Fills the queues of a wave, then waits for its modules.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::name::{QueueName, TaskId};
 use crate::notice::TaskInfo;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
 use crate::task::Task;
 use crate::time::Time;
 

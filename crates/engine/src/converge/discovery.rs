@@ -10,12 +10,12 @@ use crate::event::{Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::module::{ModuleState, Phase, Question, ScriptAnswer};
 use crate::name::{HookId, HookName, ModuleName, RunId, Scope};
-use crate::next::Next;
 use crate::notice::Notice;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
+use crate::task::in_flight::{Running, ScriptWork, Work};
 use crate::task::{ConvergePhase, Task, TaskKind};
 use crate::time::Time;
-use crate::work::{Running, ScriptWork, Work};
 
 /// How far a discovery got. The modules are asked in order.
 #[derive(Clone, Debug, Default)]
@@ -210,7 +210,7 @@ impl Engine {
     ) {
         let Some((queue, Running { task, work, .. })) = self.finish_run(run) else { return };
         let Work::Script(work) = work else {
-            return self.fail(&queue, task, crate::hook_output::mismatch("an enabled script"));
+            return self.fail(&queue, task, crate::configuration::hook_output::mismatch("an enabled script"));
         };
         if outcome.as_ref().is_err_and(Failure::is_cancelled) {
             return self.stopped(&queue, task);

@@ -7,16 +7,16 @@ use values::Section;
 
 use crate::catalog::Hook;
 use crate::cause::Cause;
-use crate::discovery::DynamicFlag;
+use crate::converge::discovery::DynamicFlag;
 use crate::effect::{ConfigText, Effect};
 use crate::engine::Engine;
 use crate::event::{HookOutput, Usage};
 use crate::failure::{Failure, FailureKind};
-use crate::hook_run::HookReport;
+use crate::module::hook_run::HookReport;
 use crate::name::{QueueName, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::task::Task;
-use crate::work::{HookStage, HookWork, Running, Work};
+use crate::task::in_flight::{HookStage, HookWork, Running, Work};
 
 /// The output of a hook, judged; some of it may have taken effect.
 #[derive(Debug)]

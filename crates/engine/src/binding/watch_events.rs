@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::binding::BindingKey;
-use crate::binding::kubernetes::{BindingState, Monitor};
+use crate::binding::watches::{BindingState, Monitor};
 use crate::cause::Cause;
-use crate::combine;
 use crate::effect::Effect;
 use crate::engine::{Engine, Life};
 use crate::failure::{Failure, FailureKind};
+use crate::hook::combine;
+use crate::hook::snapshot::{Change, Item, Key, Objects};
 use crate::hook::{BindingContext, WatchEvent};
 use crate::name::{CronLine, HookId, MonitorId, QueueName, ReviewId};
 use crate::notice::{FedBinding, Notice};
-use crate::queue::Reason;
-use crate::snapshot::{Change, Item, Key, Objects};
+use crate::queue::fifo::Reason;
 use crate::task::{HookRun, TaskKind};
 
 impl Engine {
@@ -76,7 +76,8 @@ impl Engine {
         if let Some(module) = id.scope.module().and_then(|name| self.modules.get(name)) {
             return module.schedules_on && !module.is_synchronizing;
         }
-        let mut tasks = self.queues.get(&QueueName::main()).into_iter().flat_map(crate::queue::Queue::iter);
+        let mut tasks =
+            self.queues.get(&QueueName::main()).into_iter().flat_map(crate::queue::fifo::Queue::iter);
         !tasks.any(|task| match &task.kind {
             TaskKind::GlobalHookEnableKubernetesBindings(hook) => hook == id,
             TaskKind::ConvergeModules(_)

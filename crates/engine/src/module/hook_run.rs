@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use crate::binding::BindingKey;
 use crate::catalog::Hook;
-use crate::combine;
 use crate::effect::{Effect, RunLabels};
 use crate::engine::Engine;
 use crate::event::Usage;
 use crate::failure::Failure;
+use crate::hook::combine;
 use crate::hook::context::required_bindings;
+use crate::hook::snapshot::{Change, Snapshot};
 use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle, RunContexts, Trigger};
 use crate::name::{HookId, QueueName, Scope};
-use crate::next::Next;
 use crate::notice::{HookEnd, Notice};
-use crate::queue::Reason;
-use crate::snapshot::{Change, Snapshot};
+use crate::queue::fifo::Reason;
+use crate::queue::next::Next;
+use crate::task::in_flight::{HookStage, HookWork, Work};
 use crate::task::{HookRun, Task, TaskKind};
-use crate::work::{HookStage, HookWork, Work};
 
 /// What a successful run of a hook changed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +97,7 @@ impl Engine {
         let contexts = RunContexts::new(&hook.spec, contexts, snapshot);
         self.watches.shown_to(&hook.id);
         let values = self.values_for(&hook.id.scope);
-        let timeout = hook.spec.settings.timeout.or(self.config.hook_timeout);
+        let timeout = crate::binding::rate::timeout(&hook.spec.settings, self.config.hook_timeout);
         let run = self.next_run();
         let work =
             HookWork { hook: Arc::clone(hook), binding_type: labels.binding_type, stage: HookStage::Process };

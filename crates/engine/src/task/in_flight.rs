@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::Hook;
-use crate::hook_output::Prepared;
+use crate::configuration::hook_output::Prepared;
 use crate::module::Question;
 use crate::name::{ModuleName, RunId};
 use crate::task::Task;

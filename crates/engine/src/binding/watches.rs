@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::{BindingKey, Tally};
 use crate::catalog::Hook;
 use crate::failure::Failure;
+use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 use crate::hook::{KubernetesBinding, MonitorSpec};
 use crate::name::{HookId, MonitorId, Scope};
-use crate::snapshot::{Change, Item, Key, Snapshot};
 use crate::time::Time;
 
 /// All watches, and all bindings that are switched on.

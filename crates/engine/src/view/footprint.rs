@@ -1,7 +1,7 @@
 //! How much the engine holds: what must not grow while it lives.
 
 use crate::engine::Engine;
-use crate::queue::Queue;
+use crate::queue::fifo::Queue;
 use crate::task::Task;
 
 /// How much the engine holds, in pieces.

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::name::{HookId, Scope};
 use crate::notice::Notice;
-use crate::queue::Reason;
+use crate::queue::fifo::Reason;
 
 /// What of the files is not in force because it is broken; broken modules are not in it.
 #[derive(Debug, Default)]
