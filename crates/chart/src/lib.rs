@@ -7,7 +7,6 @@ pub mod coalesce;
 pub mod decode;
 pub mod dependency;
 pub mod flags;
-pub mod fmt;
 pub mod functions;
 pub mod gojson;
 pub mod json;

@@ -4,8 +4,8 @@
 
 use std::rc::Rc;
 
-use chart::fmt::{sprint, sprintf, sprintln};
 use chart::value::{IntType, List, ListClass, Map, MapClass, UintType, Value};
+use golang::fmt::{sprint, sprintf, sprintln};
 use serde_json::Value as Json;
 
 const CASES: &str = include_str!("golden/fmt/cases.json");

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use chart::fmt::{PrintError, sprint};
 use chart::template::{Context, ExecError, Limits, TemplateSet, parse};
 use chart::value::{Map, Value};
 use chart::world::FixedWorld;
+use golang::fmt::{PrintError, sprint};
 
 /// A thread of a test has 2 MiB of stack, of which a render may use half.
 const SMALL: Limits = Limits { steps: 100_000, depth: 20_000, bytes: 1 << 20, stack: 1 << 20 };

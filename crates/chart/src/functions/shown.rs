@@ -1,14 +1,15 @@
 //! Values as text.
 
+use golang::fmt;
+
 use crate::call::CallError;
-use crate::fmt;
 use crate::template::Context;
 use crate::value::{MAX_NESTING, Text, Value};
 
 /// Returns what `%v` prints.
 pub(super) fn plain(value: &Value) -> Result<Vec<u8>, CallError> {
     let mut out = Vec::new();
-    fmt::print_value(&mut out, value).map_err(|error| CallError::new(error.to_string()))?;
+    fmt::print(&mut out, value).map_err(|error| CallError::new(error.to_string()))?;
     Ok(out)
 }
 

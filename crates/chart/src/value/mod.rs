@@ -9,23 +9,22 @@ mod json;
 mod list;
 mod map;
 mod object;
+mod operand;
 mod text;
 mod types;
 
 use std::rc::Rc;
 
 pub use class::{ListClass, MapClass};
+pub use golang::MAX_NESTING;
+pub use golang::reflect::Kind;
 pub use json::ToJsonError;
 pub use list::List;
 pub(crate) use map::CycleScope;
 pub use map::{Entries, Map};
 pub use object::Object;
 pub use text::Text;
-pub use types::{IntType, Kind, Type, UintType};
-
-/// How deeply values may be nested before printing, copying or comparing them
-/// is refused.
-pub const MAX_NESTING: usize = 512;
+pub use types::{IntType, Type, UintType};
 
 /// A value of a template.
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 //! The target `format`: what is before the first line end is a format, the rest its values.
 
-use chart::fmt::{sprint, sprintf};
 use chart::value::Value;
+use golang::fmt::{sprint, sprintf};
 
 /// Formats one value of each kind that the bytes choose.
 pub(crate) fn run(bytes: &[u8]) {

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use golang::fmt::sprintf;
+
 use crate::call::{CallError, Function};
-use crate::fmt::sprintf;
 use crate::template::Context;
 use crate::value::{Type, Value};
 

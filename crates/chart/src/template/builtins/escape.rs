@@ -1,9 +1,9 @@
 //! `html`, `js` and `urlquery`.
 
+use golang::fmt::sprint_dereferenced;
 use golang::unicode::{decode_rune, is_print};
 
 use crate::call::{CallError, Function};
-use crate::fmt::sprint_pointed;
 use crate::template::Context;
 use crate::value::{Text, Type, Value};
 
@@ -22,7 +22,7 @@ fn text(context: &mut Context<'_>, args: &[Value]) -> Result<Text, CallError> {
         .iter()
         .map(|value| if value.is_nil() { Value::text("<no value>") } else { value.clone() })
         .collect();
-    let text = sprint_pointed(&shown).map_err(|error| CallError::new(error.to_string()))?;
+    let text = sprint_dereferenced(&shown).map_err(|error| CallError::new(error.to_string()))?;
     context.charge(text.len())?;
     Ok(text.into())
 }

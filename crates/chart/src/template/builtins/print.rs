@@ -1,7 +1,8 @@
 //! `print`, `printf` and `println`.
 
+use golang::fmt;
+
 use crate::call::{CallError, Function};
-use crate::fmt;
 use crate::template::Context;
 use crate::value::{Type, Value};
 

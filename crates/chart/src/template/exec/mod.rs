@@ -7,6 +7,7 @@ mod range;
 
 use std::sync::Arc;
 
+use golang::fmt::print_dereferenced;
 use golang::strconv::quote;
 
 use super::ast::{Branch, Node, Pipe, Template};
@@ -14,7 +15,6 @@ use super::context::Context;
 use super::error::ExecError;
 use super::show::At;
 use crate::call::CallError;
-use crate::fmt::print_pointed;
 use crate::value::Value;
 
 /// Executes `template` with `data` as its dot and appends what it prints to `out`.
@@ -165,7 +165,7 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             | Value::Object(_) => {}
         }
         let before = self.out.len();
-        let printed = print_pointed(self.out, value);
+        let printed = print_dereferenced(self.out, value);
         let written = self.out.len().saturating_sub(before);
         self.context.charge(written).map_err(|error| self.call_error(error))?;
         printed.map_err(|error| self.error(&error.to_string()))

@@ -1,9 +1,10 @@
 //! Loops.
 
+use golang::fmt::sprint;
+
 use super::super::ast::Branch;
 use super::super::error::ExecError;
 use super::{Exec, Flow, Item};
-use crate::fmt::sprint;
 use crate::value::{IntType, UintType, Value};
 
 impl<'t> Exec<'t, '_, '_> {

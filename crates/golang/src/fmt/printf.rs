@@ -1,14 +1,14 @@
 //! Formats: `fmt.Sprintf`.
 
-use super::pad::Flags;
+use super::flags::Flags;
+use super::operand::{Operand, Shape};
 use super::print::{PrintError, Printer};
-use crate::value::Value;
 
 /// Widths and precisions above this are not numbers to Go.
 const TOO_LARGE: usize = 1_000_000;
 
 /// Returns what `fmt.Sprintf` prints; mistakes of the format are part of the text.
-pub fn sprintf(format: &[u8], values: &[Value]) -> Result<Vec<u8>, PrintError> {
+pub fn sprintf<V: Operand>(format: &[u8], values: &[V]) -> Result<Vec<u8>, PrintError> {
     let mut format = Format {
         text: format,
         at: 0,
@@ -22,10 +22,10 @@ pub fn sprintf(format: &[u8], values: &[Value]) -> Result<Vec<u8>, PrintError> {
     Ok(format.printer.out)
 }
 
-struct Format<'f> {
+struct Format<'f, V> {
     text: &'f [u8],
     at: usize,
-    values: &'f [Value],
+    values: &'f [V],
     /// Which value is next.
     next: usize,
     /// Whether values were picked by number.
@@ -34,7 +34,7 @@ struct Format<'f> {
     printer: Printer,
 }
 
-impl Format<'_> {
+impl<V: Operand> Format<'_, V> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -62,7 +62,7 @@ impl Format<'_> {
             if index > 0 {
                 self.printer.out.extend_from_slice(b", ");
             }
-            if !value.is_nil() {
+            if !matches!(value.shape(), Shape::Nil) {
                 self.printer.out.extend_from_slice(value.type_name().as_bytes());
                 self.printer.out.push(b'=');
             }
@@ -120,7 +120,7 @@ impl Format<'_> {
         if let Some(value) = self.values.get(self.next) {
             self.next += 1;
             // Bytes are printed one by one before the verb is found to be wrong.
-            if verb == 'w' && !matches!(value, Value::Bytes(_)) {
+            if verb == 'w' && !matches!(value.shape(), Shape::Bytes(_)) {
                 self.printer.bad_verb(value, verb)?;
             } else {
                 self.printer.argument(value, verb)?;
@@ -197,7 +197,7 @@ impl Format<'_> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        value.as_i64().filter(|number| number.unsigned_abs() <= TOO_LARGE as u64)
+        whole(value).filter(|number| number.unsigned_abs() <= TOO_LARGE as u64)
     }
 
     /// Reads a width; returns whether an index was read last.
@@ -242,5 +242,22 @@ impl Format<'_> {
             Some(Err(_)) | None => self.printer.out.extend_from_slice(b"%!(BADPREC)"),
         }
         false
+    }
+}
+
+/// Returns the integer that `value` is, if it is of an integer kind and fits.
+fn whole<V: Operand>(value: &V) -> Option<i64> {
+    match value.shape() {
+        Shape::Int(n) => Some(n),
+        Shape::Uint(n) => i64::try_from(n).ok(),
+        Shape::Object => whole(&value.underlying()?),
+        Shape::Nil
+        | Shape::Bool(_)
+        | Shape::Float(_)
+        | Shape::Complex(..)
+        | Shape::Text(_)
+        | Shape::Bytes(_)
+        | Shape::Slice { .. }
+        | Shape::Map { .. } => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Flags of a verb, and text padded by them.
 
-use golang::strconv::{can_backquote, quote, quote_to_ascii};
-use golang::unicode::decode_rune;
+use crate::strconv::{can_backquote, quote, quote_to_ascii};
+use crate::unicode::decode_rune;
 
 /// What stands between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,10 +1,12 @@
 //! Values under a verb: what `%v` and its kin print.
 
-use golang::unicode::decode_rune;
+use crate::unicode::decode_rune;
 
+use super::flags::Flags;
 use super::number::{Integer, float, integer};
-use super::pad::Flags;
-use crate::value::{Kind, List, MAX_NESTING, Map, Object, Value};
+use super::operand::{Operand, Shape};
+use crate::MAX_NESTING;
+use crate::reflect::Kind;
 
 /// How many bytes one print makes at most: a value may hold another one a
 /// thousand times, and so on at each level.
@@ -22,18 +24,18 @@ pub enum PrintError {
 }
 
 /// Returns what `fmt.Sprint` prints: spaces only between operands that are no strings.
-pub fn sprint(values: &[Value]) -> Result<Vec<u8>, PrintError> {
-    operands(values, Printer::argument)
+pub fn sprint<V: Operand>(values: &[V]) -> Result<Vec<u8>, PrintError> {
+    operands(values, |printer, value| printer.argument(value, 'v'))
 }
 
 /// Returns the same with what pointers point to in place of the pointers.
-pub(crate) fn sprint_pointed(values: &[Value]) -> Result<Vec<u8>, PrintError> {
-    operands(values, |printer, value, _| printer.pointed(value))
+pub fn sprint_dereferenced<V: Operand>(values: &[V]) -> Result<Vec<u8>, PrintError> {
+    operands(values, Printer::dereferenced)
 }
 
-fn operands(
-    values: &[Value],
-    print: impl Fn(&mut Printer, &Value, char) -> Result<(), PrintError>,
+fn operands<V: Operand>(
+    values: &[V],
+    print: impl Fn(&mut Printer, &V) -> Result<(), PrintError>,
 ) -> Result<Vec<u8>, PrintError> {
     let mut printer = Printer::new(Vec::new());
     let mut before_is_text = true;
@@ -42,14 +44,14 @@ fn operands(
         if index > 0 && !is_text && !before_is_text {
             printer.out.push(b' ');
         }
-        print(&mut printer, value, 'v')?;
+        print(&mut printer, value)?;
         before_is_text = is_text;
     }
     Ok(printer.out)
 }
 
 /// Returns what `fmt.Sprintln` prints.
-pub fn sprintln(values: &[Value]) -> Result<Vec<u8>, PrintError> {
+pub fn sprintln<V: Operand>(values: &[V]) -> Result<Vec<u8>, PrintError> {
     let mut printer = Printer::new(Vec::new());
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
@@ -62,8 +64,8 @@ pub fn sprintln(values: &[Value]) -> Result<Vec<u8>, PrintError> {
 }
 
 /// Appends what `%v` prints for `value`.
-pub(crate) fn print_value(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintError> {
-    if let Value::Text(text) = value {
+pub fn print<V: Operand>(out: &mut Vec<u8>, value: &V) -> Result<(), PrintError> {
+    if let Shape::Text(text) = value.shape() {
         out.extend_from_slice(text);
         return Ok(());
     }
@@ -74,9 +76,9 @@ pub(crate) fn print_value(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintE
 }
 
 /// Appends what an action of a template prints for `value`, which looks behind pointers.
-pub(crate) fn print_pointed(out: &mut Vec<u8>, value: &Value) -> Result<(), PrintError> {
+pub fn print_dereferenced<V: Operand>(out: &mut Vec<u8>, value: &V) -> Result<(), PrintError> {
     let mut printer = Printer::new(std::mem::take(out));
-    let result = printer.pointed(value);
+    let result = printer.dereferenced(value);
     *out = printer.out;
     result
 }
@@ -99,10 +101,10 @@ impl Printer {
     }
 
     /// Prints an operand.
-    pub(super) fn argument(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
-        match (value, verb) {
-            (Value::Nil, 'T' | 'v') => self.flags.pad(&mut self.out, b"<nil>"),
-            (Value::Nil, _) => self.bad_verb(value, verb)?,
+    pub(super) fn argument<V: Operand>(&mut self, value: &V, verb: char) -> Result<(), PrintError> {
+        match (value.shape(), verb) {
+            (Shape::Nil, 'T' | 'v') => self.flags.pad(&mut self.out, b"<nil>"),
+            (Shape::Nil, _) => self.bad_verb(value, verb)?,
             (_, 'T') => self.flags.string(&mut self.out, value.type_name().as_bytes()),
             (_, 'p') => self.pointer(value, verb)?,
             _ => self.value(value, verb, 0)?,
@@ -111,33 +113,39 @@ impl Printer {
     }
 
     /// Prints what `value` points to, if it is a pointer.
-    fn pointed(&mut self, value: &Value) -> Result<(), PrintError> {
-        let Value::Object(object) = value else {
+    fn dereferenced<V: Operand>(&mut self, value: &V) -> Result<(), PrintError> {
+        if !matches!(value.shape(), Shape::Object) {
             return self.argument(value, 'v');
-        };
-        if let Some(text) = object.display_of_pointer() {
+        }
+        if let Some(text) = value.display_of_pointer() {
             self.out.extend_from_slice(text.as_bytes());
             return Ok(());
         }
-        if object.kind() == Kind::Ptr && object.display().is_none() && object.underlying().is_none() {
-            return self.fields(object.as_ref(), 'v', 0);
+        if value.kind() == Kind::Ptr && value.display().is_none() && value.underlying().is_none() {
+            return self.fields(value, 'v', 0);
         }
         self.argument(value, 'v')
     }
 
     /// Prints `%!verb(type=value)`.
-    pub(super) fn bad_verb(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
-        self.erroring = true;
-        self.out.extend_from_slice(b"%!");
-        self.push(verb);
-        self.out.push(b'(');
-        if value.is_nil() {
-            self.out.extend_from_slice(b"<nil>");
-        } else {
-            self.out.extend_from_slice(value.type_name().as_bytes());
-            self.out.push(b'=');
-            self.value(value, 'v', 0)?;
+    pub(super) fn bad_verb<V: Operand>(&mut self, value: &V, verb: char) -> Result<(), PrintError> {
+        if matches!(value.shape(), Shape::Nil) {
+            self.out.extend_from_slice(format!("%!{verb}(<nil>)").as_bytes());
+            return Ok(());
         }
+        self.bad_verb_with(value.type_name(), verb, |printer| printer.value(value, 'v', 0))
+    }
+
+    /// Prints the same for what `print` prints, which is of the type `name`.
+    fn bad_verb_with(
+        &mut self,
+        name: &str,
+        verb: char,
+        print: impl FnOnce(&mut Self) -> Result<(), PrintError>,
+    ) -> Result<(), PrintError> {
+        self.erroring = true;
+        self.out.extend_from_slice(format!("%!{verb}({name}=").as_bytes());
+        print(self)?;
         self.out.push(b')');
         self.erroring = false;
         Ok(())
@@ -152,41 +160,44 @@ impl Printer {
         self.out.extend_from_slice(rune.encode_utf8(&mut buffer).as_bytes());
     }
 
-    fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), PrintError> {
+    fn value<V: Operand>(&mut self, value: &V, verb: char, depth: usize) -> Result<(), PrintError> {
         if depth > MAX_NESTING {
             return Err(PrintError::Nesting);
         }
         self.check_size()?;
-        let printed = match value {
-            Value::Nil => {
+        let printed = match value.shape() {
+            Shape::Nil => {
                 let nil: &[u8] = if self.flags.sharp_v { b"interface {}(nil)" } else { b"<nil>" };
                 self.out.extend_from_slice(nil);
                 true
             }
-            Value::Bool(truth) => {
+            Shape::Bool(truth) => {
                 let right = matches!(verb, 't' | 'v');
                 if right {
-                    self.flags.pad(&mut self.out, if *truth { b"true" } else { b"false" });
+                    self.flags.pad(&mut self.out, if truth { b"true" } else { b"false" });
                 }
                 right
             }
-            Value::Int(n) | Value::Int64(n) | Value::Small(_, n) => {
-                integer(&self.flags, &mut self.out, Integer::signed(*n), verb)
-            }
-            Value::Uint(_, n) => integer(&self.flags, &mut self.out, Integer::unsigned(*n), verb),
-            Value::Float(n) => float(&self.flags, &mut self.out, *n, verb),
-            Value::Complex(re, im) => self.complex(*re, *im, verb),
-            Value::Text(text) => self.text(text, verb),
-            Value::Bytes(bytes) => self.bytes(bytes, verb, depth)?,
-            Value::List(list) => {
-                self.list(list, verb, depth)?;
+            Shape::Int(n) => integer(&self.flags, &mut self.out, Integer::signed(n), verb),
+            Shape::Uint(n) => integer(&self.flags, &mut self.out, Integer::unsigned(n), verb),
+            Shape::Float(n) => float(&self.flags, &mut self.out, n, verb),
+            Shape::Complex(re, im) => self.complex(re, im, verb),
+            Shape::Text(text) => self.text(text, verb),
+            Shape::Bytes(bytes) => self.bytes(bytes, verb, depth)?,
+            Shape::Slice { nil } | Shape::Map { nil } if nil && self.flags.sharp_v => {
+                self.out.extend_from_slice(value.type_name().as_bytes());
+                self.out.extend_from_slice(b"(nil)");
                 true
             }
-            Value::Map(map) => {
-                self.map(map, verb, depth)?;
+            Shape::Slice { .. } => {
+                self.slice(value, verb, depth)?;
                 true
             }
-            Value::Object(object) => self.object(object.as_ref(), verb, depth)?,
+            Shape::Map { .. } => {
+                self.map(value, verb, depth)?;
+                true
+            }
+            Shape::Object => self.object(value, verb, depth)?,
         };
         if printed { Ok(()) } else { self.bad_verb(value, verb) }
     }
@@ -223,11 +234,10 @@ impl Printer {
             'X' => self.flags.hex_bytes(&mut self.out, bytes, true),
             _ => {
                 let name: &str = if depth == 0 { "[]byte" } else { "[]uint8" };
-                self.open(name, b'[', verb);
+                self.open(name, b'[');
                 for (index, byte) in bytes.iter().enumerate() {
                     self.separate(index);
-                    let byte = Value::Uint(crate::value::UintType::Uint8, u64::from(*byte));
-                    self.value(&byte, verb, depth + 1)?;
+                    self.byte(*byte, verb, depth + 1)?;
                 }
                 self.close(b']');
             }
@@ -235,7 +245,22 @@ impl Printer {
         Ok(true)
     }
 
-    fn open(&mut self, name: &str, bracket: u8, _verb: char) {
+    fn byte(&mut self, byte: u8, verb: char, depth: usize) -> Result<(), PrintError> {
+        if depth > MAX_NESTING {
+            return Err(PrintError::Nesting);
+        }
+        self.check_size()?;
+        let byte = Integer::unsigned(u64::from(byte));
+        if integer(&self.flags, &mut self.out, byte, verb) {
+            return Ok(());
+        }
+        self.bad_verb_with("uint8", verb, |printer| {
+            integer(&printer.flags, &mut printer.out, byte, 'v');
+            Ok(())
+        })
+    }
+
+    fn open(&mut self, name: &str, bracket: u8) {
         if self.flags.sharp_v {
             self.out.extend_from_slice(name.as_bytes());
             self.out.push(b'{');
@@ -254,48 +279,42 @@ impl Printer {
         self.out.push(if self.flags.sharp_v { b'}' } else { bracket });
     }
 
-    fn nil_of(&mut self, name: &str) {
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"(nil)");
-    }
-
-    fn list(&mut self, list: &List, verb: char, depth: usize) -> Result<(), PrintError> {
-        if self.flags.sharp_v && list.is_nil() {
-            self.nil_of(list.class().name);
-            return Ok(());
-        }
-        self.open(list.class().name, b'[', verb);
-        for (index, item) in list.items().iter().enumerate() {
+    fn slice<V: Operand>(&mut self, slice: &V, verb: char, depth: usize) -> Result<(), PrintError> {
+        self.open(slice.type_name(), b'[');
+        let mut index = 0;
+        slice.each_item(&mut |item| {
             self.separate(index);
-            self.value(item, verb, depth + 1)?;
-        }
+            index += 1;
+            self.value(item, verb, depth + 1)
+        })?;
         self.close(b']');
         Ok(())
     }
 
-    fn map(&mut self, map: &Map, verb: char, depth: usize) -> Result<(), PrintError> {
-        if self.flags.sharp_v && map.is_nil() {
-            self.nil_of(map.class().name);
-            return Ok(());
-        }
+    fn map<V: Operand>(&mut self, map: &V, verb: char, depth: usize) -> Result<(), PrintError> {
         if !self.flags.sharp_v {
             self.out.extend_from_slice(b"map");
         }
-        self.open(map.class().name, b'[', verb);
-        for (index, (key, value)) in map.entries().iter().enumerate() {
+        self.open(map.type_name(), b'[');
+        let mut index = 0;
+        map.each_entry(&mut |key, value| {
             self.separate(index);
+            index += 1;
             if !self.text(key.as_bytes(), verb) {
-                self.bad_verb(&Value::text(&**key), verb)?;
+                self.bad_verb_with("string", verb, |printer| {
+                    printer.text(key.as_bytes(), 'v');
+                    Ok(())
+                })?;
             }
             self.out.push(b':');
-            self.value(value, verb, depth + 1)?;
-        }
+            self.value(value, verb, depth + 1)
+        })?;
         self.close(b']');
         Ok(())
     }
 
     /// Prints a struct or what points to one; reports whether the verb is one for it.
-    fn object(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<bool, PrintError> {
+    fn object<V: Operand>(&mut self, object: &V, verb: char, depth: usize) -> Result<bool, PrintError> {
         if !self.erroring
             && !self.flags.sharp_v
             && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q')
@@ -323,9 +342,9 @@ impl Printer {
     }
 
     /// Prints a struct.
-    fn fields(&mut self, object: &dyn Object, verb: char, depth: usize) -> Result<(), PrintError> {
+    fn fields<V: Operand>(&mut self, object: &V, verb: char, depth: usize) -> Result<(), PrintError> {
         let name = object.type_name();
-        self.open(name.strip_prefix('*').unwrap_or(name), b'{', verb);
+        self.open(name.strip_prefix('*').unwrap_or(name), b'{');
         for (index, (field, value)) in object.fields().into_iter().enumerate() {
             self.separate(index);
             if self.flags.plus_v || self.flags.sharp_v {
@@ -339,7 +358,7 @@ impl Printer {
     }
 
     /// Prints an address, which is always the same one here.
-    fn pointer(&mut self, value: &Value, verb: char) -> Result<(), PrintError> {
+    fn pointer<V: Operand>(&mut self, value: &V, verb: char) -> Result<(), PrintError> {
         if matches!(value.kind(), Kind::Map | Kind::Slice | Kind::Ptr | Kind::Func) {
             self.out.extend_from_slice(POINTER);
             return Ok(());
@@ -355,44 +374,3 @@ impl Printer {
 
 /// What stands for the address of a value.
 const POINTER: &[u8] = b"0xc000000000";
-
-#[cfg(test)]
-mod tests {
-    use super::{print_pointed, sprint, sprint_pointed};
-    use crate::value::{Kind, Object, Value};
-
-    /// A pointer to a struct, with or without a `String` method.
-    struct Pointer(Option<&'static str>);
-
-    impl Object for Pointer {
-        fn type_name(&self) -> &'static str {
-            "*a.B"
-        }
-
-        fn kind(&self) -> Kind {
-            Kind::Ptr
-        }
-
-        fn fields(&self) -> Vec<(&'static str, Value)> {
-            vec![("X", Value::Int(1)), ("Y", Value::Nil)]
-        }
-
-        fn display(&self) -> Option<String> {
-            self.0.map(str::to_owned)
-        }
-    }
-
-    #[test]
-    fn actions_look_behind_pointers_and_functions_do_not() {
-        for (pointer, of_action, of_function) in
-            [(Pointer(None), "{1 <nil>}", "&{1 <nil>}"), (Pointer(Some("b")), "b", "b")]
-        {
-            let value = Value::object(pointer);
-            let mut out = b"> ".to_vec();
-            print_pointed(&mut out, &value).unwrap();
-            assert_eq!(String::from_utf8(out).unwrap(), format!("> {of_action}"));
-            assert_eq!(sprint_pointed(std::slice::from_ref(&value)).unwrap(), of_action.as_bytes());
-            assert_eq!(sprint(std::slice::from_ref(&value)).unwrap(), of_function.as_bytes());
-        }
-    }
-}

@@ -1,10 +1,10 @@
 //! Integers, floats and characters under a verb.
 
-use golang::strconv::format_float;
-use golang::strconv::quote_rune;
-use golang::unicode::is_print;
+use crate::strconv::format_float;
+use crate::strconv::quote_rune;
+use crate::unicode::is_print;
 
-use super::pad::Flags;
+use super::flags::Flags;
 
 /// An integer as a sign and a magnitude.
 #[derive(Clone, Copy, Debug)]
