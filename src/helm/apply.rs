@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apiserver::patch;
-use apiserver::types::{self, Shape};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
+use objects::patch;
+use objects::types::{self, Shape};
 use serde_json::{Map, Value};
 
 use super::error::ReleaseError;

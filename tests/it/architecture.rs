@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const PURE: &[(&str, &[&str])] = &[
     ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
     ("golang", &["jiff", "regex", "thiserror"]),
+    ("objects", &["base64", "jiff", "json-patch", "serde_json", "thiserror"]),
     ("engine", &["jiff", "regex", "serde", "serde_json", "thiserror", "values"]),
     (
         "chart",
@@ -188,6 +189,17 @@ fn only_the_configuration_reads_the_environment() {
         .map(|path| shown(path))
         .collect();
     assert_eq!(readers, ["src/config.rs"]);
+}
+
+#[test]
+fn only_development_and_tests_know_the_embedded_api_server() {
+    let knowing: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|path| code(path).contains("apiserver::"))
+        .map(|path| shown(path))
+        .filter(|path| !["src/cli", "src/dev", "src/testing/"].iter().any(|place| path.starts_with(place)))
+        .collect();
+    assert_eq!(knowing, Vec::<String>::new(), "what objects are is in crates/objects");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Derives the data files of this directory from what a kube-apiserver publishes about itself.
+"""Derives the data files of this directory, and those of crates/objects, from what a kube-apiserver publishes about itself.
 
     extract.py --server https://127.0.0.1:16443 --token bench-token --gotypes gotypes.tsv
 
 kinds.tsv    from aggregated discovery (/api and /apis, version v2): one line a kind
-types.txt    from /openapi/v3 of each group and version, without descriptions, with the Go types that
+../../objects/data/types.txt
+             from /openapi/v3 of each group and version, without descriptions, with the Go types that
              gotypes.go prints (error texts name them, they decide which empty values are written, and their order is that of written fields)
 Only stable versions (v1, v2, …) are kept. Needs the standard library only.
 """
@@ -173,7 +174,7 @@ def main():
     source = Source(args)
     table = list(kinds(source))
     write("kinds.tsv", table)
-    write("types.txt", types(source, table, args.gotypes))
+    write("../../objects/data/types.txt", types(source, table, args.gotypes))
 
 
 if __name__ == "__main__":

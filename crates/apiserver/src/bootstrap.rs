@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use objects::decode::Node;
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::cluster::Cluster;
-use crate::decode::Node;
 use crate::store::{Encoded, Place, Write, key_of};
 use crate::write::{SYSTEM_NAMESPACES, WriteOptions, create_object, seconds};
 

@@ -5,8 +5,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-/// A name that is static for built-in kinds and owned for custom ones.
-pub type Name = Cow<'static, str>;
+use objects::types::Name;
 
 /// One kind in one version: the names it goes by and what can be done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,6 +255,13 @@ mod tests {
         let lines = include_str!("../data/kinds.tsv").lines().count();
         assert_eq!(builtin().len(), lines - 1);
         assert!(builtin().iter().all(|k| !k.verbs.is_empty()));
+    }
+
+    #[test]
+    fn every_kind_of_the_table_has_a_type() {
+        for kind in builtin() {
+            assert!(objects::types::of_kind(&kind.group, &kind.version, &kind.kind).is_some(), "{kind:?}");
+        }
     }
 
     #[test]

@@ -27,11 +27,6 @@ mod columns;
 mod config;
 mod convert;
 mod custom;
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "JSON values have six forms and most code is about one of them"
-)]
-pub mod decode;
 pub mod defaults;
 mod discovery;
 mod dispatch;
@@ -45,20 +40,9 @@ mod fault;
 mod garbage;
 mod gzip;
 pub mod kind;
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "JSON values have six forms and most code is about one of them"
-)]
-pub mod managed_fields;
 mod openapi;
 mod parts;
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "JSON values have six forms and most code is about one of them"
-)]
-pub mod patch;
 mod protobuf;
-pub mod quantity;
 mod quiet;
 mod random;
 mod read;
@@ -67,7 +51,6 @@ mod request;
 mod reviews;
 mod scale;
 pub mod schema;
-pub mod selector;
 mod semantics;
 mod server;
 
@@ -81,9 +64,7 @@ pub mod swagger;
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod table;
-pub mod time;
 mod transport;
-pub mod types;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
-use crate::decode::Node;
+use objects::decode::Node;
 
 /// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";
@@ -63,7 +63,7 @@ pub(crate) fn read(body: &[u8], api_version: &str, kind: &str) -> Read<Node> {
         }
     }
     if content_type == "application/json" {
-        return crate::decode::parse(raw).map_err(|_| ProtobufError::Broken);
+        return objects::decode::parse(raw).map_err(|_| ProtobufError::Broken);
     }
     let version = if own_version.is_empty() { api_version } else { &own_version };
     let kind = if own_kind.is_empty() { kind } else { &own_kind };
@@ -310,7 +310,7 @@ fn read_item(wire: Wire<'_>, item: Item, depth: usize) -> Read<Node> {
 fn read_message(name: &str, bytes: &[u8], depth: usize) -> Read<Node> {
     let mut fields = Vec::new();
     let message = MESSAGES.get(name).ok_or(ProtobufError::Broken)?;
-    let json = |bytes: &[u8]| crate::decode::parse(bytes).map_err(|_| ProtobufError::Broken);
+    let json = |bytes: &[u8]| objects::decode::parse(bytes).map_err(|_| ProtobufError::Broken);
     match name {
         "runtime.RawExtension" | "meta.v1.FieldsV1" | "apiextensions.v1.JSON" => {
             return match Fields(bytes).next().transpose()? {
@@ -365,8 +365,8 @@ fn time(bytes: &[u8], micro: bool) -> Read<Node> {
     }
     let instant = seconds.and_then(|seconds| Timestamp::new(seconds, nanos).ok());
     Ok(match instant {
-        Some(instant) if micro => Node::String(crate::time::format_micro(instant)),
-        Some(instant) => Node::String(crate::time::format_seconds(instant)),
+        Some(instant) if micro => Node::String(objects::time::format_micro(instant)),
+        Some(instant) => Node::String(objects::time::format_seconds(instant)),
         None => Node::Null,
     })
 }

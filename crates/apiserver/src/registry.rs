@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use objects::selector::FieldPath;
+use objects::types::{self, Shape};
+
 use crate::custom::{Definition, Version};
 use crate::kind::{self, Kind, join_group_version};
-use crate::store::{FieldPath, TableName};
-use crate::types::{self, Shape};
+use crate::store::TableName;
 
 /// A kind as it is served.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use http::Response;
+use objects::{decode, types};
 use serde_json::{Map, Value, json};
 
 use crate::call::Call;
@@ -12,7 +13,6 @@ use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
 use crate::write::{self, Scaling};
-use crate::{decode, types};
 
 /// Answers a request for the scale of an object.
 pub(crate) fn answer(call: &Call, name: &str, verb: Verb) -> Outcome<Response<Body>> {

@@ -3,16 +3,16 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use objects::decode::{self, Decoded, Node};
+use objects::managed_fields::{self, ApplyError, Change, FieldSet};
+use objects::patch::text::Touched;
+use objects::patch::{self, json::PatchError};
+use objects::types::{self, Shape};
 use serde_json::{Map, Value, json};
 
-use crate::decode::{self, Decoded, Node};
 use crate::defaults;
-use crate::managed_fields::{self, ApplyError, Change, FieldSet};
-use crate::patch::text::Touched;
-use crate::patch::{self, json::PatchError};
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
-use crate::types::{self, Shape};
 use crate::validation::{self, FieldError, Report};
 use crate::write::seconds;
 

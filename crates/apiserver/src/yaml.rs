@@ -1,8 +1,8 @@
 //! YAML bodies.
 
+use objects::decode::Node;
 use serde_json::Value;
 
-use crate::decode::Node;
 use crate::status::{ApiError, Outcome};
 
 /// Reads one document.

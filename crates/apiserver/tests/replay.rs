@@ -5,8 +5,6 @@
 mod corpus;
 #[path = "fuzz/decode.rs"]
 mod decode;
-#[path = "fuzz/patch.rs"]
-mod patch;
 #[path = "fuzz/selector.rs"]
 mod selector;
 #[path = "fuzz/table.rs"]
@@ -17,11 +15,6 @@ use corpus::replay;
 #[test]
 fn every_input_of_the_decode_corpus_is_survived() {
     assert!(replay("decode", decode::run) > 5);
-}
-
-#[test]
-fn every_input_of_the_patch_corpus_is_survived() {
-    assert!(replay("patch", patch::run) > 5);
 }
 
 #[test]

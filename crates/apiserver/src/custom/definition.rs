@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use objects::types::Name;
+use objects::types::Shape;
 use serde_json::Value;
 
-use crate::kind::{Kind, Name, Subresource, Verb};
+use crate::kind::{Kind, Subresource, Verb};
 use crate::schema::Structural;
 use crate::store::TableName;
 use crate::table::{self, Column};
-use crate::types::Shape;
 
 /// What a custom resource definition defines.
 #[derive(Debug)]

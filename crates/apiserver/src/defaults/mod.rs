@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::types::{Object, Shape};
+use objects::types::{Object, Shape};
 
 pub(crate) type Fields = Map<String, Value>;
 
@@ -105,7 +105,7 @@ fn is_zero(value: &Value) -> bool {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "tests read better so")]
     use super::*;
-    use crate::{decode, types};
+    use objects::{decode, types};
     use serde_json::json;
 
     fn completed(group: &str, version: &str, object: Value) -> Value {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::Response;
+use objects::selector::{FieldSelector, LabelSelector, Selection};
 use serde_json::{Map, Value, json};
 
 use super::present::{Presenter, respond};
 use super::token::Token;
 use crate::call::Call;
 use crate::request::Shape;
-use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
@@ -206,7 +206,7 @@ pub(crate) fn invalid_options(kind: &str, field: &str, reason: &str, message: &s
 
 /// Returns what the request selects.
 pub(crate) fn selection(call: &Call) -> Outcome<Selection> {
-    let refuse = |error: crate::selector::SelectorError| ApiError::bad_request(error.to_string());
+    let refuse = |error: objects::selector::SelectorError| ApiError::bad_request(error.to_string());
     let labels = call.query.text("labelSelector").unwrap_or_default();
     let fields = call.query.text("fieldSelector").unwrap_or_default();
     Ok(Selection {

@@ -42,10 +42,10 @@ impl Token {
             ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| {
-            let at = crate::decode::base64_error_offset(text);
+            let at = objects::decode::base64_error_offset(text);
             refuse(&format!("illegal base64 data at input byte {at}"))
         })?;
-        let token = crate::decode::parse(&bytes).map_err(|error| refuse(&error.to_string()))?;
+        let token = objects::decode::parse(&bytes).map_err(|error| refuse(&error.to_string()))?;
         let token: Token =
             serde_json::from_value(token.into()).map_err(|error| refuse(&error.to_string()))?;
         if token.v != VERSION {

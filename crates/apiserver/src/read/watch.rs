@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http::Response;
+use objects::selector::Selection;
 use serde_json::{Value, json};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use super::present::{Presenter, respond};
 use crate::call::Call;
 use crate::cluster::{CLOSED, Cluster};
 use crate::quiet::Follower;
-use crate::selector::Selection;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Event, Range, Stored, TableName, frame};
 
@@ -40,7 +40,7 @@ pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> 
     let mut selection = selection(call)?;
     if let Some(name) = name {
         selection.fields =
-            crate::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[], false)
+            objects::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[], false)
                 .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     let initial = wants_initial_events(call)?;

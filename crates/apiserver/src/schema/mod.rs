@@ -9,9 +9,9 @@ mod validate;
 
 use std::sync::Arc;
 
+use objects::types::Shape;
 use serde_json::{Map, Value};
 
-use crate::types::Shape;
 use crate::validation::FieldError;
 use node::Node;
 

@@ -1,9 +1,9 @@
 //! Taking out what a schema does not know, and filling in its defaults.
 
+use objects::types;
 use serde_json::{Map, Value};
 
 use super::node::Node;
-use crate::types;
 
 /// What every object has, and objects inside of objects, too.
 const HEADER: [&str; 3] = ["apiVersion", "kind", "metadata"];

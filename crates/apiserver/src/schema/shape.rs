@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use objects::types::{self, Field, Listing, Object, PatchRule, Shape};
 use serde_json::{Map, Value, json};
 
 use super::node::Node;
-use crate::types::{self, Field, Listing, Object, PatchRule, Shape};
 
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 

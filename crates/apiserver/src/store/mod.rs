@@ -13,7 +13,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 pub use event::{Change, Event, frame};
-pub use object::{Encoded, FieldPath, Key, Stored, key_of, split_key};
+pub use object::{Encoded, Key, Stored, key_of, split_key};
 pub use table::{Page, Range};
 
 use table::Table;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::selector::Selectable;
+use objects::selector::{FieldPath, Selectable};
 
 /// The place of an object in its table: `namespace/name`, or `name` for objects without a namespace.
 ///
@@ -286,42 +286,6 @@ fn labels_of(metadata: Option<&Map<String, Value>>) -> Box<[(Arc<str>, Arc<str>)
 fn owners_of(metadata: Option<&Map<String, Value>>) -> Box<[Box<str>]> {
     let owners = metadata.and_then(|m| m.get("ownerReferences")).and_then(Value::as_array);
     owners.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str().map(Into::into)).collect()
-}
-
-/// A field that objects of a kind can be selected by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldPath {
-    /// The path as selectors write it, for example `spec.nodeName`.
-    pub name: String,
-    /// The value that an absent field has.
-    pub absent: &'static str,
-    /// The paths whose first value is taken, where it is not the path that selectors write.
-    pub places: &'static [&'static str],
-}
-
-impl FieldPath {
-    /// A field that is empty when absent.
-    pub fn new(name: &str) -> FieldPath {
-        FieldPath { name: name.to_owned(), absent: "", places: &[] }
-    }
-
-    fn read(&self, object: &Value) -> String {
-        let found = match self.places {
-            [] => text_at(object, &self.name),
-            places => places.iter().find_map(|path| text_at(object, path).filter(|text| !text.is_empty())),
-        };
-        found.unwrap_or_else(|| self.absent.to_owned())
-    }
-}
-
-fn text_at(object: &Value, path: &str) -> Option<String> {
-    match path.split('.').try_fold(object, |value, part| value.get(part))? {
-        Value::String(text) => Some(text.clone()),
-        Value::Null => None,
-        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-            Some(other.to_string())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::time;
+use objects::time;
 
 /// Returns a span in its two largest units, for example `5d3h`.
 pub fn human_duration(seconds: i64) -> String {

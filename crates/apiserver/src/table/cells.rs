@@ -1,12 +1,12 @@
 //! Cells that need more than a path, found by their name in the table of columns.
 
 use jiff::Timestamp;
+use objects::time;
 use serde_json::Value;
 
 use super::age::{human_duration, since};
 use super::text::{at, first_of, has_condition, int, joined, labels, list, map, text};
 use super::{network, pod, storage, workload};
-use crate::time;
 
 /// Computes a cell.
 pub(super) type Cell = fn(&Value, Timestamp) -> Value;

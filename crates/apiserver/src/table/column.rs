@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
+use objects::time;
+use objects::types::Name;
 use serde_json::Value;
 
 use super::age::since;
 use super::cells::{self, Cell};
 use super::jsonpath::JsonPath;
 use super::text::{at, int, list, map, text};
-use crate::kind::{Kind, Name};
-use crate::time;
+use crate::kind::Kind;
 
 /// A column of a table.
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! The cells of what runs pods.
 
 use jiff::Timestamp;
+use objects::time;
 use serde_json::Value;
 
 use super::age::{human_duration, since};
 use super::cells::{Cell, labels_at};
 use super::text::{at, has_condition, int, joined, list, selector, text};
-use crate::time;
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {

@@ -1,9 +1,9 @@
 //! Validation of roles and their bindings.
 
+use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::names;
 use super::read::{get, has, list, text};
 
 pub(super) fn role(object: &Value, namespaced: bool, report: &mut Report) {

@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use objects::names;
 use serde_json::Value;
 
 use super::container::not_negative;
 use super::errors::{Report, at, key};
-use super::names;
 use super::read::{flag, get, int, map, text, texts};
 
 /// A config map or secret may hold this many bytes.
@@ -80,7 +80,7 @@ pub(super) fn secret(object: &Value, report: &mut Report) {
 
 fn json_inside(value: &Value, path: &str, report: &mut Report) {
     let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
-    if let Err(error) = crate::decode::parse(&bytes) {
+    if let Err(error) = objects::decode::parse(&bytes) {
         report.invalid(path, "<secret contents redacted>", &error.to_string());
     }
 }

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use objects::names;
+use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
-use super::names;
 use super::read::{flag, get, has, int, list, map, text};
-use crate::quantity::Quantity;
 
 const GE_ZERO: &str = "must be greater than or equal to 0";
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::names;
 use super::read::{flag, get, has, list, text, texts};
 use super::structural;
 

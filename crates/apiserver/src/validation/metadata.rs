@@ -1,9 +1,9 @@
 //! Validation of what all objects have.
 
+use objects::names::{self, NameRule};
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::names::{self, NameRule};
 use super::read::{flag, get, has, int, list, map, text};
 use crate::kind::Kind;
 

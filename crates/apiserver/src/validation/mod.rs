@@ -8,7 +8,6 @@ mod container;
 mod definition;
 mod errors;
 mod metadata;
-mod names;
 mod network;
 mod pod;
 mod read;
@@ -17,12 +16,12 @@ mod storage;
 mod structural;
 mod workload;
 
+use objects::names::NameRule;
 use serde_json::Value;
 
 pub use errors::{FieldError, Report};
 
 use crate::kind::Kind;
-use names::NameRule;
 
 /// Returns what is wrong with a new object.
 pub fn create(kind: &Kind, object: &Value) -> Report {
@@ -160,8 +159,9 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{self, Shape};
-    use crate::{decode, defaults, kind};
+    use crate::{defaults, kind};
+    use objects::decode;
+    use objects::types::{self, Shape};
     use serde_json::json;
 
     fn texts(group: &str, plural: &str, object: Value) -> Vec<String> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use objects::names;
 use serde_json::Value;
 
 use super::container::{invalid_number, port, protocol_name};
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::names;
 use super::read::{get, has, int, list, map, text, texts};
 
 pub(super) fn service(object: &Value, report: &mut Report) {

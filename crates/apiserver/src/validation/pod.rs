@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use objects::names;
 use serde_json::Value;
 
 use super::container::{Surroundings, containers, resources, user};
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::names;
 use super::read::{get, has, int, list, text, texts};
 
 /// Checks the specification of a pod; the defaults are in.

@@ -1,10 +1,10 @@
 //! Validation of autoscalers and disruption budgets.
 
+use objects::names::{amount_or_percent, path_segment};
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::names::{amount_or_percent, path_segment};
 use super::read::{get, has, int, list, text};
 use super::workload::over_all;
 

@@ -1,12 +1,12 @@
 //! Validation of claims for volumes.
 
+use objects::names;
+use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, key};
 use super::metadata;
-use super::names;
 use super::read::{get, has, list, text, texts};
-use crate::quantity::Quantity;
 
 pub(super) fn claim(object: &Value, report: &mut Report) {
     claim_spec(get(object, "spec"), "spec", report);

@@ -1,10 +1,10 @@
 //! Validation of what runs pods.
 
+use objects::names::{self, amount_or_percent, percent};
 use serde_json::{Map, Value};
 
 use super::container::not_negative;
 use super::errors::{Report, at};
-use super::names::{self, amount_or_percent, percent};
 use super::read::{flag, get, has, int, list, map, text};
 use super::{metadata, pod, storage};
 

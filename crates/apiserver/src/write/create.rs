@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::decode::Node;
 use serde_json::Value;
 
 use super::decode::object;
@@ -12,7 +13,6 @@ use super::options::WriteOptions;
 use super::steps::{self, Chain};
 use super::{admit, metadata};
 use crate::call::Call;
-use crate::decode::Node;
 use crate::semantics;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};

@@ -1,8 +1,8 @@
 //! Bodies of requests: JSON or YAML into a tree, with the texts that clients know.
 
+use objects::decode::{self, Decoded, Node};
 use serde_json::Value;
 
-use crate::decode::{self, Decoded, Node};
 use crate::kind::Kind;
 use crate::protobuf;
 use crate::status::{ApiError, Outcome};

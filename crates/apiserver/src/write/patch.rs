@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::decode::Decoded;
 use serde_json::{Value, json};
 
 use super::create::create_object;
@@ -14,7 +15,6 @@ use super::options::WriteOptions;
 use super::steps::{self, Chain};
 use super::update::ATTEMPTS;
 use crate::call::Call;
-use crate::decode::Decoded;
 use crate::semantics::{self, PatchKind};
 use crate::status::{ApiError, Outcome};
 
@@ -24,7 +24,7 @@ pub(crate) fn patch(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let kind = patch_kind(content_type, call.resource.custom.is_some())?;
     let options = WriteOptions::of(&call.query, &call.headers, "PatchOptions")?;
     let decoded = match kind {
-        PatchKind::Apply => crate::decode::untyped(crate::yaml::read(&call.body)?),
+        PatchKind::Apply => objects::decode::untyped(crate::yaml::read(&call.body)?),
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&call.body)?,
     };
     if kind == PatchKind::Apply {

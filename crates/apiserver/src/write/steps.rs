@@ -1,12 +1,12 @@
 //! The steps of a write that are about the kind: types, defaults, validation, status, generation, managed fields.
 
+use objects::decode::{Decoded, Node};
 use serde_json::{Value, json};
 
 use super::decode::OBJECT_LIMIT;
 use super::metadata;
 use super::options::{FieldValidation, WriteOptions};
 use crate::call::Call;
-use crate::decode::{Decoded, Node};
 use crate::registry::Resource;
 use crate::semantics;
 use crate::status::{ApiError, Cause, Outcome};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::decode::Node;
 use serde_json::Value;
 
 use super::create::{Written, create_object};
@@ -14,7 +15,6 @@ use super::steps::{self, Chain};
 use super::{admit, metadata};
 use crate::call::Call;
 use crate::cluster::Cluster;
-use crate::decode::Node;
 use crate::registry::Resource;
 use crate::semantics;
 use crate::status::{ApiError, Outcome};

@@ -1,6 +1,7 @@
 //! Reads arbitrary bytes as objects of every kind, completes and validates them.
 
-use apiserver::{decode, defaults, kind, types, validation};
+use apiserver::{defaults, kind, validation};
+use objects::{decode, types};
 
 /// Takes the bytes through all that a create does with them.
 pub(crate) fn run(bytes: &[u8]) {

@@ -1,9 +1,9 @@
 //! Parses arbitrary selectors, paths, amounts and instants.
 
-use apiserver::quantity::Quantity;
-use apiserver::selector::{FieldSelector, LabelSelector};
 use apiserver::table::JsonPath;
-use apiserver::time;
+use objects::quantity::Quantity;
+use objects::selector::{FieldSelector, LabelSelector};
+use objects::time;
 use serde_json::json;
 
 /// Reads the bytes as everything that is a short text.

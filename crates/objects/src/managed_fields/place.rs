@@ -191,7 +191,7 @@ impl<'a> Place<'a> {
 }
 
 /// Returns what Go calls the type of a value.
-pub(crate) fn go_type(value: &Value) -> &'static str {
+pub fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

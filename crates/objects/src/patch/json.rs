@@ -55,7 +55,7 @@ fn not_a(kind: &str, expected: &str) -> PatchError {
 }
 
 /// Returns what Go's decoder calls the value.
-pub(crate) fn go_kind(value: &Value) -> &'static str {
+pub fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -1,8 +1,8 @@
 //! Applies arbitrary patches to arbitrary documents: a document and a patch, separated by a line break.
 
-use apiserver::managed_fields::{Change, FieldSet, apply, first, update};
-use apiserver::patch::{json, merge, strategic};
-use apiserver::types::{Shape, name_of_kind};
+use objects::managed_fields::{Change, FieldSet, apply, first, update};
+use objects::patch::{json, merge, strategic};
+use objects::types::{Shape, name_of_kind};
 use serde_json::Value;
 
 /// Applies the second half to the first in all ways.

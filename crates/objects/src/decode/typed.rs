@@ -271,7 +271,7 @@ fn push_key(path: &mut String, key: &str) {
 }
 
 /// Returns where Go's decoder stops reading base64.
-pub(crate) fn base64_error_offset(text: &str) -> usize {
+pub fn base64_error_offset(text: &str) -> usize {
     let alphabet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
     let bad = text.bytes().position(|b| !alphabet(b));
     match bad {

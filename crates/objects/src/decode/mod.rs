@@ -6,7 +6,7 @@ mod typed;
 use serde_json::{Map, Number, Value};
 
 pub use json::{SyntaxError, parse};
-pub(crate) use typed::base64_error_offset;
+pub use typed::base64_error_offset;
 pub use typed::{Decoded, TypeError, empty, typed, untyped};
 
 /// A JSON value as it was written: keys in their order, repeated keys included.

@@ -15,7 +15,7 @@ const PERCENT: &str = "a valid percent string must be a numeric string followed 
 
 /// How a kind's objects may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NameRule {
+pub enum NameRule {
     /// A DNS label.
     Label,
     /// A DNS label that starts with a letter.
@@ -28,7 +28,7 @@ pub(super) enum NameRule {
 
 impl NameRule {
     /// Returns what is wrong with `name`.
-    pub(super) fn check(self, name: &str) -> Vec<String> {
+    pub fn check(self, name: &str) -> Vec<String> {
         match self {
             NameRule::Label => label(name),
             NameRule::Dns1035 => dns_1035(name),
@@ -47,7 +47,8 @@ fn is_label(name: &str) -> bool {
     inner && !name.is_empty() && !name.starts_with('-') && !name.ends_with('-')
 }
 
-pub(super) fn label(name: &str) -> Vec<String> {
+/// Returns what is wrong with a DNS label, for example `web-1`.
+pub fn label(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > 63 {
         wrong.push(too_long(63));
@@ -62,7 +63,8 @@ pub(super) fn label(name: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn subdomain(name: &str) -> Vec<String> {
+/// Returns what is wrong with a DNS name, for example `a.example.com`.
+pub fn subdomain(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > 253 {
         wrong.push(too_long(253));
@@ -73,7 +75,8 @@ pub(super) fn subdomain(name: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn wildcard_subdomain(name: &str) -> Vec<String> {
+/// Returns what is wrong with a DNS name whose first label is a star, for example `*.example.com`.
+pub fn wildcard_subdomain(name: &str) -> Vec<String> {
     let valid = name.strip_prefix("*.").is_some_and(|rest| rest.split('.').all(is_label));
     let mut wrong = Vec::new();
     if name.len() > 253 {
@@ -85,7 +88,8 @@ pub(super) fn wildcard_subdomain(name: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn dns_1035(name: &str) -> Vec<String> {
+/// Returns what is wrong with a DNS label that begins with a letter.
+pub fn dns_1035(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > 63 {
         wrong.push(too_long(63));
@@ -96,7 +100,8 @@ pub(super) fn dns_1035(name: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn path_segment(name: &str) -> Vec<String> {
+/// Returns what is wrong with a name that is one part of a path.
+pub fn path_segment(name: &str) -> Vec<String> {
     if matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];
     }
@@ -114,7 +119,7 @@ fn is_qualified(name: &str) -> bool {
 }
 
 /// Returns what is wrong with a name like `example.com/name`.
-pub(super) fn qualified(name: &str) -> Vec<String> {
+pub fn qualified(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = name.split('/').collect();
     let local = match parts.as_slice() {
@@ -145,7 +150,8 @@ pub(super) fn qualified(name: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn label_value(value: &str) -> Vec<String> {
+/// Returns what is wrong with the value of a label.
+pub fn label_value(value: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if value.len() > 63 {
         wrong.push(too_long(63));
@@ -156,7 +162,8 @@ pub(super) fn label_value(value: &str) -> Vec<String> {
     wrong
 }
 
-pub(super) fn config_key(key: &str) -> Vec<String> {
+/// Returns what is wrong with a key of a ConfigMap or a Secret.
+pub fn config_key(key: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if key.len() > 253 {
         wrong.push(too_long(253));
@@ -174,7 +181,7 @@ pub(super) fn config_key(key: &str) -> Vec<String> {
 }
 
 /// Returns what is wrong with the name of a port.
-pub(super) fn port_name(name: &str) -> Vec<String> {
+pub fn port_name(name: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if name.len() > 15 {
         wrong.push(too_long(15));
@@ -195,7 +202,7 @@ pub(super) fn port_name(name: &str) -> Vec<String> {
 }
 
 /// Returns what is wrong with the number of a port.
-pub(super) fn port_number(port: i64) -> Vec<String> {
+pub fn port_number(port: i64) -> Vec<String> {
     if (1..=65535).contains(&port) {
         Vec::new()
     } else {
@@ -204,7 +211,7 @@ pub(super) fn port_number(port: i64) -> Vec<String> {
 }
 
 /// Returns what is wrong with the name of an environment variable.
-pub(super) fn environment(name: &str) -> Vec<String> {
+pub fn environment(name: &str) -> Vec<String> {
     if !name.is_empty() && name.bytes().all(|b| (0x20..=0x7e).contains(&b) && b != b'=') {
         return Vec::new();
     }
@@ -214,7 +221,8 @@ pub(super) fn environment(name: &str) -> Vec<String> {
     ]
 }
 
-pub(super) fn ip(address: &str) -> Vec<String> {
+/// Returns what is wrong with the address of a host.
+pub fn ip(address: &str) -> Vec<String> {
     if address.parse::<IpAddr>().is_ok() {
         Vec::new()
     } else {
@@ -223,7 +231,7 @@ pub(super) fn ip(address: &str) -> Vec<String> {
 }
 
 /// Returns the address and the length of the prefix of a network.
-pub(super) fn network(cidr: &str) -> Option<(IpAddr, u8)> {
+pub fn network(cidr: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = cidr.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
     let length: u8 = length.parse().ok()?;
@@ -231,10 +239,11 @@ pub(super) fn network(cidr: &str) -> Option<(IpAddr, u8)> {
     (length <= most).then_some((address, length))
 }
 
-pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+/// What is said of a text that [`network`] does not accept.
+pub const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /// Returns what is wrong with a number or a percentage.
-pub(super) fn amount_or_percent(value: &Value) -> Vec<String> {
+pub fn amount_or_percent(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => match percent(text) {
             None => vec![PERCENT.to_owned()],
@@ -248,7 +257,7 @@ pub(super) fn amount_or_percent(value: &Value) -> Vec<String> {
 }
 
 /// Returns the number before the percent sign.
-pub(super) fn percent(text: &str) -> Option<u64> {
+pub fn percent(text: &str) -> Option<u64> {
     let digits = text.strip_suffix('%')?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;

@@ -3,7 +3,7 @@
 mod field;
 mod label;
 
-pub use field::FieldSelector;
+pub use field::{FieldPath, FieldSelector};
 pub use label::LabelSelector;
 
 /// What can be selected: an object's labels, fields and name.

@@ -1,7 +1,8 @@
 //! Field selectors: `metadata.name=a,status.phase!=Running`.
 
+use serde_json::Value;
+
 use super::{Selectable, SelectorError};
-use crate::store::FieldPath;
 
 /// A list of requirements that must all hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,6 +133,43 @@ fn unescape(value: &str) -> Result<String, SelectorError> {
         }
     }
     Ok(text)
+}
+
+/// A field that objects of a kind can be selected by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldPath {
+    /// The path as selectors write it, for example `spec.nodeName`.
+    pub name: String,
+    /// The value that an absent field has.
+    pub absent: &'static str,
+    /// The paths whose first value is taken, where it is not the path that selectors write.
+    pub places: &'static [&'static str],
+}
+
+impl FieldPath {
+    /// A field that is empty when absent.
+    pub fn new(name: &str) -> FieldPath {
+        FieldPath { name: name.to_owned(), absent: "", places: &[] }
+    }
+
+    /// Returns the value in `object` as text.
+    pub fn read(&self, object: &Value) -> String {
+        let found = match self.places {
+            [] => text_at(object, &self.name),
+            places => places.iter().find_map(|path| text_at(object, path).filter(|text| !text.is_empty())),
+        };
+        found.unwrap_or_else(|| self.absent.to_owned())
+    }
+}
+
+fn text_at(object: &Value, path: &str) -> Option<String> {
+    match path.split('.').try_fold(object, |value, part| value.get(part))? {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(other.to_string())
+        }
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod update;
 pub use apply::{Applied, ApplyError, Conflict, apply, check};
 pub use element::Element;
 pub use first::first;
-pub(crate) use place::go_type;
+pub use place::go_type;
 pub use set::{FieldSet, path_text};
 pub use update::{clear, update};
 

@@ -1,0 +1,14 @@
+//! The fuzz targets survive every input of their corpora.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../values/tests/fuzz/corpus.rs"]
+mod corpus;
+#[path = "fuzz/patch.rs"]
+mod patch;
+
+use corpus::replay;
+
+#[test]
+fn every_input_of_the_patch_corpus_is_survived() {
+    assert!(replay("patch", patch::run) > 5);
+}
