@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const PURE: &[(&str, &[&str])] = &[
     ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
     ("golang", &["jiff", "regex", "thiserror"]),
-    ("objects", &["base64", "jiff", "json-patch", "serde_json", "thiserror"]),
+    ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
     ("engine", &["jiff", "regex", "serde", "serde_json", "thiserror", "values"]),
     (
         "chart",

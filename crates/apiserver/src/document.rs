@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use objects::schema::Structural;
 use objects::types::{self, Field, Listing, Object, Shape};
 use serde_json::{Map, Value, json};
 
 use crate::kind::{Kind, Verb, join_group_version};
-use crate::schema::Structural;
 
 /// Types that are no objects, by the name they are published under.
 const SCALARS: [(&str, &str); 6] = [

@@ -50,7 +50,6 @@ mod registry;
 mod request;
 mod reviews;
 mod scale;
-pub mod schema;
 mod semantics;
 mod server;
 

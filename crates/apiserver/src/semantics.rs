@@ -7,13 +7,14 @@ use objects::decode::{self, Decoded, Node};
 use objects::managed_fields::{self, ApplyError, Change, FieldSet};
 use objects::patch::text::Touched;
 use objects::patch::{self, json::PatchError};
+use objects::schema::FieldError;
 use objects::types::{self, Shape};
 use serde_json::{Map, Value, json};
 
 use crate::defaults;
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
-use crate::validation::{self, FieldError, Report};
+use crate::validation::{self, Report};
 use crate::write::seconds;
 
 /// How the objects of a kind behave where kinds differ.

@@ -7,6 +7,7 @@
 //! - [`patch`] applies and makes JSON patches, merge patches and strategic merge patches.
 //! - [`managed_fields`] is server-side apply: who owns which fields.
 //! - [`selector`] reads label and field selectors; [`names`] checks names, labels, ports and addresses.
+//! - [`schema`] completes, prunes and validates custom objects.
 //! - [`quantity`] and [`time`] are amounts and instants as fields hold them.
 
 #[expect(
@@ -30,6 +31,7 @@ pub mod names;
 )]
 pub mod patch;
 pub mod quantity;
+pub mod schema;
 pub mod selector;
 pub mod time;
 pub mod types;

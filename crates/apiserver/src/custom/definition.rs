@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use objects::schema::Structural;
 use objects::types::Name;
 use objects::types::Shape;
 use serde_json::Value;
 
 use crate::kind::{Kind, Subresource, Verb};
-use crate::schema::Structural;
 use crate::store::TableName;
 use crate::table::{self, Column};
 

@@ -19,7 +19,7 @@ mod workload;
 use objects::names::NameRule;
 use serde_json::Value;
 
-pub use errors::{FieldError, Report};
+pub use errors::Report;
 
 use crate::kind::Kind;
 

@@ -1,10 +1,10 @@
 //! Validation of the schemas in custom resource definitions: they must be structural.
 
+use objects::schema::{self, FieldError};
 use serde_json::Value;
 
 use super::errors::{Report, at, key};
 use super::read::{flag, get, has, list, map, text, texts};
-use crate::schema;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -141,7 +141,7 @@ fn defaults(schema: &Value, path: &str, report: &mut Report) {
     if has(schema, "default") {
         let place = at(path, "default");
         for error in schema::Structural::of(schema).validate(get(schema, "default"), "") {
-            report.errors.push(super::FieldError { field: place.clone(), ..error });
+            report.errors.push(FieldError { field: place.clone(), ..error });
         }
     }
     for (name, part) in map(schema, "properties") {

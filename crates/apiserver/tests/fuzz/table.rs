@@ -1,7 +1,8 @@
 //! Prints arbitrary objects as every kind.
 
-use apiserver::{kind, schema, table};
+use apiserver::{kind, table};
 use jiff::Timestamp;
+use objects::schema;
 use serde_json::Value;
 
 /// Prints the bytes in the columns of every kind, and uses them as columns and as a schema.

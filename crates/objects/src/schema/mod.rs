@@ -9,11 +9,21 @@ mod validate;
 
 use std::sync::Arc;
 
-use objects::types::Shape;
+use crate::types::Shape;
 use serde_json::{Map, Value};
 
-use crate::validation::FieldError;
 use node::Node;
+
+/// One thing that is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The machine-readable reason, for example `FieldValueRequired`.
+    pub reason: &'static str,
+    /// The path of the field, for example `spec.containers[0].name`.
+    pub field: String,
+    /// The text for people, for example `Required value`.
+    pub message: String,
+}
 
 /// The schema of one version of a custom resource, read once.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use objects::types::{self, Field, Listing, Object, PatchRule, Shape};
+use crate::types::{self, Field, Listing, Object, PatchRule, Shape};
 use serde_json::{Map, Value, json};
 
 use super::node::Node;

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::fields;
 use super::node::Node;
-use crate::validation::FieldError;
+use super::{FieldError, fields};
 
 /// Adds an error for each item that comes again.
 pub(super) fn duplicates(value: &Value, node: &Node, path: &str, errors: &mut Vec<FieldError>) {

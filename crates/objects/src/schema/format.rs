@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 /// Tells whether `text` has the format; unknown formats are not looked at.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
-        "date-time" | "datetime" => objects::time::parse(text).is_some(),
+        "date-time" | "datetime" => crate::time::parse(text).is_some(),
         "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
         "byte" => STANDARD.decode(text).is_ok(),
         "ipv4" => text.parse::<std::net::Ipv4Addr>().is_ok(),

@@ -1,6 +1,6 @@
 //! Taking out what a schema does not know, and filling in its defaults.
 
-use objects::types;
+use crate::types;
 use serde_json::{Map, Value};
 
 use super::node::Node;

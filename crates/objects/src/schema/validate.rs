@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::format;
 use super::node::{Node, Rules};
-use crate::validation::FieldError;
+use super::{FieldError, format};
 
 /// Returns what is wrong with a value.
 pub(super) fn validate(value: &Value, node: &Node, path: &str) -> Vec<FieldError> {
