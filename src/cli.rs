@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{ConfigError, Environment, Given, LogType, SETTINGS, Settings};
+use crate::config::{ConfigError, Environment, Given, LogType, Settings, settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::load::LoadError;
@@ -103,7 +103,7 @@ pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
         let by_hand = matches.value_source(flag) == Some(ValueSource::CommandLine);
         by_hand.then(|| matches.get_one::<String>(flag).cloned()).flatten()
     };
-    SETTINGS.iter().filter_map(|setting| Some((setting.flag.to_owned(), typed(setting.flag)?))).collect()
+    settings().filter_map(|setting| Some((setting.flag.to_owned(), typed(setting.flag)?))).collect()
 }
 
 fn start(matches: &ArgMatches) -> u8 {
@@ -225,7 +225,7 @@ fn completion(matches: &ArgMatches) -> u8 {
 
 fn debug_options() -> u8 {
     let mut text = "usage: addon-operator start [flags]\n\nDebug flags:\n".to_owned();
-    for setting in SETTINGS.iter().filter(|setting| setting.flag.starts_with("debug-")) {
+    for setting in settings().filter(|setting| setting.flag.starts_with("debug-")) {
         let _ = writeln!(text, "  --{:24} {}", setting.flag, setting.help);
     }
     print(&text)

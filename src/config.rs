@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-pub use options::{Kind, SETTINGS, Setting};
+pub use options::{DURATION, SECTIONS, Setting, settings};
 pub use parameters::{Parameter, ParameterError, Parameters};
 pub use settings::{LogType, OnModuleFailure, Settings, processors};
 
@@ -122,7 +122,7 @@ impl Given {
     }
 
     fn text(&self, flag: &'static str) -> (String, String) {
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.flag == flag) else {
+        let Some(setting) = options::setting(flag) else {
             return (String::new(), String::new());
         };
         self.find(setting).unwrap_or_else(|| {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::debug::{DebugError, DebugRequest, debug_request};
 use super::{FAILED, OK, complain, paint, print, tables};
-use crate::config::{Environment, SETTINGS, parse_duration};
+use crate::config::{Environment, parse_duration, settings};
 
 /// How often a journal that is followed is looked at.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ fn usual_socket() -> PathBuf {
     if here.exists() {
         return here.to_owned();
     }
-    let setting = SETTINGS.iter().find(|setting| setting.flag == "debug-unix-socket");
+    let setting = settings().find(|setting| setting.flag == "debug-unix-socket");
     setting.map_or("", |setting| setting.default).into()
 }
 

@@ -2,10 +2,14 @@
 
 mod running;
 
+use std::ffi::OsStr;
+
 use clap::builder::styling::Styles;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Args, Command};
 
-use crate::config::{Kind, SETTINGS};
+use crate::config::{DURATION, SECTIONS, Setting};
 use crate::helm::template::TemplateArgs;
 
 /// Returns the whole command line.
@@ -56,6 +60,7 @@ fn completion() -> Command {
         .after_help("For this shell:\n  source <(addon-operator completion bash)\nFor all shells to come:\n  addon-operator completion bash > /etc/bash_completion.d/addon-operator")
         .arg(
             Arg::new("shell")
+                .value_name("SHELL")
                 .required(true)
                 .value_parser(clap::value_parser!(clap_complete::Shell))
                 .help("Which shell"),
@@ -114,9 +119,9 @@ fn apiserver() -> Command {
         .arg(
             Arg::new("listen")
                 .long("listen")
-                .value_name("ADDR:PORT")
+                .value_name("ADDR")
                 .default_value("127.0.0.1:6443")
-                .help("Where it listens; port 0 takes a free one"),
+                .help("Address and port where it listens; port 0 takes a free one"),
         )
         .arg(path("kubeconfig-out", "Where to write a kubeconfig for it").default_value("kubeconfig"))
         .arg(
@@ -139,7 +144,11 @@ fn template() -> Command {
 }
 
 fn hook() -> Command {
-    let path = || Arg::new("path").help("The path: parts separated by dots, those with dots in quotes");
+    let path = || {
+        Arg::new("path")
+            .value_name("PATH")
+            .help("The path: parts separated by dots, those with dots in quotes")
+    };
     let named =
         |name: &'static str, about: &'static str| Command::new(name).about(about).arg(path().required(true));
     let required = || {
@@ -150,13 +159,18 @@ fn hook() -> Command {
         let help = "The values that users configure";
         Arg::new("config").long("config").action(ArgAction::SetTrue).help(help)
     };
-    let value = Arg::new("value").required(true).allow_hyphen_values(true).help("JSON, or else a text");
+    let value = Arg::new("value")
+        .value_name("VALUE")
+        .required(true)
+        .allow_hyphen_values(true)
+        .help("JSON, or else a text");
     Command::new("hook")
         .about("What hooks call: jq, values, binding contexts, the shell framework")
         .subcommand_required(true)
         .subcommands([
             Command::new("jq").about("Run a jq filter, with the options of jq").disable_help_flag(true).arg(
                 Arg::new("arguments")
+                    .value_name("ARGUMENT")
                     .num_args(0..)
                     .trailing_var_arg(true)
                     .allow_hyphen_values(true)
@@ -167,6 +181,7 @@ fn hook() -> Command {
                 .about("Write the shell framework: shell_lib.sh and frameworks/shell")
                 .arg(
                     Arg::new("directory")
+                        .value_name("DIR")
                         .required(true)
                         .value_parser(clap::value_parser!(std::path::PathBuf))
                         .help("Where to"),
@@ -193,31 +208,64 @@ fn hook() -> Command {
         ])
 }
 
-fn settings() -> Vec<Arg> {
-    SETTINGS
-        .iter()
-        .map(|setting| {
-            let arg = Arg::new(setting.flag)
-                .long(setting.flag)
-                .help(setting.help)
-                .hide(setting.flag.starts_with("debug-"));
-            let default = if setting.default.is_empty() {
-                String::new()
-            } else {
-                format!(" [default: {}]", setting.default)
-            };
-            let variables =
-                setting.variables.first().map(|name| format!(" [env: {name}]")).unwrap_or_default();
-            let arg = arg.help(format!("{}{default}{variables}", setting.help));
-            match setting.kind {
-                Kind::Bool => {
-                    arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
-                }
-                Kind::Duration => arg.num_args(1).value_name("DURATION"),
-                Kind::Text => arg.num_args(1).value_name("TEXT").allow_hyphen_values(true),
-            }
-        })
-        .collect()
+/// Returns the options of `start` and `dev`.
+///
+/// `env` of clap shows the first variable of each, no more: it reads one variable, and an option can have three, of which
+/// the prefixed one wins; and it reads those of the process, where tests give others. `Given` looks them up.
+fn settings() -> impl Iterator<Item = Arg> {
+    SECTIONS.iter().flat_map(|(heading, settings)| settings.iter().map(|setting| option(setting, heading)))
+}
+
+fn option(setting: &Setting, heading: &'static str) -> Arg {
+    let arg = Arg::new(setting.flag)
+        .long(setting.flag)
+        .help(setting.help)
+        .help_heading(heading)
+        .hide(setting.flag.starts_with("debug-"))
+        .value_name(if setting.is_switch() { "BOOL" } else { setting.value })
+        .value_parser(Words(setting.words));
+    let arg = if setting.default.is_empty() { arg } else { arg.default_value(setting.default) };
+    let arg = match setting.variables {
+        [first, ..] => arg.env(first).hide_env_values(true),
+        [] => arg,
+    };
+    if setting.is_switch() {
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+    } else {
+        arg.num_args(1).allow_hyphen_values(setting.value != DURATION)
+    }
+}
+
+/// Shows the words that an option can be, and accepts any: what is wrong is refused with all other options, in `Settings`.
+#[derive(Clone)]
+struct Words(&'static [&'static str]);
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn parse_ref_(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<String, clap::Error> {
+        // What a variable says is not used from here.
+        if source == ValueSource::EnvVariable {
+            Ok(String::new())
+        } else {
+            self.parse_ref(command, arg, value)
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = (!self.0.is_empty()).then(|| self.0.iter().copied().map(PossibleValue::new))?;
+        Some(Box::new(words))
+    }
 }
 
 #[cfg(test)]

@@ -32,49 +32,49 @@ pub struct TemplateArgs {
     #[arg(short, long, default_value = "default")]
     namespace: String,
     /// Files with values; the last one wins.
-    #[arg(short = 'f', long = "values")]
+    #[arg(short = 'f', long = "values", value_name = "FILE")]
     values: Vec<String>,
     /// Values as `key=value,…`.
-    #[arg(long)]
+    #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Values that are texts.
-    #[arg(long)]
+    #[arg(long, value_name = "KEY=VALUE")]
     set_string: Vec<String>,
     /// Values that are JSON.
-    #[arg(long)]
+    #[arg(long, value_name = "KEY=JSON")]
     set_json: Vec<String>,
     /// Values that are the content of files.
-    #[arg(long)]
+    #[arg(long, value_name = "KEY=FILE")]
     set_file: Vec<String>,
     /// One value that is taken literally.
-    #[arg(long)]
+    #[arg(long, value_name = "KEY=VALUE")]
     set_literal: Vec<String>,
     /// Version of Kubernetes for `.Capabilities`.
-    #[arg(long)]
+    #[arg(long, value_name = "VERSION")]
     kube_version: Option<String>,
     /// Versions of APIs for `.Capabilities`.
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "VERSION")]
     api_versions: Vec<String>,
     /// Print the files of `crds/` too.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     include_crds: Option<String>,
     /// Set `.Release.IsUpgrade`.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     is_upgrade: Option<String>,
     /// Print only what these templates render to.
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "FILE")]
     show_only: Vec<String>,
     /// Leave test hooks out.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     skip_tests: Option<String>,
     /// Leave hooks out.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     no_hooks: Option<String>,
     /// Do not check values against `values.schema.json`.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     skip_schema_validation: Option<String>,
     /// Accepted for the sake of scripts; a cluster is never asked.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, hide = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, hide = true, value_name = "BOOL")]
     validate: Option<String>,
 }
 

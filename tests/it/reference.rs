@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use addon_operator::cli;
-use addon_operator::config::{Environment, Kind, SETTINGS};
+use addon_operator::config::{Environment, SECTIONS, settings};
 use addon_operator::telemetry::Telemetry;
 use clap::Command;
 
@@ -21,22 +21,27 @@ fn code(text: &str) -> String {
 
 fn options(text: &mut String) {
     text.push_str("## Options of `start` and `dev`\n\nA flag wins over a variable, and of several variables the first wins. \
-        Durations are written as `5s`, `1m30s`, `500ms`.\n\n| flag | variables | default | meaning |\n| --- | --- | --- | --- |\n");
-    for setting in SETTINGS {
-        let kind = match setting.kind {
-            Kind::Bool => "",
-            Kind::Duration => " DURATION",
-            Kind::Text => " TEXT",
-        };
-        let variables: Vec<String> = setting.variables.iter().map(|name| code(name)).collect();
-        let _ = writeln!(
+        Durations are written as `5s`, `1m30s`, `500ms`.\n");
+    for (heading, settings) in SECTIONS {
+        let _ = write!(
             text,
-            "| `--{}{kind}` | {} | {} | {} |",
-            setting.flag,
-            variables.join(", "),
-            code(setting.default),
-            cell(setting.help)
+            "\n### {heading}\n\n| flag | variables | default | meaning |\n| --- | --- | --- | --- |\n"
         );
+        for setting in *settings {
+            let value = match setting.words {
+                [] => setting.value.to_owned(),
+                words => words.join("|"),
+            };
+            let variables: Vec<String> = setting.variables.iter().map(|name| code(name)).collect();
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} |",
+                code(format!("--{} {value}", setting.flag).trim_end()),
+                variables.join(", "),
+                code(setting.default),
+                cell(setting.help)
+            );
+        }
     }
 }
 
@@ -45,7 +50,7 @@ fn commands(text: &mut String, command: &Command, path: &str) {
     {
         let path = format!("{path} {}", inner.get_name());
         if inner.get_subcommands().next().is_none() {
-            let settings: Vec<&str> = SETTINGS.iter().map(|setting| setting.flag).collect();
+            let settings: Vec<&str> = settings().map(|setting| setting.flag).collect();
             let arguments = inner.get_arguments().filter(|argument| {
                 !argument.is_hide_set()
                     && argument.get_long().is_none_or(|long| !settings.contains(&long) && long != "help")
@@ -53,7 +58,10 @@ fn commands(text: &mut String, command: &Command, path: &str) {
             let arguments: Vec<String> = arguments
                 .map(|argument| match argument.get_long() {
                     Some(long) => format!("`--{long}`"),
-                    None => format!("`{}`", argument.get_id().as_str().to_uppercase()),
+                    None => {
+                        let names = argument.get_value_names().unwrap_or_default();
+                        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+                    }
                 })
                 .collect();
             let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
@@ -111,7 +119,7 @@ fn the_reference_is_that_of_the_tables() {
 #[test]
 fn every_option_and_metric_says_what_it_is_and_occurs_once() {
     let mut seen = BTreeMap::new();
-    let names = SETTINGS.iter().map(|setting| (setting.flag.to_owned(), setting.help.to_owned()));
+    let names = settings().map(|setting| (setting.flag.to_owned(), setting.help.to_owned()));
     let metrics = Telemetry::new("addon_operator_")
         .unwrap()
         .described()

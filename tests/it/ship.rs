@@ -7,7 +7,7 @@ use std::process::Command;
 
 use addon_operator::cli;
 use addon_operator::cluster::{Access, Limit, connect, connect_in_process};
-use addon_operator::config::SETTINGS;
+use addon_operator::config::settings;
 use addon_operator::telemetry::Telemetry;
 use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -167,17 +167,16 @@ fn the_deployment_speaks_the_operators_language() {
     let manifests = manifests();
     let deployment = manifests.iter().find(|object| object["kind"] == "Deployment").unwrap();
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-    let known: BTreeSet<&str> =
-        SETTINGS.iter().flat_map(|setting| setting.variables.iter().copied()).collect();
+    let known: BTreeSet<&str> = settings().flat_map(|setting| setting.variables.iter().copied()).collect();
     for variable in container["env"].as_array().unwrap() {
         assert!(known.contains(variable["name"].as_str().unwrap()), "{variable}");
     }
     let arguments = container["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap());
     let matches = cli::command().try_get_matches_from(std::iter::once("addon-operator").chain(arguments));
     assert_eq!(matches.unwrap().subcommand_name(), Some("start"));
-    let port = SETTINGS.iter().find(|setting| setting.flag == "prometheus-listen-port").unwrap().default;
+    let port = settings().find(|setting| setting.flag == "prometheus-listen-port").unwrap().default;
     assert_eq!(container["ports"][0]["containerPort"].to_string(), port);
-    let socket = SETTINGS.iter().find(|setting| setting.flag == "debug-unix-socket").unwrap().default;
+    let socket = settings().find(|setting| setting.flag == "debug-unix-socket").unwrap().default;
     let writable: Vec<&str> = container["volumeMounts"]
         .as_array()
         .unwrap()

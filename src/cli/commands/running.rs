@@ -58,7 +58,7 @@ fn journal() -> Command {
             Arg::new("lines")
                 .long("lines")
                 .short('n')
-                .value_name("NUMBER")
+                .value_name("N")
                 .value_parser(clap::value_parser!(usize))
                 .help("Show only that many of the past"),
             output(&["text", "json", "yaml"], "text"),
@@ -110,9 +110,11 @@ fn queue() -> Command {
 
 fn config() -> Command {
     let set = Command::new("set").about("Change a parameter, for a while or until the operator ends").args([
-        Arg::new("name").required(true).help("The parameter, as `config list` shows it"),
-        Arg::new("value").required(true).help("Its new value"),
-        Arg::new("duration").help("How long it lasts, like 10m; debug lasts 30m if nothing is said"),
+        Arg::new("name").value_name("NAME").required(true).help("The parameter, as `config list` shows it"),
+        Arg::new("value").value_name("VALUE").required(true).help("Its new value"),
+        Arg::new("duration")
+            .value_name("DURATION")
+            .help("How long it lasts, like 10m; debug lasts 30m if nothing is said"),
     ]);
     group("config", "Show and change parameters of a running operator")
         .after_help("Examples:\n  addon-operator config list\n  addon-operator config set log.level debug 10m\n  addon-operator config set log.level info")
@@ -136,7 +138,9 @@ fn global() -> Command {
 
 fn module() -> Command {
     let named = |name: &'static str, about: &'static str| {
-        Command::new(name).about(about).arg(Arg::new("name").required(true).help("The module"))
+        Command::new(name)
+            .about(about)
+            .arg(Arg::new("name").value_name("MODULE").required(true).help("The module"))
     };
     let global_too = Arg::new("global")
         .long("global")
@@ -148,7 +152,7 @@ fn module() -> Command {
     };
     let monitor = Command::new("resource-monitor")
         .about("Show which objects are watched for each module that is on")
-        .arg(Arg::new("name").help("Accepted and ignored, as ever"));
+        .arg(Arg::new("name").value_name("MODULE").help("Accepted and ignored, as ever"));
     group("module", "Show modules and switch them")
         .after_help(
             "Examples:\n  addon-operator module list\n  addon-operator module values web -o json\n  addon-operator module render web --diff\n  \
@@ -181,7 +185,7 @@ fn raw() -> Command {
         .after_help(
             "Examples:\n  addon-operator raw /discovery\n  addon-operator raw /module/web/values.json",
         )
-        .arg(Arg::new("path").default_value("/").help("The path"))
+        .arg(Arg::new("path").value_name("PATH").default_value("/").help("The path"))
         .arg(socket())
 }
 
@@ -198,6 +202,7 @@ fn output(formats: &[&'static str], default: &'static str) -> Arg {
     Arg::new("output")
         .long("output")
         .short('o')
+        .value_name("FORMAT")
         .value_parser(clap::builder::PossibleValuesParser::new(formats.iter().copied()))
         .default_value(default)
         .help("The format")
