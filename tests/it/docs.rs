@@ -10,12 +10,14 @@
 //! In `console` a line `$ …` is a command, the lines below are what it prints. `…` in a line stands for anything, alone for any
 //! number of lines. A command whose output is not that yet is run again: many things take effect a moment later.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use addon_operator::config::Environment;
 use regex::Regex;
 use tempfile::TempDir;
 
@@ -352,4 +354,54 @@ fn outputs_are_compared_line_by_line() {
     ] {
         assert_eq!(pattern(expected).is_match(printed), same, "{expected:?} {printed:?}");
     }
+}
+
+/// Returns the names of all tests that show a fault, by the number of the fault (`A1`), each below its file.
+fn tests_of_faults() -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
+    let name = Regex::new(r"(?m)^ *(?:async )?fn (f(?:_[a-h][0-9]+)+_\w+)\(").unwrap();
+    let number = Regex::new(r"_([a-h][0-9]+)(?:_[a-h][0-9]+)*").unwrap();
+    let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    let walk =
+        ["src", "crates", "tests"].map(|dir| walkdir::WalkDir::new(root().join(dir)).sort_by_file_name());
+    for entry in walk.into_iter().flatten().flatten() {
+        if entry.path().extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let file = entry.path().strip_prefix(root()).unwrap().display().to_string();
+        for test in name.captures_iter(&fs::read_to_string(entry.path()).unwrap()) {
+            let numbers = number.find(&test[1]).unwrap().as_str().split('_').skip(1);
+            for fault in numbers {
+                let files = found.entry(fault.to_uppercase()).or_default();
+                files.entry(file.clone()).or_default().push(test[1].to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_fault_is_listed_with_its_tests() {
+    let path = root().join("docs/faults.md");
+    let kept = fs::read_to_string(&path).unwrap();
+    let mut tests = tests_of_faults();
+    let mut made = String::new();
+    for line in kept.lines() {
+        let row = line.strip_prefix("| F-").and_then(|row| row.split_once(" | "));
+        match row.and_then(|(fault, rest)| Some((fault, rest.split_once(" | ")?.0))) {
+            Some((fault, what)) => {
+                let files = tests.remove(fault).unwrap_or_default().into_iter();
+                let files: Vec<String> =
+                    files.map(|(file, tests)| format!("`{file}`: `{}`", tests.join("`, `"))).collect();
+                let files = if files.is_empty() { "none yet".to_owned() } else { files.join("<br>") };
+                made += &format!("| F-{fault} | {what} | {files} |\n");
+            }
+            None => made.extend([line, "\n"]),
+        }
+    }
+    assert!(tests.is_empty(), "these are not in docs/faults.md: {tests:?}");
+    if Environment::of_process().text("UPDATE_DOCS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap();
+    assert!(kept == made, "docs/faults.md is not up to date: UPDATE_DOCS=1 cargo test --test it every_fault");
 }
