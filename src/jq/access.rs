@@ -1,4 +1,4 @@
-//! How filters reach into values and change what is inside. A missing parent is made on the way.
+//! Access by path: filters read, slice and update parts of values. Updates create missing parents.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::collections::List;
 use super::limits::{go_deeper, go_on};
 use super::value::{Error, Object, Val, fail};
 
-/// The largest array that an index may make.
+/// The longest array that an update by index may create.
 const LONGEST_ARRAY: usize = 0x2000_0000 / 64;
 
 fn not_iterable(value: &Val) -> Error {
@@ -36,8 +36,8 @@ fn stopped() -> Error {
     Error::str("the filter has passed a limit")
 }
 
-/// Returns where an index leads in an array of `len`; `None` when it is before its beginning.
-fn place(index: isize, len: usize) -> Option<usize> {
+/// Returns the position of an index in an array of length `len`. Negative ones count from the end; `None` if it is before the beginning.
+fn resolved_index(index: isize, len: usize) -> Option<usize> {
     if index >= 0 { usize::try_from(index).ok() } else { len.checked_sub(index.unsigned_abs()) }
 }
 
@@ -51,7 +51,7 @@ fn bounds(range: &Range<&Val>, len: usize) -> ValR<(usize, usize), Val> {
         let Some(index) = value.as_index() else {
             return fail(format!("a slice needs numbers but got: {} ({})", value.type_name(), short(&value)));
         };
-        Ok(place(index, len).unwrap_or(0).min(len))
+        Ok(resolved_index(index, len).unwrap_or(0).min(len))
     };
     let (start, end) = (resolve(range.start, 0)?, resolve(range.end, len)?);
     Ok((start, end.max(start)))
@@ -84,7 +84,7 @@ impl ValT for Val {
         match self {
             Self::Arr(items) => {
                 let items: Vec<Self> = items.to_vec();
-                boxed(items.into_iter().enumerate().map(|(place, item)| Ok((Self::from(place), item))))
+                boxed(items.into_iter().enumerate().map(|(position, item)| Ok((Self::from(position), item))))
             }
             Self::Obj(object) => {
                 let pairs: Vec<_> = object
@@ -112,13 +112,13 @@ impl ValT for Val {
             (Self::Arr(items), Self::Int(_) | Self::Float(_)) => {
                 let found = index
                     .as_index()
-                    .and_then(|index| place(index, items.len()))
-                    .and_then(|place| items.get(place));
+                    .and_then(|index| resolved_index(index, items.len()))
+                    .and_then(|position| items.get(position));
                 Ok(found.cloned().unwrap_or(Self::Null))
             }
             (Self::Str(text), Self::Int(_) | Self::Float(_)) => {
-                let found = index.as_index().and_then(|index| place(index, text.chars().count()));
-                let letter = found.and_then(|place| text.chars().nth(place));
+                let found = index.as_index().and_then(|index| resolved_index(index, text.chars().count()));
+                let letter = found.and_then(|position| text.chars().nth(position));
                 Ok(letter.map_or(Self::Null, |letter| Self::from(letter.to_string())))
             }
             (Self::Arr(items), Self::Arr(part)) => Ok(super::builtins::indices(items, part)),
@@ -198,8 +198,8 @@ impl ValT for Val {
                 None => Ok(Self::Null),
             },
             (Self::Arr(items), Self::Int(_) | Self::Float(_)) => {
-                let found = index.as_index().and_then(|index| place(index, items.len()));
-                let old = found.and_then(|place| items.get(place)).cloned();
+                let found = index.as_index().and_then(|index| resolved_index(index, items.len()));
+                let old = found.and_then(|position| items.get(position)).cloned();
                 match (f(old.clone().unwrap_or(Self::Null)).next().transpose()?, old) {
                     (Some(value), _) => put(items, index, value).map_err(Into::into),
                     (None, None) => Ok(Self::Arr(items)),
@@ -261,20 +261,20 @@ impl ValT for Val {
     }
 }
 
-/// Puts a value into an array, which grows with nulls when it is too short.
+/// Sets an item of an array. A short array is padded with nulls.
 fn put(mut items: Arc<List>, index: &Val, value: Val) -> ValR<Val> {
-    let place = index.as_index().and_then(|index| place(index, items.len()));
-    let Some(place) = place else {
+    let position = index.as_index().and_then(|index| resolved_index(index, items.len()));
+    let Some(position) = position else {
         return fail(format!("array index should not be negative but got: {index}"));
     };
-    if place >= LONGEST_ARRAY {
+    if position >= LONGEST_ARRAY {
         return fail(format!("array index too large: {index}"));
     }
     let grown = Arc::make_mut(&mut items);
-    if place >= grown.len() {
-        grown.resize(place + 1, Val::Null);
+    if position >= grown.len() {
+        grown.resize(position + 1, Val::Null);
     }
-    if let Some(slot) = grown.get_mut(place) {
+    if let Some(slot) = grown.get_mut(position) {
         *slot = value;
     }
     Ok(Val::Arr(items))

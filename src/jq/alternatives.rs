@@ -1,39 +1,40 @@
-//! What stands in the text of a filter that the language of the engine does not have.
+//! Finds alternatives of a destructuring, which jaq does not support, to report them by name.
 
-/// Where a text of the language is at a place.
-enum Place {
+/// What a character of the text stands in.
+enum Context {
     /// In code; the number counts the brackets that are open since an interpolation began.
     Code(usize),
+    /// In the text of a string.
     Text,
 }
 
-/// Returns where a filter has alternatives of a destructuring, `?//`, which this language does not have.
+/// Returns the byte offset of the first `?//`, the operator between alternatives of a destructuring.
 pub(super) fn first(text: &str) -> Option<usize> {
-    let mut places = vec![Place::Code(0)];
+    let mut contexts = vec![Context::Code(0)];
     let mut chars = text.char_indices().peekable();
     while let Some((start, char)) = chars.next() {
-        let inside = places.len() > 1;
-        let place = places.last_mut()?;
-        match (place, char) {
-            (Place::Text, '"') => {
-                places.pop();
+        let inside = contexts.len() > 1;
+        let context = contexts.last_mut()?;
+        match (context, char) {
+            (Context::Text, '"') => {
+                contexts.pop();
             }
-            (Place::Text, '\\') => {
+            (Context::Text, '\\') => {
                 if chars.next().is_some_and(|(_, escaped)| escaped == '(') {
-                    places.push(Place::Code(0));
+                    contexts.push(Context::Code(0));
                 }
             }
-            (Place::Code(_), '"') => places.push(Place::Text),
-            (Place::Code(_), '#') => while chars.next_if(|(_, char)| *char != '\n').is_some() {},
-            (Place::Code(open), '(') => *open += 1,
-            (Place::Code(0), ')') if inside => {
-                places.pop();
+            (Context::Code(_), '"') => contexts.push(Context::Text),
+            (Context::Code(_), '#') => while chars.next_if(|(_, char)| *char != '\n').is_some() {},
+            (Context::Code(open), '(') => *open += 1,
+            (Context::Code(0), ')') if inside => {
+                contexts.pop();
             }
-            (Place::Code(open), ')') => *open = open.saturating_sub(1),
-            (Place::Code(_), '?') if text.get(start..).is_some_and(|rest| rest.starts_with("?//")) => {
+            (Context::Code(open), ')') => *open = open.saturating_sub(1),
+            (Context::Code(_), '?') if text.get(start..).is_some_and(|rest| rest.starts_with("?//")) => {
                 return Some(start);
             }
-            (Place::Text | Place::Code(_), _) => {}
+            (Context::Text | Context::Code(_), _) => {}
         }
     }
     None

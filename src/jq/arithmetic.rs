@@ -1,4 +1,4 @@
-//! What `+ - * / %` do to values.
+//! The operators `+ - * / %` on values.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn wrong(left: &Val, what: &str, right: &Val) -> ValR<Val> {
 pub(super) fn short(value: &Val) -> String {
     use std::fmt::Write as _;
     let mut text = Beginning(String::new());
-    // It fails when there is enough.
+    // It fails when the text is long enough.
     let _ = write!(text, "{value}");
     let text = text.0;
     if text.chars().count() <= 30 { text } else { text.chars().take(27).chain("...".chars()).collect() }

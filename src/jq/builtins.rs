@@ -1,4 +1,4 @@
-//! Functions of filters that the language's library leaves to its value type.
+//! Built-in functions that jaq's library leaves to the value type.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::{ValR, ValT};
 
 use super::arithmetic::short;
-use super::inputs::Kind;
 use super::limits::{go_deeper, go_on, go_on_bytes};
+use super::runtime::Runtime;
 use super::value::{Object, Val, fail};
 
 /// Returns the functions for filters over [`Val`].
-pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
-    let table: Vec<Filter<RunPtr<Kind>>> = vec![
+pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
+    let table: Vec<Filter<RunPtr<Runtime>>> = vec![
         ("length", v(0), |cv| bome(length(&cv.1))),
         ("tojson", v(0), |cv| bome(Ok(Val::from(cv.1.to_string())))),
         ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
@@ -46,7 +46,7 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
             bome(delete_paths(cv.1, &paths))
         }),
     ];
-    table.into_iter().map(|filter| run::<Kind>(filter))
+    table.into_iter().map(|filter| run::<Runtime>(filter))
 }
 
 fn float(value: &Val) -> ValR<f64, Val> {
@@ -158,8 +158,8 @@ fn has(value: &Val, key: &Val) -> ValR<bool, Val> {
     match (value, key) {
         (Val::Obj(object), Val::Str(key)) => Ok(object.contains_key(key)),
         (Val::Arr(items), Val::Int(_) | Val::Float(_)) => {
-            let place = key.as_index().and_then(|index| usize::try_from(index).ok());
-            Ok(place.is_some_and(|place| place < items.len()))
+            let position = key.as_index().and_then(|index| usize::try_from(index).ok());
+            Ok(position.is_some_and(|position| position < items.len()))
         }
         (Val::Null, _) => Ok(false),
         (value, key) => {
@@ -168,13 +168,13 @@ fn has(value: &Val, key: &Val) -> ValR<bool, Val> {
     }
 }
 
-/// Returns the places where `part` begins in `items`.
+/// Returns the indices at which `part` begins in `items`.
 pub(super) fn indices(items: &[Val], part: &[Val]) -> Val {
     if part.is_empty() {
         return Val::arr(Vec::new());
     }
     let starts = items.windows(part.len()).enumerate().filter(|(_, window)| go_on(0) && *window == part);
-    starts.map(|(place, _)| Val::from(place)).collect()
+    starts.map(|(position, _)| Val::from(position)).collect()
 }
 
 fn find_all(value: &Val, part: &Val) -> ValR<Val> {
@@ -185,7 +185,7 @@ fn find_all(value: &Val, part: &Val) -> ValR<Val> {
             let chars: Vec<char> = text.chars().collect();
             let part: Vec<char> = part.chars().collect();
             let starts = chars.windows(part.len()).enumerate().filter(|(_, window)| *window == part);
-            Ok(starts.map(|(place, _)| Val::from(place)).collect())
+            Ok(starts.map(|(position, _)| Val::from(position)).collect())
         }
         (Val::Arr(items), Val::Arr(part)) => Ok(indices(items, part)),
         (Val::Arr(items), part) => Ok(indices(items, std::slice::from_ref(part))),
@@ -193,7 +193,7 @@ fn find_all(value: &Val, part: &Val) -> ValR<Val> {
     }
 }
 
-/// Returns the value without what the paths lead to. The longest and last go first, so that none moves another.
+/// Returns the value without what the paths lead to. They are deleted from the last to the first, so that no deletion moves another path.
 fn delete_paths(value: Val, paths: &Val) -> ValR<Val> {
     let Val::Arr(paths) = paths else {
         return fail(format!("delpaths expects an array but got: {} ({})", paths.type_name(), short(paths)));
@@ -213,7 +213,7 @@ fn delete(value: Val, path: &[Val]) -> ValR<Val> {
         return Ok(value);
     }
     let Some((first, rest)) = path.split_first() else { return Ok(Val::Null) };
-    // Where nothing is, nothing is deleted, and no parent is made.
+    // A path that leads nowhere deletes nothing and creates no parent.
     let child = value.clone().index(first)?;
     if rest.is_empty() {
         let gone = |_: Val| std::iter::empty();

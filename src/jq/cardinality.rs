@@ -1,11 +1,11 @@
-//! How many results a part of a filter has: what is known of it before it runs.
+//! How many results a part of a filter can have, as far as that is known before it runs.
 
 use jaq_core::load::parse::{BinaryOp, Pattern, Term};
 use jaq_core::path::{Opt, Part};
 
 /// How many results a part of a filter has for one input. An error counts as a result.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Count {
+pub(super) enum Cardinality {
     /// Exactly one.
     One,
     /// One or none.
@@ -134,7 +134,7 @@ const OF_FILTERS: &[&str] = &[
     "INDEX",
 ];
 
-/// Functions that let their input through or not.
+/// Functions that return their input or nothing.
 const CHOOSING: &[&str] = &[
     "arrays",
     "booleans",
@@ -150,61 +150,69 @@ const CHOOSING: &[&str] = &[
     "values",
 ];
 
-/// What is defined at a place in a filter, with how many results it has; the last one of a name counts.
-pub(super) type Scope<'s> = Vec<((&'s str, usize), Count)>;
+/// The definitions that are visible, with how many results they have. The last one of a name counts.
+pub(super) type Scope<'s> = Vec<((&'s str, usize), Cardinality)>;
 
 /// Returns how many results a term has.
-pub(super) fn count(term: &Term<&str>, scope: &Scope<'_>) -> Count {
+pub(super) fn cardinality(term: &Term<&str>, scope: &Scope<'_>) -> Cardinality {
     match term {
-        Term::Id | Term::Num(_) | Term::Arr(_) | Term::Var(_) => Count::One,
-        Term::Break(_) => Count::AtMostOne,
-        Term::Neg(term) => count(term, scope),
+        Term::Id | Term::Num(_) | Term::Arr(_) | Term::Var(_) => Cardinality::One,
+        Term::Break(_) => Cardinality::AtMostOne,
+        Term::Neg(term) => cardinality(term, scope),
         Term::Str(_, parts) => {
             use jaq_core::load::lex::StrPart;
             all(parts.iter().map(|part| match part {
-                StrPart::Term(term) => count(term, scope),
-                StrPart::Str(_) | StrPart::Char(_) => Count::One,
+                StrPart::Term(term) => cardinality(term, scope),
+                StrPart::Str(_) | StrPart::Char(_) => Cardinality::One,
             }))
         }
         Term::Obj(entries) => {
             let terms = entries.iter().flat_map(|(key, value)| std::iter::once(key).chain(value));
-            all(terms.map(|term| count(term, scope)))
+            all(terms.map(|term| cardinality(term, scope)))
         }
-        Term::Label(_, term) => count(term, scope).max(Count::AtMostOne),
+        Term::Label(_, term) => cardinality(term, scope).max(Cardinality::AtMostOne),
         Term::TryCatch(term, catch) => {
-            let catch = catch.as_ref().map_or(Count::AtMostOne, |catch| count(catch, scope));
-            count(term, scope).max(catch)
+            let catch = catch.as_ref().map_or(Cardinality::AtMostOne, |catch| cardinality(catch, scope));
+            cardinality(term, scope).max(catch)
         }
         Term::IfThenElse(cases, other) => {
-            let other = other.as_ref().map_or(Count::One, |other| count(other, scope));
+            let other = other.as_ref().map_or(Cardinality::One, |other| cardinality(other, scope));
             let cases = cases.iter().flat_map(|(condition, then)| [condition, then]);
-            all(cases.map(|term| count(term, scope))).max(other)
+            all(cases.map(|term| cardinality(term, scope))).max(other)
         }
-        // Each start gives one end: see how folds are rewritten.
-        Term::Fold("reduce", _, _, parts) => parts.first().map_or(Count::Many, |init| count(init, scope)),
-        // What a definition makes of the names inside it is not looked into.
-        Term::Recurse | Term::Fold(..) | Term::Def(..) => Count::Many,
+        // Each initial state gives one result: see how folds are desugared.
+        Term::Fold("reduce", _, _, parts) => {
+            parts.first().map_or(Cardinality::Many, |init| cardinality(init, scope))
+        }
+        // Bodies of local definitions are not analysed.
+        Term::Recurse | Term::Fold(..) | Term::Def(..) => Cardinality::Many,
         Term::Call(name, arguments) => of_call(name, arguments, scope),
-        Term::Path(term, path) => all(path.0.iter().map(|part| of_part(part, scope))).max(count(term, scope)),
+        Term::Path(term, path) => {
+            all(path.0.iter().map(|part| of_part(part, scope))).max(cardinality(term, scope))
+        }
         Term::BinOp(left, op, right) => {
-            let (left, right) = (|| count(left, scope), || count(right, scope));
+            let (left, right) = (|| cardinality(left, scope), || cardinality(right, scope));
             of_operation(op, left, right)
         }
     }
 }
 
 /// Returns how many combinations there are.
-fn all(counts: impl Iterator<Item = Count>) -> Count {
-    counts.max().unwrap_or(Count::One)
+fn all(counts: impl Iterator<Item = Cardinality>) -> Cardinality {
+    counts.max().unwrap_or(Cardinality::One)
 }
 
-fn of_operation(op: &BinaryOp<&str>, left: impl FnOnce() -> Count, right: impl FnOnce() -> Count) -> Count {
+fn of_operation(
+    op: &BinaryOp<&str>,
+    left: impl FnOnce() -> Cardinality,
+    right: impl FnOnce() -> Cardinality,
+) -> Cardinality {
     match op {
-        BinaryOp::Comma | BinaryOp::Update => Count::Many,
-        BinaryOp::Pipe(Some(pattern)) if !is_plain(pattern) => Count::Many,
+        BinaryOp::Comma | BinaryOp::Update => Cardinality::Many,
+        BinaryOp::Pipe(Some(pattern)) if !is_plain(pattern) => Cardinality::Many,
         BinaryOp::Alt => match left() {
-            Count::One | Count::AtMostOne => right(),
-            Count::Many => Count::Many,
+            Cardinality::One | Cardinality::AtMostOne => right(),
+            Cardinality::Many => Cardinality::Many,
         },
         BinaryOp::Assign | BinaryOp::UpdateMath(_) | BinaryOp::UpdateAlt => right(),
         BinaryOp::Pipe(_) | BinaryOp::Or | BinaryOp::And | BinaryOp::Math(_) | BinaryOp::Cmp(_) => {
@@ -219,39 +227,41 @@ fn is_plain(pattern: &Pattern<&str>) -> bool {
         Pattern::Var(_) => true,
         Pattern::Arr(items) => items.iter().all(is_plain),
         Pattern::Obj(entries) => entries.iter().all(|(key, inner)| {
-            matches!(key, Term::Str(None, _)) && count(key, &Scope::new()) == Count::One && is_plain(inner)
+            matches!(key, Term::Str(None, _))
+                && cardinality(key, &Scope::new()) == Cardinality::One
+                && is_plain(inner)
         }),
     }
 }
 
 /// Returns how many values a part of a path leads to.
-pub(super) fn of_part((part, opt): &(Part<Term<&str>>, Opt), scope: &Scope<'_>) -> Count {
+pub(super) fn of_part((part, opt): &(Part<Term<&str>>, Opt), scope: &Scope<'_>) -> Cardinality {
     let inner = match part {
-        Part::Range(None, None) => Count::Many,
-        Part::Index(term) => count(term, scope),
-        Part::Range(from, to) => all(from.iter().chain(to).map(|term| count(term, scope))),
+        Part::Range(None, None) => Cardinality::Many,
+        Part::Index(term) => cardinality(term, scope),
+        Part::Range(from, to) => all(from.iter().chain(to).map(|term| cardinality(term, scope))),
     };
     match opt {
         Opt::Essential => inner,
-        Opt::Optional => inner.max(Count::AtMostOne),
+        Opt::Optional => inner.max(Cardinality::AtMostOne),
     }
 }
 
-fn of_call(name: &str, arguments: &[Term<&str>], scope: &Scope<'_>) -> Count {
+fn of_call(name: &str, arguments: &[Term<&str>], scope: &Scope<'_>) -> Cardinality {
     let defined = scope.iter().rev().find(|((other, arity), _)| *other == name && *arity == arguments.len());
     if let Some((_, count)) = defined {
         return *count;
     }
-    let of = |arguments: &[Term<&str>]| all(arguments.iter().map(|argument| count(argument, scope)));
+    let of = |arguments: &[Term<&str>]| all(arguments.iter().map(|argument| cardinality(argument, scope)));
     match (name, arguments) {
-        (_, []) if name.starts_with('@') => Count::One,
-        (_, []) if CHOOSING.contains(&name) => Count::AtMostOne,
-        ("select", [condition]) => of(std::slice::from_ref(condition)).max(Count::AtMostOne),
-        ("first" | "last", [_]) => Count::AtMostOne,
+        (_, []) if name.starts_with('@') => Cardinality::One,
+        (_, []) if CHOOSING.contains(&name) => Cardinality::AtMostOne,
+        ("select", [condition]) => of(std::slice::from_ref(condition)).max(Cardinality::AtMostOne),
+        ("first" | "last", [_]) => Cardinality::AtMostOne,
         ("walk", [change]) => of(std::slice::from_ref(change)),
         ("sub" | "gsub" | "split" | "test", arguments) => of(arguments),
-        (_, [_, ..]) if OF_FILTERS.contains(&name) => Count::One,
+        (_, [_, ..]) if OF_FILTERS.contains(&name) => Cardinality::One,
         (_, arguments) if OF_VALUES.contains(&name) => of(arguments),
-        (_, _) => Count::Many,
+        (_, _) => Cardinality::Many,
     }
 }

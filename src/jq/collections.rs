@@ -47,7 +47,7 @@ fn drop_level(take: impl FnOnce() -> Vec<Val>) {
     let level = LEVEL.try_with(Cell::get).unwrap_or(0);
     if level >= LEVELS {
         let values = take();
-        // At the end of a thread nothing can wait.
+        // At the end of a thread the list may be gone.
         let _ = WAITING.try_with(|waiting| waiting.borrow_mut().extend(values));
         return;
     }

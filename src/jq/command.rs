@@ -1,4 +1,4 @@
-//! `jq` as a program, for hooks in images that have none.
+//! The `jq` command, for hooks in images without jq.
 
 mod options;
 
@@ -9,28 +9,28 @@ use std::io::{self, BufReader, Read, Write};
 
 use serde_json::de::{IoRead, StreamDeserializer};
 
-use super::inputs::{Inputs, NoInputs};
 use super::limits::Limits;
 use super::print::Style;
+use super::runtime::{Inputs, NoInputs};
 use super::value::{Object, Val};
 use super::{End, Filter, builtins};
 use options::{Options, Source};
 
-/// The stack that a program gets: its data and its recursion may be deep.
+/// The stack of the command, in bytes: its data and its recursion may be deep.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// What an error of a filter ends with.
+/// The exit code when a filter ends with an error.
 const FILTER_FAILED: u8 = 5;
-/// What `-e` ends with when there was no result.
+/// The exit code of `-e` when there was no result.
 const NO_RESULT: u8 = 4;
-/// What a filter that is none ends with.
+/// The exit code when the filter does not compile.
 const NOT_A_FILTER: u8 = 3;
-/// What wrong options and files ends with.
+/// The exit code for wrong options and unreadable files.
 const UNUSABLE: u8 = 2;
-/// What `-e` ends with when the last result was null or false.
+/// The exit code of `-e` when the last result was null or false.
 const NOT_TRUE: u8 = 1;
 
-/// What the program can do, as `--help` prints it.
+/// The text of `--help`.
 const HELP: &str = "\
 Usage: jq [OPTIONS] FILTER [FILE...]
        jq [OPTIONS] -f FILE [FILE...]
@@ -59,9 +59,9 @@ The filter engine of addon-operator, for hooks in images without jq.
   -V, --version            print the version
 ";
 
-/// Runs the program with these arguments, which do not hold its name. Returns its exit code.
+/// Runs the command with these arguments, without the command's name. Returns its exit code.
 ///
-/// `environment` is what `env` and `$ENV` show.
+/// `environment` is the content of `env` and `$ENV`.
 pub fn run(arguments: Vec<OsString>, environment: impl IntoIterator<Item = (String, String)>) -> u8 {
     let environment: Object =
         environment.into_iter().map(|(name, value)| (name.as_str().into(), Val::from(value))).collect();
@@ -103,7 +103,7 @@ fn complain(problem: &str, code: u8) -> u8 {
     code
 }
 
-/// A filter with all that it runs on.
+/// A compiled filter with its inputs and options.
 struct Program {
     options: Options,
     filter: Filter,
@@ -121,7 +121,7 @@ impl Program {
         let mut given = Object::new();
         for (name, source) in std::mem::take(&mut options.named) {
             let value = source.read().map_err(|problem| (problem, UNUSABLE))?;
-            // The first of a name counts.
+            // The first variable of a name counts.
             given.entry(name.into()).or_insert(value);
         }
         let arguments = Object::from([
@@ -161,7 +161,7 @@ impl Program {
                 };
                 match self.once(input, &inputs, &mut printer) {
                     Ok(0) => {}
-                    // The next input may do better, but the failure is told in the end.
+                    // The next input is tried, but the exit code reports this failure.
                     Ok(failed) => code = failed,
                     Err(end) => return end,
                 }
@@ -211,7 +211,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints a result. Returns whether somebody reads what is printed.
+    /// Prints a result. Returns false when the reader has gone.
     fn print(&mut self, value: &Val) -> bool {
         self.last = Some(!matches!(value, Val::Null | Val::Bool(false)));
         let mut text = match value {
@@ -292,7 +292,7 @@ impl Files {
                 }
             }
             let text = String::from_utf8_lossy(&bytes);
-            // A carriage return is a letter like others.
+            // A carriage return is part of the line.
             let all = text.strip_suffix('\n').unwrap_or(&text);
             let count = if text.is_empty() { 0 } else { usize::MAX };
             *lines = Some(all.split('\n').take(count).map(Val::str).collect());

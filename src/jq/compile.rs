@@ -1,4 +1,4 @@
-//! How the text of a filter becomes a filter.
+//! Compiles the text of a filter.
 
 use std::sync::LazyLock;
 
@@ -7,17 +7,17 @@ use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, native};
 
-use super::desugar::Rewriting;
-use super::inputs::{self, Kind};
-use super::{Filter, JqError, alternatives, builtins, folds, limits, regex, tokens};
+use super::desugar::Desugarer;
+use super::runtime::Runtime;
+use super::{Filter, JqError, alternatives, builtins, folds, generators, inputs, regex, tokens};
 
-/// What our filters define beside the language's own library.
+/// Definitions for all filters beside jaq's library.
 static PRELUDE: LazyLock<Vec<Def<&'static str>>> = LazyLock::new(|| {
     let own = load::parse(include_str!("prelude.jq"), |parser| parser.defs()).unwrap_or_default();
     jaq_core::defs().chain(jaq_std::defs()).chain(own).collect()
 });
 
-/// What programs define beside that: they have inputs and a standard error.
+/// Further definitions for the `jq` command, which has inputs and a standard error.
 const PROGRAM_PRELUDE: &str = include_str!("command.jq");
 
 /// The name of the filter itself, among the definitions beside it.
@@ -29,18 +29,18 @@ const DEEPEST_FILTER: usize = 256;
 impl Filter {
     /// Compiles a filter.
     pub fn compile(text: &str) -> Result<Self, JqError> {
-        Self::read(text, &[], jaq_core::funs::<Kind>(), "")
+        Self::read(text, &[], jaq_core::funs::<Runtime>(), "")
     }
 
     /// Compiles a filter that can read inputs and sees variables with these names, written with their `$`.
     pub(super) fn of_program(text: &str, names: &[&str]) -> Result<Self, JqError> {
-        Self::read(text, names, jaq_core::funs::<Kind>().chain(inputs::funs()), PROGRAM_PRELUDE)
+        Self::read(text, names, jaq_core::funs::<Runtime>().chain(inputs::functions()), PROGRAM_PRELUDE)
     }
 
     fn read(
         text: &str,
         names: &[&str],
-        functions: impl Iterator<Item = native::Fun<Kind>>,
+        functions: impl Iterator<Item = native::Fun<Runtime>>,
         definitions: &'static str,
     ) -> Result<Self, JqError> {
         if nesting(text) > DEEPEST_FILTER {
@@ -49,7 +49,7 @@ impl Filter {
         let text = with_letters(text);
         let arena = Arena::default();
         let main = parse(&text)?;
-        let main = Rewriting::new(&arena).term(main);
+        let main = Desugarer::new(&arena).term(main);
         // Definitions that come later win over those of the library.
         let own = load::parse(definitions, |parser| parser.defs()).unwrap_or_default();
         let main = Def { name: MAIN, args: Vec::new(), body: main };
@@ -58,16 +58,16 @@ impl Filter {
         let modules = Loader::new(all).load(&arena, file).map_err(|_| JqError::Syntax(String::new()))?;
         let functions = functions
             .chain(jaq_std::funs())
-            .chain(builtins::funs())
-            .chain(folds::funs())
-            .chain(limits::funs())
-            .chain(regex::funs());
+            .chain(builtins::functions())
+            .chain(folds::functions())
+            .chain(generators::functions())
+            .chain(regex::functions());
         let globals = ["$ENV", "$__loc__"].into_iter().chain(names.iter().copied());
         let compiled = Compiler::default().with_funs(functions).with_global_vars(globals).compile(modules);
         let compiled = compiled.map_err(|errors| {
             let undefined = errors.into_iter().flat_map(|(_, errors)| errors).next();
             JqError::Syntax(undefined.map_or_else(String::new, |(name, kind)| {
-                format!("{} {name} is not defined{}", kind.as_str(), place(&text, name))
+                format!("{} {name} is not defined{}", kind.as_str(), position(&text, name))
             }))
         })?;
         Ok(Self { compiled })
@@ -78,7 +78,7 @@ impl Filter {
 fn parse(text: &str) -> Result<Term<&str>, JqError> {
     let tokens = Lexer::new(text).lex().map_err(|errors| {
         let error = errors.into_iter().next();
-        error.map(|(expected, found)| format!("expected {}{}", expected.as_str(), place(text, found)))
+        error.map(|(expected, found)| format!("expected {}{}", expected.as_str(), position(text, found)))
     });
     let tokens = tokens.map_err(|error| JqError::Syntax(error.unwrap_or_default()))?;
     let tokens = tokens::fitted(text, tokens, false);
@@ -86,10 +86,10 @@ fn parse(text: &str) -> Result<Term<&str>, JqError> {
         JqError::Syntax(match (alternatives::first(text), errors.into_iter().next()) {
             (Some(alternative), _) => format!(
                 "alternatives of a destructuring, `?//`{}, are not supported: test the value with `type` and `if`",
-                place_of(text, alternative)
+                position_of(text, alternative)
             ),
             (None, Some((expected, found))) => {
-                format!("expected {}{}", expected.as_str(), place(text, Token::opt_as_str(found, text)))
+                format!("expected {}{}", expected.as_str(), position(text, Token::opt_as_str(found, text)))
             }
             (None, None) => String::new(),
         })
@@ -101,8 +101,8 @@ fn with_letters(text: &str) -> String {
     let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(place) = rest.find('\\') {
-        let (before, escape) = rest.split_at(place);
+    while let Some(position) = rest.find('\\') {
+        let (before, escape) = rest.split_at(position);
         out.push_str(before);
         let pair = unit(escape).zip(escape.get(6..).and_then(unit));
         let letter = pair.and_then(|(high, low)| {
@@ -113,7 +113,7 @@ fn with_letters(text: &str) -> String {
             12
         } else {
             // Two bytes, or less at the end: an escaped backslash begins no other escape.
-            let length = escape.char_indices().nth(2).map_or(escape.len(), |(place, _)| place);
+            let length = escape.char_indices().nth(2).map_or(escape.len(), |(position, _)| position);
             out.push_str(escape.get(..length).unwrap_or_default());
             length
         };
@@ -139,13 +139,13 @@ fn nesting(text: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns where `part`, a slice of `text`, stands in it.
-fn place(text: &str, part: &str) -> String {
-    place_of(text, (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize))
+/// Returns the position of `part`, a slice of `text`, as ` at line …, column …`.
+fn position(text: &str, part: &str) -> String {
+    position_of(text, (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize))
 }
 
-/// Returns where the byte `start` of a text is.
-fn place_of(text: &str, start: usize) -> String {
+/// Returns the position of the byte `start` of a text.
+fn position_of(text: &str, start: usize) -> String {
     let Some(before) = text.get(..start) else { return " at its end".to_owned() };
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;

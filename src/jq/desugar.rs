@@ -1,14 +1,14 @@
-//! The tree of a filter, rewritten so that the engine does what gojq does.
+//! Rewrites the syntax tree of a filter so that jaq returns what gojq returns.
 //!
-//! Two things differ: where several operands have several results, the combinations come in another order; and a step
-//! of `reduce` or `foreach` with no result, or with several, goes on otherwise. Whatever has one result stays as it is.
+//! Two things differ in jaq: where several operands have several results, the combinations come in another order; and a step
+//! of `reduce` or `foreach` with no result, or with several, continues differently. Terms with one result stay as they are.
 
 use jaq_core::load::Arena;
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::path::{Part, Path};
 
-use super::cardinality::{Count, Scope, count, of_part};
+use super::cardinality::{Cardinality, Scope, cardinality, of_part};
 
 /// Functions of the library whose arguments are combined like operands: the last one changes last.
 const COMBINING: &[&str] = &[
@@ -35,13 +35,13 @@ const COMBINING: &[&str] = &[
 
 type Tree<'s> = Term<&'s str>;
 
-/// Variables that a filter can't name.
+/// Variables that no filter can name, because of their space.
 const RIGHT: &str = "$ right";
 const START: &str = "$ start";
 const STATE: &str = "$ state";
 
 /// Rewrites a filter.
-pub(super) struct Rewriting<'s> {
+pub(super) struct Desugarer<'s> {
     scope: Scope<'s>,
     /// Where names of variables are kept.
     names: &'s Arena,
@@ -60,7 +60,7 @@ fn bind<'s>(value: Tree<'s>, name: &'s str, then: Tree<'s>) -> Tree<'s> {
     Term::BinOp(boxed(value), BinaryOp::Pipe(Some(Pattern::Var(name))), boxed(then))
 }
 
-impl<'s> Rewriting<'s> {
+impl<'s> Desugarer<'s> {
     pub(super) fn new(names: &'s Arena) -> Self {
         Self { scope: Scope::new(), names, variables: 0 }
     }
@@ -97,12 +97,12 @@ impl<'s> Rewriting<'s> {
         }
     }
 
-    fn count(&self, term: &Tree<'s>) -> Count {
-        count(term, &self.scope)
+    fn cardinality(&self, term: &Tree<'s>) -> Cardinality {
+        cardinality(term, &self.scope)
     }
 
     fn is_many(&self, term: &Tree<'s>) -> bool {
-        self.count(term) == Count::Many
+        self.cardinality(term) == Cardinality::Many
     }
 
     fn operation(&mut self, left: Tree<'s>, op: BinaryOp<&'s str>, right: Tree<'s>) -> Tree<'s> {
@@ -129,7 +129,7 @@ impl<'s> Rewriting<'s> {
         }
     }
 
-    /// Puts a variable in the place of a term. `bound` takes in what it stands for.
+    /// Replaces a term by a new variable and adds both to `bound`.
     fn take_out(&mut self, term: &mut Tree<'s>, bound: &mut Vec<(&'s str, Tree<'s>)>) {
         if self.is_many(term) {
             self.variables += 1;
@@ -206,7 +206,7 @@ impl<'s> Rewriting<'s> {
                     }
                 }
             }
-            is_many = is_many || count == Count::Many;
+            is_many = is_many || count == Cardinality::Many;
             parts.push(part);
         }
         Self::put_around(bound, Term::Path(boxed(term), Path(parts)))
@@ -223,7 +223,7 @@ impl<'s> Rewriting<'s> {
         let over = self.term(over);
         let pattern = self.pattern(pattern);
         let mut parts: Vec<_> = parts.into_iter().map(|part| self.term(part)).collect();
-        let is_one = parts.get(1).is_none_or(|update| self.count(update) == Count::One);
+        let is_one = parts.get(1).is_none_or(|update| self.cardinality(update) == Cardinality::One);
         match (name, parts.as_mut_slice()) {
             ("reduce", [_, update]) if !is_one => {
                 let step = std::mem::take(update);
@@ -247,27 +247,27 @@ impl<'s> Rewriting<'s> {
         Term::Def(definitions, boxed(inner))
     }
 
-    /// Each definition begins with the check whether the run may go on.
+    /// Puts the check of the limits at the beginning of each definition.
     fn definition(&mut self, definition: Def<&'s str>) -> Def<&'s str> {
         let Def { name, args, body } = definition;
         let before = self.scope.len();
-        self.scope.push(((name, args.len()), Count::Many));
+        self.scope.push(((name, args.len()), Cardinality::Many));
         // An argument `$x` can be called as `x`, too.
         let mut values = Vec::new();
         for argument in args.iter().copied() {
             let count = match argument.strip_prefix('$') {
                 Some(name) => {
                     values.push(Def { name, args: Vec::new(), body: Term::Var(argument) });
-                    Count::One
+                    Cardinality::One
                 }
-                None => Count::Many,
+                None => Cardinality::Many,
             };
             self.scope.push(((argument.trim_start_matches('$'), 0), count));
         }
         let body = self.term(body);
-        let count = self.count(&body);
+        let count = self.cardinality(&body);
         self.scope.truncate(before);
-        self.scope.push(((name, args.len()), if args.is_empty() { count } else { Count::Many }));
+        self.scope.push(((name, args.len()), if args.is_empty() { count } else { Cardinality::Many }));
         let body = if values.is_empty() { body } else { Term::Def(values, boxed(body)) };
         Def { name, args, body: pipe(Term::Call("native_guard", Vec::new()), body) }
     }

@@ -1,54 +1,16 @@
-//! What filters run with beside their input: the further inputs, and where messages go.
+//! Functions that only the `jq` command has: they read further inputs and write messages to standard error.
 
 use std::io::{self, Write};
 
-use jaq_core::data::HasLut;
 use jaq_core::native::{Filter, Fun, bome, run, v};
-use jaq_core::{DataT, Exn, Lut, RunPtr};
+use jaq_core::{Exn, RunPtr};
 
-use super::folds::States;
+use super::runtime::Runtime;
 use super::value::{Error, Val};
 
-/// Where `input` and `inputs` read from.
-pub(super) trait Inputs {
-    /// Returns the next input, or why it can't be read; `None` at the end.
-    fn next(&self) -> Option<Result<Val, String>>;
-}
-
-/// There are no further inputs.
-pub(super) struct NoInputs;
-
-impl Inputs for NoInputs {
-    fn next(&self) -> Option<Result<Val, String>> {
-        None
-    }
-}
-
-/// The kind of filters that are run here.
-pub(super) struct Kind;
-
-/// What a running filter can reach.
-#[derive(Clone)]
-pub(super) struct Data<'a> {
-    pub(super) lut: &'a Lut<Kind>,
-    pub(super) inputs: &'a dyn Inputs,
-    pub(super) states: &'a States,
-}
-
-impl<'a> HasLut<'a, Kind> for Data<'a> {
-    fn lut(&self) -> &'a Lut<Kind> {
-        self.lut
-    }
-}
-
-impl DataT for Kind {
-    type V<'a> = Val;
-    type Data<'a> = Data<'a>;
-}
-
-/// Returns the functions that only programs have.
-pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
-    let table: Vec<Filter<RunPtr<Kind>>> = vec![
+/// Returns the functions by name.
+pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
+    let table: Vec<Filter<RunPtr<Runtime>>> = vec![
         ("native_input", v(0), |cv| {
             let input = cv.0.data().inputs.next();
             bome(input.unwrap_or_else(|| Err("No more inputs".to_owned())).map_err(Error::str))
@@ -75,10 +37,10 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
             bome(Ok(cv.1))
         }),
     ];
-    table.into_iter().map(run::<Kind>)
+    table.into_iter().map(run::<Runtime>)
 }
 
-/// Returns what is said of a value: a string as it is, anything else as JSON with `end` behind it.
+/// Returns the message for a value: a string as it is, anything else as JSON with `end` behind it.
 fn message(value: &Val, end: &str) -> String {
     match value {
         Val::Str(text) => text.as_ref().to_owned(),

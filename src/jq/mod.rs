@@ -14,10 +14,12 @@ pub mod command;
 mod compile;
 mod desugar;
 mod folds;
+mod generators;
 mod inputs;
 mod limits;
 mod print;
 mod regex;
+mod runtime;
 mod threads;
 mod tokens;
 mod value;
@@ -26,24 +28,23 @@ use jaq_core::{Ctx, Vars};
 use serde_json::Value;
 use thiserror::Error;
 
-use folds::States;
-use inputs::{Data, Inputs, Kind, NoInputs};
 use limits::Limits;
+use runtime::{FoldStates, Inputs, NoInputs, RunData, Runtime};
 pub use threads::{Progress, Threads};
-use value::{Val, Written};
+use value::{JsonResult, Val};
 
 /// How many results of one run are taken.
 const MOST_RESULTS: usize = 1_000_000;
 
-/// How many letters of an error are told.
+/// How many characters of an error are reported.
 const LONGEST_ERROR: usize = 1_000;
 
 /// A compiled filter. It can be used from several threads at once.
 pub struct Filter {
-    compiled: jaq_core::compile::Filter<jaq_core::Native<Kind>>,
+    compiled: jaq_core::compile::Filter<jaq_core::Native<Runtime>>,
 }
 
-/// What filters run on. A clone shares what it holds.
+/// The input of a filter, parsed. A clone shares the value.
 #[derive(Clone)]
 pub struct Input(Val);
 
@@ -53,7 +54,7 @@ impl Input {
         value::from_json(text).map(Self)
     }
 
-    /// Puts a text into an object that has nothing under this key.
+    /// Sets a key of an object to a text, unless it has that key.
     pub fn complete(&mut self, key: &str, text: &str) {
         if let Val::Obj(object) = &mut self.0 {
             std::sync::Arc::make_mut(object).entry(key.into()).or_insert_with(|| Val::str(text));
@@ -67,7 +68,7 @@ impl std::fmt::Debug for Input {
     }
 }
 
-/// Why a filter can't be compiled or what it ran into.
+/// Why a filter can't be compiled, or why its run failed.
 #[derive(Debug, Error)]
 pub enum JqError {
     /// Its text is not a filter.
@@ -88,18 +89,18 @@ pub enum JqError {
 enum End {
     /// There are no more results.
     Done,
-    /// The filter said `halt`, with this exit code.
+    /// The filter called `halt`, with this exit code.
     Halted(i32),
     /// The filter ended with an error: its text, and whether it is an array or an object.
     Failed(String, bool),
-    /// Who takes the results wanted no more.
+    /// The receiver of the results asked for no more.
     Stopped,
     /// The run has passed a limit.
-    Limit(limits::Passed),
+    Limit(limits::Exceeded),
 }
 
 impl Filter {
-    /// Hands each result for `input` to `take`, until that returns false.
+    /// Passes each result for `input` to `take`, until that returns false.
     ///
     /// `globals` are the environment and the values of the filter's variables, in their order.
     fn each(
@@ -113,7 +114,7 @@ impl Filter {
     ) -> End {
         limits::begin(limits);
         let end = self.all(input, globals, variables, inputs, take);
-        // However the filter has ended: what it gave after a limit is nothing that it meant.
+        // After a limit the results are wrong, however the filter has ended.
         limits::end().map_or(end, End::Limit)
     }
 
@@ -126,9 +127,9 @@ impl Filter {
         mut take: impl FnMut(Val) -> bool,
     ) -> End {
         let variables = Vars::new(globals.into_iter().chain(variables.iter().cloned()));
-        let states = States::default();
-        let data = Data { lut: &self.compiled.lut, inputs, states: &states };
-        let context = Ctx::<Kind>::new(data, variables);
+        let states = FoldStates::default();
+        let data = RunData { lut: &self.compiled.lut, inputs, states: &states };
+        let context = Ctx::<Runtime>::new(data, variables);
         for result in self.compiled.id.run((context, input)) {
             match result {
                 Ok(value) => {
@@ -171,7 +172,7 @@ impl Filter {
     ) -> Result<Vec<T>, JqError> {
         let mut results = Vec::new();
         let mut unusable = None;
-        // A filter sees nothing of the operator's environment.
+        // Filters do not see the operator's environment.
         let globals = [builtins::empty_object(), builtins::location(1)];
         let end = self.each(input, globals, &[], &NoInputs, limits, |value| {
             match convert(&value) {
@@ -196,7 +197,7 @@ impl Filter {
     pub fn result(&self, input: &Input) -> Result<Vec<u8>, JqError> {
         let mut results = self.results(input.0.clone(), Limits::OPERATOR, |value| {
             let mut text = Vec::new();
-            let written = engine::hook::json::write(&mut text, &Written::new(value));
+            let written = engine::hook::json::write(&mut text, &JsonResult::new(value));
             written.map(|()| text).map_err(|error| error.to_string())
         })?;
         Ok(match results.len() {
@@ -207,7 +208,7 @@ impl Filter {
     }
 }
 
-/// Returns what an error says: a string as it is, anything else as JSON.
+/// Returns the text of an error: a string as it is, anything else as JSON.
 fn text_of(error: Val) -> String {
     match error {
         Val::Str(text) => text.as_ref().to_owned(),

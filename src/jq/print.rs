@@ -1,4 +1,4 @@
-//! How programs print values: compact or indented, in UTF-8 or ASCII.
+//! Prints values for the `jq` command: compact or indented, in UTF-8 or ASCII.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::value::Val;
 /// How values are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Style {
-    /// What stands before a line, once for each level; `None` puts everything into one line.
+    /// The indentation of one level; `None` for everything in one line.
     pub(super) indent: Option<String>,
     /// Whether letters beyond ASCII are escaped.
     pub(super) ascii: bool,
@@ -28,8 +28,8 @@ impl Style {
         match value {
             Val::Arr(items) if !items.is_empty() => {
                 out.push('[');
-                for (place, item) in items.iter().enumerate() {
-                    self.start(out, place, level);
+                for (position, item) in items.iter().enumerate() {
+                    self.start(out, position, level);
                     self.write(out, item, level + 1);
                 }
                 self.line(out, level);
@@ -37,8 +37,8 @@ impl Style {
             }
             Val::Obj(object) if !object.is_empty() => {
                 out.push('{');
-                for (place, (key, value)) in object.iter().enumerate() {
-                    self.start(out, place, level);
+                for (position, (key, value)) in object.iter().enumerate() {
+                    self.start(out, position, level);
                     out.push_str(&super::value::quoted(key));
                     out.push_str(if self.indent.is_some() { ": " } else { ":" });
                     self.write(out, value, level + 1);
@@ -59,8 +59,8 @@ impl Style {
         }
     }
 
-    fn start(&self, out: &mut String, place: usize, level: usize) {
-        if place > 0 {
+    fn start(&self, out: &mut String, position: usize, level: usize) {
+        if position > 0 {
             out.push(',');
         }
         self.line(out, level + 1);
@@ -74,7 +74,7 @@ impl Style {
     }
 }
 
-/// Returns JSON with letters beyond ASCII as escapes. They stand only in strings.
+/// Returns JSON with escapes for all characters beyond ASCII. They occur only in strings.
 fn in_ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

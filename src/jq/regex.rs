@@ -1,4 +1,4 @@
-//! Regular expressions of filters.
+//! Functions for regular expressions: `match`, `test`, `capture`, `sub` and others build on them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use jaq_core::val::ValR;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::arithmetic::short;
-use super::inputs::Kind;
 use super::limits::{go_on, go_on_bytes};
+use super::runtime::Runtime;
 use super::value::{Object, Val, fail};
 
 /// How many expressions each thread keeps compiled.
@@ -32,8 +32,8 @@ struct Expression {
 }
 
 /// Returns the functions that search in texts.
-pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
-    let table: Vec<Filter<RunPtr<Kind>>> = vec![
+pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
+    let table: Vec<Filter<RunPtr<Runtime>>> = vec![
         ("native_test", v(2), |mut cv| {
             let (flags, regex) = (cv.0.pop_var(), cv.0.pop_var());
             bome(
@@ -50,7 +50,7 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Kind>> {
             bome(search(&cv.1, &regex, &flags).map(|(text, expression)| parts(text, &expression)))
         }),
     ];
-    table.into_iter().map(run::<Kind>)
+    table.into_iter().map(run::<Runtime>)
 }
 
 /// Returns the text to search in and the expression to search for.
@@ -171,7 +171,7 @@ fn described(captures: &Captures<'_>, expression: &Expression, offsets: &mut Off
     Val::obj(whole)
 }
 
-/// Counts letters up to places in a text, from the last place on where that is possible.
+/// Converts offsets in bytes to offsets in characters, continuing from the last one where possible.
 struct Offsets<'a> {
     text: &'a str,
     byte: usize,

@@ -1,4 +1,4 @@
-//! Threads for filters, so that no filter can stop anything but itself.
+//! Threads for filters: a filter that hangs or overflows stops nothing but itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,19 +9,19 @@ use tokio::sync::oneshot;
 
 use super::limits::{DEADLINE, use_stack};
 
-/// The stack of a filter thread. Little of it is ever touched; what filters build in a long run needs much to be dropped.
+/// The stack of a filter thread, in bytes. Most of it is never touched; only dropping deep values needs much.
 const STACK: usize = 512 * 1024 * 1024;
 
-/// The stack where the system does not give that much.
+/// The stack where the system refuses that much.
 const SMALL_STACK: usize = 64 * 1024 * 1024;
 
 /// How much of its stack a filter may use for recursion.
 const RECURSION: usize = 48 * 1024 * 1024;
 
-/// How long a thread may do without a step of progress. Filters end themselves at their deadline.
+/// How long a thread may be without progress. Filters end themselves at their deadline.
 const PATIENCE: Duration = Duration::from_secs(DEADLINE.as_secs() + 5);
 
-/// How many threads are kept while nothing is to be done.
+/// How many idle threads are kept.
 const RESTING: usize = 4;
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -35,7 +35,7 @@ pub struct Threads(Arc<Mutex<Vec<Sender<Work>>>>);
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// Says that a step is done: the next one has all the time again.
+    /// Records that a step is done. The next one has the full time again.
     pub fn step(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-/// Starts a thread that works until nobody can send it anything any more.
+/// Starts a thread that runs until its sender is dropped.
 fn start() -> Option<Sender<Work>> {
     let (sender, receiver): (_, Receiver<Work>) = channel();
     let receiver = Arc::new(Mutex::new(receiver));
@@ -77,10 +77,10 @@ impl Threads {
         }
     }
 
-    /// Returns what `work` returns, or why it does not.
+    /// Runs `work` on a thread. Returns its result, or why there is none.
     ///
-    /// The second part of its result says whether a filter has passed a limit: its thread ends then, so that what
-    /// the filter took of its stack is given back.
+    /// The second part of the result of `work` is whether a filter has passed a limit. Its thread then ends, so that
+    /// the stack is given back.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Progress) -> (T, bool) + Send + 'static,
@@ -102,7 +102,7 @@ impl Threads {
                 }
                 Ok(Err(_)) => return Err("the filter ran into a defect".to_owned()),
                 Err(_) if progress.steps() != steps => steps = progress.steps(),
-                // The thread is lost to a single function that takes so long; another takes its place.
+                // A single function takes too long. Its thread is given up and replaced by another.
                 Err(_) => {
                     return Err(format!(
                         "the filter took longer than {} s for one object",

@@ -1,4 +1,4 @@
-//! The tokens of a filter, with what gojq writes shorter written as the engine reads it.
+//! Adapts the tokens of a filter: short forms of gojq become what jaq parses.
 
 use std::iter::Peekable;
 

@@ -1,4 +1,4 @@
-//! Values of filters: what JSON has, with integers that stay integers and keys in order.
+//! Values of filters: JSON with exact integers and sorted keys.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -163,7 +163,7 @@ thread_local! {
 pub(super) fn from_json(text: &[u8]) -> Result<Val, serde_json::Error> {
     ROUNDED.set(false);
     let value = serde_json::from_slice(text)?;
-    // Such numbers are rare, and the reader knows them only as floats.
+    // Such numbers are rare, and the first pass has read them as floats.
     if ROUNDED.get() { exactly(serde_json::from_slice(text)?) } else { Ok(value) }
 }
 
@@ -187,16 +187,16 @@ fn exactly(raw: &RawValue) -> Result<Val, serde_json::Error> {
     })
 }
 
-/// A result as JSON text is made of it.
-pub(super) struct Written<'a>(&'a Val, usize);
+/// A result that serializes as JSON.
+pub(super) struct JsonResult<'a>(&'a Val, usize);
 
-impl<'a> Written<'a> {
+impl<'a> JsonResult<'a> {
     pub(super) fn new(value: &'a Val) -> Self {
         Self(value, 0)
     }
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for JsonResult<'_> {
     /// Fails where [`Val::to_json`] fails; whole numbers are exact.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(value, depth) = *self;
@@ -223,7 +223,7 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// Makes a value of what is read.
+/// Builds a value from the deserializer's input.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
@@ -304,8 +304,8 @@ impl fmt::Display for Val {
             Self::Str(text) => f.write_str(&quoted(text)),
             Self::Arr(items) => {
                 f.write_str("[")?;
-                for (place, item) in items.iter().enumerate() {
-                    if place > 0 {
+                for (position, item) in items.iter().enumerate() {
+                    if position > 0 {
                         f.write_str(",")?;
                     }
                     item.fmt(f)?;
@@ -314,8 +314,8 @@ impl fmt::Display for Val {
             }
             Self::Obj(object) => {
                 f.write_str("{")?;
-                for (place, (key, value)) in object.iter().enumerate() {
-                    if place > 0 {
+                for (position, (key, value)) in object.iter().enumerate() {
+                    if position > 0 {
                         f.write_str(",")?;
                     }
                     write!(f, "{}:{value}", quoted(key))?;
@@ -353,7 +353,7 @@ impl Val {
                 })
             }
             (Self::Str(a), Self::Str(b)) => a.cmp(b),
-            // Nobody reads the answer once the run has passed a limit.
+            // After a limit the result is discarded.
             (Self::Arr(_), Self::Arr(_)) | (Self::Obj(_), Self::Obj(_)) if !go_deeper() => Ordering::Equal,
             (Self::Arr(a), Self::Arr(b)) => compare_all(a.iter(), b.iter(), nan),
             (Self::Obj(a), Self::Obj(b)) => {
@@ -440,7 +440,7 @@ impl From<Range<Val>> for Val {
 
 impl FromIterator<Val> for Val {
     fn from_iter<I: IntoIterator<Item = Val>>(items: I) -> Self {
-        // A generator without end does not end here either, but for the limits of the run.
+        // A generator without end stops only at the limits of the run.
         Self::arr(items.into_iter().take_while(|_| go_on(0)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! The options of the `jq` program.
+//! The options of the `jq` command.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::super::print::Style;
 use super::super::value::Val;
 
-/// Where the filter stands.
+/// Where the text of the filter is.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Text(String),
@@ -23,7 +23,7 @@ pub(super) enum Given {
 }
 
 impl Given {
-    /// Returns the value, or why it can't be had.
+    /// Returns the value, or why it can't be read.
     pub(super) fn read(self) -> Result<Val, String> {
         let read = |path: &PathBuf| {
             fs::read(path).map_err(|error| format!("Could not open {}: {error}", path.display()))
@@ -41,7 +41,7 @@ impl Given {
     }
 }
 
-/// What the program was asked for.
+/// The command line, parsed.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Options {
@@ -56,14 +56,14 @@ pub(super) struct Options {
     pub(super) exit_status: bool,
     /// What is printed behind each result.
     pub(super) end: &'static str,
-    /// `help` or `version`, if nothing else is wanted.
+    /// `help` or `version`, when only that is to be printed.
     pub(super) information: Option<&'static str>,
     ascii: bool,
     indent: Option<String>,
     from_file: bool,
 }
 
-/// What an argument that is no option means.
+/// The meaning of arguments that are no options.
 #[derive(Clone, Copy, PartialEq)]
 enum Rest {
     Files,
