@@ -23,7 +23,7 @@ use crate::helm::{self, Helm};
 use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
 use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
-use crate::load::{self, Loader, Places};
+use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
 
@@ -120,7 +120,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&helm)));
     let parameters = Parameters::new(settings.log_level, log::set_level);
-    let asked = http::Asked { questions, releases, parameters: parameters.clone() };
+    let asked = http::DebugState { questions, releases, parameters: parameters.clone() };
     let served = http::serve(settings, &asked, &telemetry, health, around.any_port).await?;
     listening(served.address);
     let cluster = Cluster { helm, discovery, monitors, parameters };
@@ -201,7 +201,7 @@ async fn operate(
 ) -> anyhow::Result<Outcome> {
     let settings = &around.settings;
     let Cluster { helm, discovery, monitors, parameters } = cluster;
-    let loader = Arc::new(Loader::new(places(settings, variables(&around.environment))));
+    let loader = Arc::new(Loader::new(load_options(settings, variables(&around.environment))));
     let mut shutdown = around.shutdown.clone();
     let catalog = tokio::select! {
         files = loader.load() => files.context("the modules can't be loaded")?,
@@ -327,8 +327,8 @@ async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Eve
     }
 }
 
-pub(crate) fn places(settings: &Settings, environment: Vec<(OsString, OsString)>) -> Places {
-    Places {
+pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsString)>) -> LoadOptions {
+    LoadOptions {
         modules_dirs: settings.modules_dirs.clone(),
         global_hooks_dir: settings.global_hooks_dir.clone(),
         unnumbered_order: settings.unnumbered_order,

@@ -1,4 +1,4 @@
-//! `dev`: the operator with a cluster of its own, harmless to every other.
+//! `dev`: the operator with an embedded cluster. It never touches another cluster.
 
 use std::fs;
 use std::io;
@@ -25,19 +25,19 @@ pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
 /// The namespace when nothing sets it.
 pub const NAMESPACE: &str = "addon-operator";
 
-/// What `dev` was asked for.
+/// The options of `dev`.
 pub struct Dev {
     /// The settings.
     pub settings: Settings,
     /// The environment of this process.
     pub environment: Environment,
-    /// Where the cluster is kept.
+    /// The directory for the state of the cluster.
     pub state_dir: PathBuf,
-    /// Whether to forget the cluster of earlier runs.
+    /// Whether to delete the cluster of earlier runs first.
     pub reset: bool,
     /// Whether to end when all modules have converged.
     pub once: bool,
-    /// Becomes true when the operator shall end.
+    /// Becomes true when the operator has to end.
     pub shutdown: watch::Receiver<bool>,
 }
 
@@ -45,7 +45,7 @@ pub struct Dev {
 ///
 /// # Errors
 ///
-/// Everything that makes a start impossible, the state of the cluster included.
+/// Whatever makes the start impossible, such as an unreadable state of the cluster.
 pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let dir = prepare(&dev.state_dir, dev.reset)
         .with_context(|| format!("can't use {}", dev.state_dir.display()))?;
@@ -77,9 +77,9 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     outcome
 }
 
-/// Says what to try next.
+/// Logs which commands to try next.
 fn greet(address: SocketAddr, asked: u16, kubeconfig: &Path, namespace: &str) {
-    // Who asks for port 0 asks for any port.
+    // Port 0 means any port.
     if asked != 0 && address.port() != asked {
         tracing::warn!("port {asked} is taken; this operator listens on port {}", address.port());
     }
@@ -108,7 +108,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the environment of hooks: no way leads from it to another cluster, and there is a `jq`.
+/// Returns the environment of hooks. Its kubeconfig is that of the embedded cluster, variables that lead to others are removed, and `PATH` has a `jq`.
 pub(crate) fn hook_environment(own: &Environment, dir: &Path, kubeconfig: &Path) -> Environment {
     let harmless = own.clone().without(|name| {
         name.starts_with("KUBERNETES_SERVICE_")
@@ -123,7 +123,7 @@ pub(crate) fn hook_environment(own: &Environment, dir: &Path, kubeconfig: &Path)
     }
 }
 
-/// Makes a directory with the tools that are not installed; `None` when all are.
+/// Creates a directory with the tools that are not installed. Returns `None` when all are.
 fn own_tools(dir: &Path, path: &str) -> Option<PathBuf> {
     if std::env::split_paths(path).any(|dir| dir.join("jq").is_file()) {
         return None;
@@ -132,7 +132,7 @@ fn own_tools(dir: &Path, path: &str) -> Option<PathBuf> {
     fs::create_dir_all(&tools).ok()?;
     let jq = tools.join("jq");
     let _ = fs::remove_file(&jq);
-    // A program that is called `jq` is one: see `cli::run`.
+    // Under the name `jq` this program is jq: see `cli::run`.
     symlink(std::env::current_exe().ok()?, jq).ok()?;
     Some(tools)
 }
@@ -174,7 +174,7 @@ pub(crate) async fn create_namespace(client: &kube::Client, settings: &Settings)
         maps.create(&PostParams::default(), &map).await.err(),
     ];
     for error in created.into_iter().flatten() {
-        // They are there from an earlier run.
+        // They exist from an earlier run.
         if !crate::cluster::is_conflict(&error) {
             return Err(error).context("the embedded cluster can't be prepared");
         }
@@ -205,7 +205,7 @@ impl Cluster {
         Ok(Self { service, kubeconfig, stop, thread })
     }
 
-    /// Ends the server; its state is written.
+    /// Ends the server, which then writes its state.
     fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.thread.join();

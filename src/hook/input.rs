@@ -6,7 +6,7 @@ use engine::ValuesInput;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Writes the file of `CONFIG_VALUES_PATH`: what the user configured.
+/// Writes the file of `CONFIG_VALUES_PATH`: the values that the user configured. See docs/modules.md#values.
 pub(super) fn write_config_values(out: &mut impl Write, input: &ValuesInput) -> io::Result<()> {
     out.write_all(b"{\"global\":")?;
     json(out, &*input.global_config)?;
@@ -17,7 +17,7 @@ pub(super) fn write_config_values(out: &mut impl Write, input: &ValuesInput) -> 
     out.write_all(b"}")
 }
 
-/// Writes the file of `VALUES_PATH`: all values, and which modules are enabled where the reader sees that.
+/// Writes the file of `VALUES_PATH`: all values, with `enabledModules` where the reader sees that key.
 pub(super) fn write_values(out: &mut impl Write, input: &ValuesInput) -> io::Result<()> {
     out.write_all(b"{\"global\":")?;
     match (&*input.global, &input.enabled_modules) {

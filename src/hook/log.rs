@@ -1,4 +1,4 @@
-//! What hooks and scripts print, as log lines of the operator.
+//! Turns what hooks and scripts print into log lines. See docs/hooks.md#output-and-exit-code.
 
 use std::cell::OnceCell;
 
@@ -88,7 +88,7 @@ impl Origin {
     }
 }
 
-/// How output becomes lines.
+/// The options for log lines of hooks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogRules {
     /// Whether each JSON object that a hook prints becomes a log line of its own, with its fields.
@@ -97,14 +97,14 @@ pub struct LogRules {
     pub show_values: bool,
 }
 
-/// Takes what one run prints and writes it as log lines; what is incomplete at the end, too.
+/// Receives the output of one run and writes it as log lines, an incomplete last line too.
 struct Sink {
     origin: Origin,
     stdout: LineLog,
     stderr: LineLog,
-    /// What the process was told and may print, unless that is shown.
+    /// The values that the process could print and that are masked; `None` if values are shown.
     values: Option<ValuesInput>,
-    /// What is masked, once something was printed: most runs print nothing.
+    /// The texts to mask. They are computed at the first output, since most runs print nothing.
     secrets: OnceCell<Secrets<'static>>,
 }
 
@@ -149,7 +149,7 @@ impl Drop for Sink {
     }
 }
 
-/// Returns what takes the output of one run, which was told `values`.
+/// Returns the receiver for the output of one run whose input was `values`.
 pub(super) fn sink(
     origin: Origin,
     rules: LogRules,

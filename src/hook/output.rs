@@ -1,4 +1,4 @@
-//! What a hook wrote into its files, read and checked as a whole.
+//! Reads and checks all files that a hook wrote. See docs/hooks.md#what-a-hook-writes.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -9,10 +9,10 @@ use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
 use values::patch::{Patch, Root, Target};
 
-/// How many bytes a file with changes of values may have.
+/// How many bytes a file with patches of values may have.
 const LONGEST_PATCH: usize = 32 << 20;
 
-/// Where a hook writes.
+/// The files for the output of a hook.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     pub(super) config_patch: PathBuf,
@@ -29,7 +29,7 @@ impl OutputFiles {
         usize::try_from(all.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
-    /// Reads all files. The first that can't be used makes the whole run a failure.
+    /// Reads all files. The first one that is invalid makes the whole run a failure.
     pub(super) fn read(&self, root: &Root) -> Result<HookOutput, Failure> {
         let patch = |path: &Path, target, what: &str| -> Result<Patch, Failure> {
             Patch::read(&read(path, LONGEST_PATCH)?, target, root).map_err(|error| wrong(what, &error))
@@ -44,7 +44,7 @@ impl OutputFiles {
         Ok(HookOutput { failed: None, config_patch, values_patch, metrics, object_patches })
     }
 
-    /// Returns the changes of objects that are carried out although the hook failed. What can't be read is none.
+    /// Returns the object patches that are applied although the hook failed. An unreadable file has none.
     pub(super) fn surviving_patches(&self) -> Vec<ObjectPatch> {
         let bytes = read(&self.object_patches, object_patch::MAX_BYTES).unwrap_or_default();
         let mut patches = object_patch::parse(&bytes).unwrap_or_default();
@@ -64,7 +64,7 @@ fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {
 fn read(path: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
     let failed = |message: String| Failure::new(FailureKind::HookOutput, message);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // A hook can put a pipe in the place of its file; opening must not wait for somebody who writes.
+    // A hook can replace its file by a pipe. Opening must not wait for a writer.
     let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -82,7 +82,7 @@ fn read(path: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
         return Err(failed(message).advise("write less in one run"));
     }
     let mut bytes = Vec::new();
-    // A hook's child may still be writing: what is read stays bounded.
+    // A child of the hook may still be writing, so the length is limited again.
     let read = file.take(limit).read_to_end(&mut bytes);
     read.map_err(|error| failed(format!("can't read {name}: {error}")))?;
     Ok(bytes)

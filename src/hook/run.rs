@@ -18,7 +18,7 @@ use super::output::OutputFiles;
 use super::scratch::{RunFiles, Scratch, ScratchError};
 use crate::process::{Exit, Finished, Program, RunError};
 
-/// From how many bytes on files are written and read beside the threads that everybody shares: so much takes about a
+/// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
 const LARGE: usize = 1 << 20;
 
@@ -35,27 +35,27 @@ pub struct Hooks {
 pub struct HookRun {
     /// The hook.
     pub hook: Arc<Hook>,
-    /// Why it runs, and the snapshots it is shown.
+    /// Its binding contexts with snapshots.
     pub contexts: RunContexts,
-    /// What it reads as values.
+    /// The values that it can read.
     pub values: ValuesInput,
-    /// How long it may take.
+    /// The time limit; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// What its log lines carry.
+    /// The fields of its log lines.
     pub labels: RunLabels,
 }
 
 impl Hooks {
     /// Returns a runner whose processes see `environment` and whose files are in `scratch`.
     ///
-    /// What they print becomes log lines by `rules`.
+    /// `rules` are the options for their log lines.
     pub fn new(scratch: Arc<Scratch>, environment: Vec<(OsString, OsString)>, rules: LogRules) -> Self {
         Self { scratch, environment, rules }
     }
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
     ///
-    /// Nothing that it wrote has taken effect. Its files are gone afterwards.
+    /// What it wrote is not applied yet. Its files are removed.
     pub async fn run(
         &self,
         run: HookRun,
@@ -97,7 +97,7 @@ impl Hooks {
             let outcome = failed.map_or_else(|| outputs.read(&root), Err);
             let outcome = outcome.map_err(|failure| name_hook(&id, failure));
             let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
-            // To remove long files takes its time, too.
+            // Removing large files takes time, too.
             drop(files);
             outcome
         };
@@ -106,12 +106,12 @@ impl Hooks {
     }
 }
 
-/// Does what takes its time beside the threads that everybody shares.
+/// Runs blocking work on a thread for such work.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
         Ok(result) => result,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // The whole program ends.
+        // This happens only while the whole program ends.
         Err(Err(_)) => std::future::pending().await,
     }
 }
@@ -157,9 +157,9 @@ struct Prepared {
     outputs: OutputFiles,
 }
 
-/// Returns what a failed hook wrote that is carried out all the same: patches of a status that say so.
+/// Returns the object patches of a failed hook that are marked to be applied all the same.
 fn with_survivors(failure: Failure, outputs: &OutputFiles) -> Result<HookOutput, Failure> {
-    // What a hook that was ended had written so far may be half of what it wanted.
+    // A hook that was killed may have written only half of its output.
     if failure.kind != FailureKind::HookExit {
         return Err(failure);
     }

@@ -1,4 +1,4 @@
-//! The private directory for the files that hooks read and write.
+//! The private temporary directory for the files that hooks read and write.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
-/// A directory of mode 0700 that is ours while the operator runs.
+/// A directory of mode 0700, locked while the operator runs.
 ///
-/// What a killed operator left behind is removed by the next one: a directory
-/// whose lock nobody holds belongs to nobody.
+/// A directory without a lock was left by a killed operator; the
+/// next one removes it.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Scratch {
     lock: File,
 }
 
-/// Why there is no place for files.
+/// Why files of hooks can't be written.
 #[derive(Debug, Error)]
 pub enum ScratchError {
     /// The directory can't be made.
@@ -29,7 +29,7 @@ pub enum ScratchError {
     Make {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file can't be written.
@@ -37,7 +37,7 @@ pub enum ScratchError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -72,7 +72,7 @@ impl Scratch {
         let make = || {
             DirBuilder::new().mode(0o700).create(&path).or_else(|error| {
                 if error.kind() == io::ErrorKind::NotFound {
-                    // Somebody cleaned the directory of temporary files while we run.
+                    // The directory was removed while the operator runs, as cleaners of /tmp do.
                     return DirBuilder::new().mode(0o700).recursive(true).create(&path);
                 }
                 Err(error)
@@ -97,7 +97,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the directories of operators that have ended without doing so.
+/// Removes the directories of operators that were killed.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {

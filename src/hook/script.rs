@@ -20,17 +20,17 @@ use crate::process::Program;
 pub struct ScriptRun {
     /// The module whose script it is.
     pub module: Arc<Module>,
-    /// What it reads.
+    /// The values that it can read.
     pub values: ValuesInput,
-    /// How long it may take.
+    /// The time limit; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 
-/// How much of what a script writes is read.
+/// How many bytes of a script's result are read.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 impl Hooks {
-    /// Runs an enabled script and returns what it says, and what it used.
+    /// Runs an enabled script and returns its verdict and the resources it used. See docs/modules.md#enabled.
     pub async fn run_script(
         &self,
         run: ScriptRun,

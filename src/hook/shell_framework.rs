@@ -1,11 +1,11 @@
-//! The shell framework of hooks, embedded: where there are no files at `/`, they are written elsewhere.
+//! The shell framework for hooks, embedded. Where it is not installed at `/`, its files are written to another directory.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What hooks source, by path below the directory.
+/// The files of the framework, by path below the directory.
 const FILES: &[(&str, &str)] = &[
     ("shell_lib.sh", include_str!("shell/shell_lib.sh")),
     ("frameworks/shell/context.sh", include_str!("shell/frameworks/shell/context.sh")),
@@ -14,7 +14,7 @@ const FILES: &[(&str, &str)] = &[
     ("frameworks/shell/values.sh", include_str!("shell/frameworks/shell/values.sh")),
 ];
 
-/// What leads `source /shell_lib.sh` to the files above.
+/// Bash code that redirects `source /shell_lib.sh` to the files above.
 const REDIRECTION: &[(&str, &str)] =
     &[("prelude.sh", include_str!("shell/prelude.sh")), ("source.sh", include_str!("shell/source.sh"))];
 
@@ -35,7 +35,7 @@ pub fn write(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Writes the framework and what makes bash find it there. Returns the file for `BASH_ENV`.
+/// Writes the framework and the redirection. Returns the file for `BASH_ENV`.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ fn write_files(directory: &Path, files: &[(&str, &str)]) -> io::Result<Vec<PathB
         let path = directory.join(name);
         let parent = path.parent().unwrap_or(directory);
         fs::create_dir_all(parent)?;
-        // A hook of another operator that reads the file meanwhile sees the whole of it.
+        // The file is replaced at once: a hook of another operator may read it meanwhile.
         let draft = tempfile::Builder::new().permissions(permissions()).tempfile_in(parent)?;
         fs::write(draft.path(), text)?;
         draft.persist(&path).map_err(|error| error.error)?;

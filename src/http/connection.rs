@@ -1,4 +1,4 @@
-//! Connections whose clients have only so much time: to ask, and to read what they asked for.
+//! Connections with time limits: for the client's request, and for reading the answer.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 /// How long a client may take to send a request, to send the next one, and to read the next part of an answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How many connections are held at a time. Those beyond wait in the system's queue.
+/// How many connections are open at a time. Further ones wait in the system's queue.
 const CONNECTIONS: usize = 2048;
 
 /// How long to wait when the system has no file descriptor for another connection.
@@ -28,7 +28,7 @@ const BREATHER: Duration = Duration::from_millis(50);
 pub(super) async fn serve(listener: TcpListener, router: Router, mut stopped: watch::Receiver<bool>) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&free).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
         let accepted = tokio::select! {
             () = requested(&mut stopped) => return,
             accepted = listener.accept() => accepted,
@@ -46,13 +46,13 @@ pub(super) async fn serve(listener: TcpListener, router: Router, mut stopped: wa
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PATIENCE / 3)
                 .keep_alive_timeout(PATIENCE);
-            let io = TokioIo::new(Patient::new(stream, PATIENCE));
+            let io = TokioIo::new(WriteTimeout::new(stream, PATIENCE));
             tokio::select! {
-                // A client that went away or did not do its part needs no answer.
+                // A client that disconnected or timed out needs no answer.
                 _ = server.serve_connection(io, TowerToHyperService::new(router)) => {}
                 () = requested(&mut stopped) => {}
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
@@ -61,14 +61,14 @@ async fn requested(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// A stream that fails when nothing could be written for some time: its reader does not read.
-struct Patient<S> {
+/// A stream that returns a timeout error when nothing could be written for some time.
+struct WriteTimeout<S> {
     stream: S,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
+impl<S> WriteTimeout<S> {
     fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, waiting: None }
     }
@@ -86,7 +86,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -96,7 +96,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -139,7 +139,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_reads_is_given_up() {
         let (near, _far) = duplex(64);
-        let mut stream = Patient::new(near, PATIENCE);
+        let mut stream = WriteTimeout::new(near, PATIENCE);
         let error = stream.write_all(&[0; 1000]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -147,7 +147,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_slowly_gets_everything() {
         let (near, mut far) = duplex(64);
-        let mut stream = Patient::new(near, PATIENCE);
+        let mut stream = WriteTimeout::new(near, PATIENCE);
         let write = async move { stream.write_all(&[7; 1000]).await };
         let read = async move {
             let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! How far the first and later converges are, in the words of the reference operator.
+//! The progress of the first and of later converges, in the format of the reference operator. See docs/operating.md#http.
 
 use engine::view::ConvergeView;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) fn text(converge: &ConvergeView) -> String {
     }
 }
 
-/// Returns the same as data; all keys are always there.
+/// Returns the same as JSON. All keys are always present.
 pub(super) fn data(converge: &ConvergeView) -> Value {
     let tasks = converge.tasks;
     let (done, started) = (converge.first_done, converge.first_started);

@@ -1,11 +1,11 @@
-//! The debugging socket: values, patches and snapshots, for the owner of the operator alone.
+//! The debugging socket: values, patches and snapshots. Only the operator's user can open it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{FromRef, Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::{ModuleView, TaskView, Telling, nearest};
@@ -14,14 +14,16 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
-use super::explain::{self, Form};
+use super::explain::{self, OutputFormat};
+use super::response::{ended, formatted, not_allowed, not_found, split};
+use super::routes::SOCKET;
 use super::{parameters, queue};
 use crate::config::Parameters;
 use crate::driver::Questions;
 
-/// What the socket answers from.
+/// The state of the socket's router.
 #[derive(Clone)]
-pub struct Asked {
+pub struct DebugState {
     /// The engine.
     pub questions: Questions,
     /// The releases.
@@ -30,7 +32,13 @@ pub struct Asked {
     pub parameters: Parameters,
 }
 
-/// What the socket tells about releases.
+impl FromRef<DebugState> for Parameters {
+    fn from_ref(state: &DebugState) -> Self {
+        state.parameters.clone()
+    }
+}
+
+/// What the socket answers about releases.
 pub trait Releases: Send + Sync {
     /// Returns the names of our releases, a line each.
     fn list(&self) -> BoxFuture<'_, Result<String, Failure>>;
@@ -45,7 +53,7 @@ pub trait Releases: Send + Sync {
 }
 
 /// Returns the routes of the socket.
-pub(super) fn router(debug: Asked) -> Router {
+pub(super) fn router(debug: DebugState) -> Router {
     Router::new()
         .route("/", get(|| async { "debug endpoint is alive" }))
         .route("/discovery", get(discovery))
@@ -62,51 +70,12 @@ pub(super) fn router(debug: Asked) -> Router {
         .with_state(debug)
 }
 
-const ROUTES: &str = "GET /config/list.{json,yaml,text}\nGET /discovery\nGET /global/config.{json,yaml,text}\n\
-GET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\nGET /global/snapshots.{json,yaml,text}\n\
-GET /global/values.{json,yaml,text}\nGET /graph\nGET /journal.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
-GET /module/releases\nGET /module/resource-monitor.{json,yaml,text}\nGET /module/{name}/config.{json,yaml,text}\n\
-GET /module/{name}/history\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/render\n\
-GET /module/{name}/snapshots.{json,yaml,text}\nGET /module/{name}/status.{json,yaml,text}\n\
-GET /module/{name}/values.{json,yaml,text}\nGET /queue/list.{json,yaml,text}\nGET /queue/main.{json,yaml,text}\n\
-GET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\nGET /why/task/{id}\n\
-POST /config/set\nPOST /converge\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";
-
 async fn discovery() -> &'static str {
-    ROUTES
-}
-
-/// A name of a route with its format: `values.yaml`.
-pub(super) fn split(file: &str) -> (&str, &str) {
-    file.rsplit_once('.')
-        .filter(|(_, format)| matches!(*format, "json" | "yaml" | "text"))
-        .unwrap_or((file, "text"))
-}
-
-/// Returns data in a format; text is YAML, except for what has a text of its own.
-pub(super) fn formatted(format: &str, data: &Value) -> Response {
-    match format {
-        "json" => ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response(),
-        "yaml" => ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response(),
-        _ => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{data}\n")).into_response(),
-    }
-}
-
-pub(super) fn ended() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
-}
-
-pub(super) fn not_found() -> Response {
-    (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
-}
-
-/// Says that a route is not asked like this; the header Allow says how.
-pub(super) fn not_allowed() -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n").into_response()
+    SOCKET
 }
 
 async fn queues(
-    State(debug): State<Asked>,
+    State(debug): State<DebugState>,
     Path(file): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
@@ -122,12 +91,12 @@ async fn queues(
     }
 }
 
-/// Returns whether a parameter says true, in any of Go's spellings.
+/// Returns whether a query parameter is true, in any of Go's spellings.
 fn is_true(text: Option<&String>) -> bool {
     text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
 
-async fn global(State(debug): State<Asked>, Path(file): Path<String>) -> Response {
+async fn global(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
     let (Some(inspection), Some(view)) = (debug.questions.inspect().await, debug.questions.view().await)
     else {
         return ended();
@@ -139,7 +108,7 @@ async fn global(State(debug): State<Asked>, Path(file): Path<String>) -> Respons
     }
 }
 
-async fn modules(State(debug): State<Asked>, Path(file): Path<String>) -> Response {
+async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     match name {
@@ -158,7 +127,7 @@ async fn modules(State(debug): State<Asked>, Path(file): Path<String>) -> Respon
                 let told: Map<String, Value> = modules
                     .filter_map(|module| Some((module.name.to_string(), of(module)?.into())))
                     .collect();
-                // The reference operator knows no such key; it is there only when there is one to tell of.
+                // The reference operator has no such key, so it is left out when it would be empty.
                 if !told.is_empty() {
                     list.insert(key.to_owned(), told.into());
                 }
@@ -181,7 +150,7 @@ async fn modules(State(debug): State<Asked>, Path(file): Path<String>) -> Respon
 }
 
 async fn module(
-    State(debug): State<Asked>,
+    State(debug): State<DebugState>,
     Path((name, file)): Path<(String, String)>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
@@ -193,7 +162,13 @@ async fn module(
         "render" => return render(&debug, name, &query).await,
         "status" => {
             let Some(view) = debug.questions.view().await else { return ended() };
-            return explain::why(&view, "module", &name, Form::named(format, Form::Text), OPEN);
+            return explain::why(
+                &view,
+                "module",
+                &name,
+                OutputFormat::named(format, OutputFormat::Text),
+                OPEN,
+            );
         }
         _ => {}
     }
@@ -207,8 +182,8 @@ async fn module(
     formatted(format, &data)
 }
 
-/// Renders a module; with `diff` tells how the cluster differs from that.
-async fn render(debug: &Asked, name: String, query: &BTreeMap<String, String>) -> Response {
+/// Renders a module. With `diff` the answer is how the cluster differs from that.
+async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, String>) -> Response {
     let Some((module, values)) = debug.questions.chart_input(ModuleName::from(name)).await else {
         return ended();
     };
@@ -216,7 +191,7 @@ async fn render(debug: &Asked, name: String, query: &BTreeMap<String, String>) -
         return told(debug.releases.diff(module, values).await);
     }
     match debug.releases.render(module, values).await {
-        // Whoever debugs a chart wants to know all that led to the error, one line each.
+        // To debug a chart, all causes of the error are needed, one line each.
         Err(failure) if is_true(query.get("debug")) => {
             let text = [vec![failure.message], failure.chain, failure.advice.into_iter().collect()]
                 .concat()
@@ -236,7 +211,7 @@ fn told(outcome: Result<String, Failure>) -> Response {
     }
 }
 
-/// Returns a failure with what to do about it.
+/// Returns a failure with its advice.
 fn with_advice(failure: &Failure) -> String {
     match &failure.advice {
         Some(advice) => format!("{failure} ({advice})"),
@@ -252,31 +227,31 @@ fn as_it_is(text: &str) -> String {
 }
 
 async fn why(
-    State(debug): State<Asked>,
+    State(debug): State<DebugState>,
     Path((what, name)): Path<(String, String)>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
-    explain::why(&view, &what, &name, Form::of(&query, Form::Text), OPEN)
+    explain::why(&view, &what, &name, OutputFormat::of(&query, OutputFormat::Text), OPEN)
 }
 
 async fn explained(
-    State(debug): State<Asked>,
+    State(debug): State<DebugState>,
     Path(file): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
-    let form = Form::of(&query, Form::named(format, Form::Text));
+    let output = OutputFormat::of(&query, OutputFormat::named(format, OutputFormat::Text));
     match name {
-        "status" => explain::status(&view, form, OPEN),
-        "journal" => explain::journal(&view, &query, form, OPEN),
+        "status" => explain::status(&view, output, OPEN),
+        "journal" => explain::journal(&view, &query, output, OPEN),
         "graph" => explain::graph(&view, &query),
         _ => not_found(),
     }
 }
 
-/// Says that there is no such module, and which one may be meant.
+/// Answers that there is no such module, with the name that is nearest.
 fn unknown(inspection: &Inspection, name: &str) -> Response {
     let near = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
     let hint = near.map(|near| format!(": {name}; did you mean {near}?")).unwrap_or_default();
@@ -320,7 +295,7 @@ fn snapshots(scope: &ScopeInspection) -> Value {
                 });
                 let operations = json!({
                     "sinceStart": tally(watched.since_start, watched.snapshot.len()),
-                    // The reference operator never counts what is there now in this one.
+                    // In the reference operator this count is always 0.
                     "sinceLastExecution": tally(watched.since_run, 0),
                 });
                 let data = json!({"snapshot": items.collect::<Vec<_>>(), "operations": operations});
@@ -337,11 +312,11 @@ fn tally(tally: Tally, count: usize) -> Value {
     json!({"count": count, "added": added, "deleted": deleted, "modified": modified, "cleaned": cleaned})
 }
 
-async fn command(State(debug): State<Asked>, Path((name, what)): Path<(String, String)>) -> Response {
+async fn command(State(debug): State<DebugState>, Path((name, what)): Path<(String, String)>) -> Response {
     let module = ModuleName::from(name.as_str());
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
     if !inspection.modules.contains_key(name.as_str()) {
-        // The release of a module that is gone can be removed, too. One that can't be looked up is asked for again later.
+        // A module that is gone can still have a release to purge. If the releases can't be listed, the command itself reports that.
         let releases = if what == "purge" { debug.releases.list().await.ok() } else { Some(String::new()) };
         if releases.is_some_and(|releases| releases.lines().all(|release| release != name)) {
             return unknown(&inspection, &name);
@@ -358,11 +333,11 @@ async fn command(State(debug): State<Asked>, Path((name, what)): Path<(String, S
     answer(&debug, command).await
 }
 
-async fn converge(State(debug): State<Asked>) -> Response {
+async fn converge(State(debug): State<DebugState>) -> Response {
     answer(&debug, Command::Converge).await
 }
 
-async fn answer(debug: &Asked, command: Command) -> Response {
+async fn answer(debug: &DebugState, command: Command) -> Response {
     match debug.questions.command(command).await {
         Some(Ok(text)) => format!("{text}\n").into_response(),
         Some(Err(failure)) => (StatusCode::CONFLICT, format!("{}\n", with_advice(&failure))).into_response(),

@@ -1,4 +1,4 @@
-//! Answers to why, status, journal and graph: the same on the socket, where values show, and on the port, where they don't.
+//! Answers to why, status, journal and graph. The socket and the port share them; only the socket shows values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use engine::view::{Telling, View, graph, journal, status, why};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The parameters of a request.
+/// The query parameters of a request, by name.
 pub(super) type Query = BTreeMap<String, String>;
 
-/// In which form an answer is given.
+/// The format of an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Form {
+pub(super) enum OutputFormat {
     Json,
     Text,
     Yaml,
 }
 
-impl Form {
-    /// Returns the form that `?output=` or `?format=` asks for, or `usual`.
+impl OutputFormat {
+    /// Returns the format of `?output=` or `?format=`, or else `usual`.
     pub(super) fn of(query: &Query, usual: Self) -> Self {
         query.get("output").or_else(|| query.get("format")).map_or(usual, |name| Self::named(name, usual))
     }
 
-    /// Returns the form with this name, or `usual`.
+    /// Returns the format with this name, or else `usual`.
     pub(super) fn named(name: &str, usual: Self) -> Self {
         match name {
             "json" => Self::Json,
@@ -37,24 +37,36 @@ impl Form {
     }
 }
 
-/// Returns the time of day of a moment that was so long ago, to the second.
+/// Returns the time of day of a moment `ago` in the past, to the second.
 pub(super) fn time_of_day(ago: Duration) -> String {
     let then = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{then:.0}")
 }
 
-pub(super) fn answer(form: Form, data: impl FnOnce() -> Value, text: impl FnOnce() -> String) -> Response {
-    match form {
-        Form::Json => ([(header::CONTENT_TYPE, "application/json")], format!("{}\n", data())).into_response(),
-        Form::Yaml => {
+pub(super) fn answer(
+    output: OutputFormat,
+    data: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Response {
+    match output {
+        OutputFormat::Json => {
+            ([(header::CONTENT_TYPE, "application/json")], format!("{}\n", data())).into_response()
+        }
+        OutputFormat::Yaml => {
             ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(&data())).into_response()
         }
-        Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text()).into_response(),
+        OutputFormat::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text()).into_response(),
     }
 }
 
-/// Answers why a module, a queue or a task is as it is.
-pub(super) fn why(view: &View, what: &str, name: &str, form: Form, telling: Telling<'_>) -> Response {
+/// Answers why a module, a queue or a task is in its state.
+pub(super) fn why(
+    view: &View,
+    what: &str,
+    name: &str,
+    output: OutputFormat,
+    telling: Telling<'_>,
+) -> Response {
     let found = match what {
         "module" => why::module(view, name, telling),
         "queue" => why::queue(view, name, telling),
@@ -67,8 +79,8 @@ pub(super) fn why(view: &View, what: &str, name: &str, form: Form, telling: Tell
         }
     };
     match found {
-        Ok(found) => answer(form, || found.data(), || found.text()),
-        Err(unknown) if form == Form::Json => {
+        Ok(found) => answer(output, || found.data(), || found.text()),
+        Err(unknown) if output == OutputFormat::Json => {
             let error = serde_json::json!({"error": unknown.to_string()});
             let body = [(header::CONTENT_TYPE, "application/json")];
             (StatusCode::NOT_FOUND, body, format!("{error}\n")).into_response()
@@ -77,15 +89,15 @@ pub(super) fn why(view: &View, what: &str, name: &str, form: Form, telling: Tell
     }
 }
 
-/// Answers how everything is.
-pub(super) fn status(view: &View, form: Form, telling: Telling<'_>) -> Response {
-    answer(form, || status::data(view, telling), || status::text(view, telling))
+/// Answers the status of the whole operator.
+pub(super) fn status(view: &View, output: OutputFormat, telling: Telling<'_>) -> Response {
+    answer(output, || status::data(view, telling), || status::text(view, telling))
 }
 
-/// Answers which tasks ended; `?after=` is the number of the last one that is known.
-pub(super) fn journal(view: &View, query: &Query, form: Form, telling: Telling<'_>) -> Response {
+/// Answers which tasks ended after number `?after=`.
+pub(super) fn journal(view: &View, query: &Query, output: OutputFormat, telling: Telling<'_>) -> Response {
     let after = query.get("after").and_then(|after| after.parse().ok()).unwrap_or(0);
-    answer(form, || journal::data(view, after, telling), || journal::text(view, after, telling))
+    answer(output, || journal::data(view, after, telling), || journal::text(view, after, telling))
 }
 
 /// Answers with the picture of the modules: SVG, or what Graphviz reads with `?format=text`.

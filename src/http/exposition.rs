@@ -1,4 +1,4 @@
-//! Metrics on their way out: the text format, packed for those who can unpack it.
+//! Answers with metrics in the text format of Prometheus, compressed with gzip where the client accepts it.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! The listeners: the TCP port, the socket, and both of them closed in time.
+//! The listeners on the TCP port and on the socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,35 +12,35 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::connection;
-use super::debug::{self, Asked};
+use super::debug::{self, DebugState};
 use super::public::{self, Health};
 use crate::config::Settings;
 use crate::telemetry::Telemetry;
 
-/// Why the operator can't be asked anything.
+/// Why a listener can't be opened.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// The port is taken or not allowed.
     #[error("can't listen on {address}: {source} (--prometheus-listen-port sets another port)")]
     Port {
-        /// The address.
+        /// The address that was asked for.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The socket can't be made.
     #[error("can't make the socket {path}: {source} (--debug-unix-socket sets another place)")]
     Socket {
-        /// The socket.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 /// The running servers.
 #[derive(Debug)]
-pub struct Served {
+pub struct HttpServers {
     /// The address of the TCP port.
     pub address: SocketAddr,
     socket: PathBuf,
@@ -48,16 +48,16 @@ pub struct Served {
     servers: Vec<JoinHandle<()>>,
 }
 
-/// Starts to answer on the port, on the socket, and where `--debug-http-addr` says.
+/// Starts servers on the port, on the socket, and on `--debug-http-addr`.
 ///
 /// With `any_port` a port that is taken is replaced by a free one.
 pub async fn serve(
     settings: &Settings,
-    asked: &Asked,
+    asked: &DebugState,
     telemetry: &Arc<Telemetry>,
     health: Health,
     any_port: bool,
-) -> Result<Served, ListenError> {
+) -> Result<HttpServers, ListenError> {
     let listener = bind(&settings.listen_address, settings.listen_port, any_port).await?;
     let address =
         listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
@@ -77,7 +77,7 @@ pub async fn serve(
             TcpListener::bind(&address).await.map_err(|source| ListenError::Port { address, source })?;
         servers.push(tokio::spawn(connection::serve(listener, debug, stopped)));
     }
-    Ok(Served { address, socket: settings.debug_socket.clone(), stop, servers })
+    Ok(HttpServers { address, socket: settings.debug_socket.clone(), stop, servers })
 }
 
 async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, ListenError> {
@@ -90,7 +90,7 @@ async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, L
     }
 }
 
-/// Makes the socket, readable by us alone. What a killed operator left there is replaced.
+/// Creates the socket with mode 0600. One that a killed operator left is replaced.
 fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
     let bind = || {
         if let Some(parent) = path.parent()
@@ -113,8 +113,8 @@ async fn requested(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-impl Served {
-    /// Answers nobody any more and removes the socket. Open connections are dropped.
+impl HttpServers {
+    /// Stops the servers, drops open connections and removes the socket.
     pub fn close(self) {
         self.stop.send_replace(true);
         for server in self.servers {

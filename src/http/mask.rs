@@ -1,4 +1,4 @@
-//! Failures as everybody may see them.
+//! Masks values in failures, for readers who may not see values.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use crate::driver::Questions;
 pub(super) struct Mask {
     global: Vec<Arc<Value>>,
     modules: BTreeMap<ModuleName, [Arc<Value>; 2]>,
-    /// The texts of all of them, once they are needed.
+    /// The texts of all values, computed when they are first needed.
     all: OnceCell<Secrets<'static>>,
 }
 
 impl Mask {
-    /// Returns what hides the values of now; the values are asked for only if `view` has a failure to show.
+    /// Returns a mask for the current values. They are fetched only if `view` has a failure to show. `None` if the engine has ended.
     pub(super) async fn new(questions: &Questions, view: &View) -> Option<Self> {
         if !has_failure(view) {
             return Some(Self::default());
@@ -34,7 +34,7 @@ impl Mask {
 
     /// Returns a failure without the values that its process could see: those of `module` and the global ones.
     ///
-    /// Of a failure that belongs to no module nothing is known, and the values of all modules are hidden.
+    /// For a failure that belongs to no module, the values of all modules are hidden.
     pub(super) fn show(&self, failure: &Failure, module: Option<&ModuleName>) -> String {
         let Some(own) = module.and_then(|module| self.modules.get(module)) else {
             return self.text(&failure.to_string());

@@ -11,9 +11,9 @@ mod page;
 mod parameters;
 mod public;
 mod queue;
+mod response;
 mod routes;
 
-pub use debug::{Asked, Releases};
-pub use listen::{ListenError, Served, serve};
-pub use public::Health;
-pub use routes::{port, socket};
+pub use debug::{DebugState, Releases};
+pub use listen::{HttpServers, ListenError, serve};
+pub use public::{Health, router as port};

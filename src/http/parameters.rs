@@ -1,4 +1,4 @@
-//! The parameters of a running operator, listed and set through the socket.
+//! Routes of the socket that list and set the runtime parameters.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,12 +8,12 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::debug::{Asked, formatted, not_found, split};
-use crate::config::Parameter;
+use super::response::{formatted, not_found, split};
+use crate::config::{Parameter, Parameters};
 
 /// Lists all parameters.
-pub(super) async fn list(State(asked): State<Asked>, Path(file): Path<String>) -> Response {
-    let all = asked.parameters.list();
+pub(super) async fn list(State(parameters): State<Parameters>, Path(file): Path<String>) -> Response {
+    let all = parameters.list();
     match split(&file) {
         ("list", "text") => table(&all).into_response(),
         ("list", format) => formatted(format, &all.iter().map(data).collect()),
@@ -52,12 +52,16 @@ fn data(parameter: &Parameter) -> Value {
 }
 
 /// Sets one parameter; the body is a form with name, value and duration.
-pub(super) async fn set(State(asked): State<Asked>, Path(file): Path<String>, body: String) -> Response {
+pub(super) async fn set(
+    State(parameters): State<Parameters>,
+    Path(file): Path<String>,
+    body: String,
+) -> Response {
     if file != "set" {
         return not_found();
     }
     let bad = |text: String| (StatusCode::BAD_REQUEST, format!("{text}\n")).into_response();
-    // A form is written as the query of an address is.
+    // A form has the syntax of a query string.
     let form = Uri::builder().path_and_query(format!("/?{body}")).build();
     let form = form.ok().and_then(|uri| Query::<BTreeMap<String, String>>::try_from_uri(&uri).ok());
     let Some(Query(form)) = form else {
@@ -67,7 +71,7 @@ pub(super) async fn set(State(asked): State<Asked>, Path(file): Path<String>, bo
     if field("name").is_empty() {
         return bad("'name' parameter is required".to_owned());
     }
-    match asked.parameters.set(field("name"), field("value"), field("duration")) {
+    match parameters.set(field("name"), field("value"), field("duration")) {
         Ok(()) => {
             tracing::info!("parameter {} is {} now", field("name"), field("value"));
             StatusCode::OK.into_response()

@@ -1,4 +1,4 @@
-//! The TCP port: what everybody may see. No value of a module ever appears here.
+//! The routes of the TCP port, for everybody. They never show the values of modules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,21 @@ use engine::view::{TaskView, Telling, View, status};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::explain::{self, Form};
+use super::explain::{self, OutputFormat};
 use super::exposition;
 use super::mask::Mask;
-use super::page::{Pages, Wish};
+use super::page::{PageCache, PageOptions};
+use super::response::{ended, not_allowed, not_found};
+use super::routes::PORT;
 use super::{converge_status, queue};
 use crate::driver::Questions;
 use crate::kube::Healths;
 use crate::telemetry::Telemetry;
 
-/// How long a watch may be without a sign of life before the operator counts as not alive.
+/// How long a watch may be broken before `/healthz` fails.
 const BROKEN_WATCH: Duration = Duration::from_mins(1);
 
-/// What the operator's health depends on.
+/// What `/healthz` checks.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// The watches of bindings.
@@ -34,30 +36,15 @@ pub struct Health {
 }
 
 #[derive(Clone)]
-struct Public {
+struct PublicState {
     questions: Questions,
     telemetry: Arc<Telemetry>,
     health: Health,
-    pages: Pages,
+    pages: PageCache,
 }
 
-/// The routes, for `/discovery` and for the page at `/`.
-pub(super) const ROUTES: &[&str] = &[
-    "/",
-    "/discovery",
-    "/graph",
-    "/healthz",
-    "/journal",
-    "/metrics",
-    "/metrics/hooks",
-    "/queue",
-    "/readyz",
-    "/status",
-    "/status/converge",
-];
-
 /// Returns the routes of the port.
-pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
+pub fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/discovery", get(discovery))
@@ -71,13 +58,13 @@ pub(super) fn router(questions: Questions, telemetry: Arc<Telemetry>, health: He
         .route("/queue", get(queue_page))
         .route("/readyz", get(readyz))
         .route("/status/converge", get(converge))
-        .fallback(|| async { super::debug::not_found() })
-        .method_not_allowed_fallback(|| async { super::debug::not_allowed() })
-        .with_state(Public { questions, telemetry, health, pages: Pages::default() })
+        .fallback(|| async { not_found() })
+        .method_not_allowed_fallback(|| async { not_allowed() })
+        .with_state(PublicState { questions, telemetry, health, pages: PageCache::default() })
 }
 
 #[derive(Default, Deserialize)]
-struct Format {
+struct ConvergeQuery {
     #[serde(default)]
     output: String,
 }
@@ -90,20 +77,16 @@ fn json(body: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
 }
 
-fn ended() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
-}
-
-async fn index(State(public): State<Public>, Query(query): Query<BTreeMap<String, String>>) -> Response {
-    public.pages.page(&public.questions, Wish::of(&query)).await
+async fn index(State(public): State<PublicState>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    public.pages.page(&public.questions, PageOptions::of(&query)).await
 }
 
 async fn discovery() -> Response {
     let whys = ["/why/module/{name}", "/why/queue/{name}", "/why/task/{id}"];
-    text(format!("GET {}\n", [ROUTES, &whys].concat().join("\nGET ")))
+    text(format!("GET {}\n", [PORT, &whys].concat().join("\nGET ")))
 }
 
-async fn healthz(State(public): State<Public>) -> Response {
+async fn healthz(State(public): State<PublicState>) -> Response {
     let broken: Vec<String> = public
         .health
         .watches
@@ -119,7 +102,7 @@ async fn healthz(State(public): State<Public>) -> Response {
     }
 }
 
-async fn readyz(State(public): State<Public>) -> Response {
+async fn readyz(State(public): State<PublicState>) -> Response {
     match public.questions.view().await {
         Some(view) if view.converge.first_done => text("Startup converge done.\n".to_owned()),
         Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Startup converge in progress\n").into_response(),
@@ -127,7 +110,7 @@ async fn readyz(State(public): State<Public>) -> Response {
     }
 }
 
-async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> Response {
+async fn converge(State(public): State<PublicState>, Query(query): Query<ConvergeQuery>) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     if query.output == "json" {
         json(&converge_status::data(&view.converge))
@@ -136,16 +119,16 @@ async fn converge(State(public): State<Public>, Query(query): Query<Format>) -> 
     }
 }
 
-async fn metrics(State(public): State<Public>, request: HeaderMap) -> Response {
+async fn metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
     let view = public.questions.view().await;
     exposition::answer(public.telemetry.metrics_text(view.as_ref()), &request)
 }
 
-async fn hook_metrics(State(public): State<Public>, request: HeaderMap) -> Response {
+async fn hook_metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
     exposition::answer(public.telemetry.hook_metrics_text(), &request)
 }
 
-async fn queue_page(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
+async fn queue_page(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
     let show = |task: &TaskView| {
@@ -156,35 +139,39 @@ async fn queue_page(State(public): State<Public>, Query(query): Query<explain::Q
         let telling = Telling { show: &|text| mask.text(text), at: &explain::time_of_day };
         queue::page_text(&view, &show, &status::problems(&view, telling))
     };
-    explain::answer(Form::of(&query, Form::Text), || queue::list_json(&view, true, &show), page)
+    explain::answer(
+        OutputFormat::of(&query, OutputFormat::Text),
+        || queue::list_json(&view, true, &show),
+        page,
+    )
 }
 
-async fn graph(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
+async fn graph(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     explain::graph(&view, &query)
 }
 
-async fn journal(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
-    let form = Form::of(&query, Form::Text);
-    told(&public, |view, telling| explain::journal(view, &query, form, telling)).await
+async fn journal(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
+    let output = OutputFormat::of(&query, OutputFormat::Text);
+    told(&public, |view, telling| explain::journal(view, &query, output, telling)).await
 }
 
-async fn overview(State(public): State<Public>, Query(query): Query<explain::Query>) -> Response {
-    let form = Form::of(&query, Form::Text);
-    told(&public, |view, telling| explain::status(view, form, telling)).await
+async fn overview(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
+    let output = OutputFormat::of(&query, OutputFormat::Text);
+    told(&public, |view, telling| explain::status(view, output, telling)).await
 }
 
 async fn why(
-    State(public): State<Public>,
+    State(public): State<PublicState>,
     Path((what, name)): Path<(String, String)>,
     Query(query): Query<explain::Query>,
 ) -> Response {
-    let form = Form::of(&query, Form::Json);
-    told(&public, |view, telling| explain::why(view, &what, &name, form, telling)).await
+    let output = OutputFormat::of(&query, OutputFormat::Json);
+    told(&public, |view, telling| explain::why(view, &what, &name, output, telling)).await
 }
 
-/// Answers from a picture, without the values of modules.
-async fn told(public: &Public, tell: impl FnOnce(&View, Telling<'_>) -> Response) -> Response {
+/// Answers from the current view, with values masked.
+async fn told(public: &PublicState, tell: impl FnOnce(&View, Telling<'_>) -> Response) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
     tell(&view, Telling { show: &|text| mask.text(text), at: &explain::time_of_day })

@@ -6,31 +6,31 @@ use engine::view::status::Problem;
 use engine::view::{QueueView, TaskView, View};
 use serde_json::{Value, json};
 
-/// How the failure of a task is shown: as it is on the socket, masked on the TCP port.
-pub(super) type Show<'a> = &'a dyn Fn(&TaskView) -> String;
+/// Returns the last failure of a task as text: as it is on the socket, masked on the TCP port.
+pub(super) type ShowTaskFailure<'a> = &'a dyn Fn(&TaskView) -> String;
 
-/// Returns the text of one queue, in the lines of the reference operator.
-pub(super) fn queue_text(view: &View, name: &str, show: Show<'_>) -> String {
+/// Returns the text of one queue, in the format of the reference operator.
+pub(super) fn queue_text(view: &View, name: &str, show: ShowTaskFailure<'_>) -> String {
     match view.queues.iter().find(|queue| queue.name.as_str() == name) {
         Some(queue) => one_queue(queue, show, false),
         None => format!("Queue '{name}': length 0, status: 'Queue is not created'\n\n"),
     }
 }
 
-fn one_queue(queue: &QueueView, show: Show<'_>, explained: bool) -> String {
+fn one_queue(queue: &QueueView, show: ShowTaskFailure<'_>, explained: bool) -> String {
     let mut text =
         format!("Queue '{}': length {}, status: '{}'\n\n", queue.name, queue.tasks.len(), queue.status);
-    for (place, task) in queue.tasks.iter().enumerate() {
+    for (position, task) in queue.tasks.iter().enumerate() {
         let failure = show(task);
-        let _ = writeln!(text, "{:2}. {}", place + 1, task.line(&failure));
+        let _ = writeln!(text, "{:2}. {}", position + 1, task.line(&failure));
         if explained {
-            explain(&mut text, task, &failure, place == 0);
+            explain(&mut text, task, &failure, position == 0);
         }
     }
     text
 }
 
-/// Says about a task what an administrator asks next.
+/// Adds lines that explain a task: what it waits for, its failures and its cause.
 fn explain(text: &mut String, task: &TaskView, failure: &str, is_head: bool) {
     let _ = write!(text, "      {}, {} old", task.id, span(task.age.as_secs_f64()));
     if let Some(running) = task.running {
@@ -49,7 +49,7 @@ fn explain(text: &mut String, task: &TaskView, failure: &str, is_head: bool) {
     let _ = writeln!(text, "      because: {}", task.cause);
 }
 
-/// Returns a length of time as people say it.
+/// Returns a duration for people, such as `5 min`.
 pub(super) fn span(seconds: f64) -> String {
     match seconds {
         short if short < 10.0 => format!("{short:.1} s"),
@@ -59,8 +59,8 @@ pub(super) fn span(seconds: f64) -> String {
     }
 }
 
-/// Returns the text of all queues that hold something, with a summary.
-pub(super) fn list_text(view: &View, show_empty: bool, show: Show<'_>) -> String {
+/// Returns the text of all queues that have tasks, with a summary.
+pub(super) fn list_text(view: &View, show_empty: bool, show: ShowTaskFailure<'_>) -> String {
     let (active, empty): (Vec<_>, Vec<_>) = view.queues.iter().partition(|queue| !queue.tasks.is_empty());
     let mut blocks: Vec<String> = active.iter().map(|queue| one_queue(queue, show, false)).collect();
     let only_main_is_empty = view.queues.len() == 1 && empty.len() == 1;
@@ -133,21 +133,21 @@ impl Summary {
     }
 }
 
-/// Returns one queue as data; what is empty is left out.
-pub(super) fn queue_json(view: &View, name: &str, show: Show<'_>) -> Value {
+/// Returns one queue as JSON. Empty fields are left out.
+pub(super) fn queue_json(view: &View, name: &str, show: ShowTaskFailure<'_>) -> Value {
     match view.queues.iter().find(|queue| queue.name.as_str() == name) {
         Some(queue) => one_json(queue, show),
         None => json!({"name": name, "tasksCount": 0, "status": "Queue is not created"}),
     }
 }
 
-fn one_json(queue: &QueueView, show: Show<'_>) -> Value {
+fn one_json(queue: &QueueView, show: ShowTaskFailure<'_>) -> Value {
     let mut data = json!({"name": queue.name, "tasksCount": queue.tasks.len()});
     if !queue.status.is_empty() {
         put(&mut data, "status", queue.status.clone().into());
     }
     if !queue.tasks.is_empty() {
-        let tasks = queue.tasks.iter().enumerate().map(|(place, task)| task_json(place, task, show));
+        let tasks = queue.tasks.iter().enumerate().map(|(position, task)| task_json(position, task, show));
         put(&mut data, "tasks", tasks.collect());
     }
     data
@@ -159,10 +159,10 @@ fn put(data: &mut Value, key: &str, value: Value) {
     }
 }
 
-fn task_json(place: usize, task: &TaskView, show: Show<'_>) -> Value {
+fn task_json(position: usize, task: &TaskView, show: ShowTaskFailure<'_>) -> Value {
     let failure = show(task);
     let mut data = json!({
-        "index": place + 1,
+        "index": position + 1,
         "description": task.line(&failure),
         "id": task.id.to_string(),
         "ageSeconds": task.age.as_secs_f64(),
@@ -181,8 +181,8 @@ fn task_json(place: usize, task: &TaskView, show: Show<'_>) -> Value {
     data
 }
 
-/// Returns all queues as data.
-pub(super) fn list_json(view: &View, show_empty: bool, show: Show<'_>) -> Value {
+/// Returns all queues as JSON.
+pub(super) fn list_json(view: &View, show_empty: bool, show: ShowTaskFailure<'_>) -> Value {
     let (active, empty): (Vec<_>, Vec<_>) = view.queues.iter().partition(|queue| !queue.tasks.is_empty());
     let summary = Summary::of(view);
     let mut data = json!({
@@ -201,8 +201,8 @@ pub(super) fn list_json(view: &View, show_empty: bool, show: Show<'_>) -> Value 
     data
 }
 
-/// Returns what `/queue` on the port shows: the exact lines, then what explains them.
-pub(super) fn page_text(view: &View, show: Show<'_>, problems: &[Problem]) -> String {
+/// Returns the text of `/queue` on the port: the lines of the reference operator, then explanations.
+pub(super) fn page_text(view: &View, show: ShowTaskFailure<'_>, problems: &[Problem]) -> String {
     let active: Vec<&QueueView> = view.queues.iter().filter(|queue| !queue.tasks.is_empty()).collect();
     let mut text: String = active.iter().map(|queue| one_queue(queue, show, true) + "\n").collect();
     if active.is_empty() {

@@ -1,19 +1,27 @@
-//! What is answered where.
+//! The routes, as `/discovery` and the page list them.
 
-use std::sync::Arc;
+/// The routes of the TCP port.
+pub(super) const PORT: &[&str] = &[
+    "/",
+    "/discovery",
+    "/graph",
+    "/healthz",
+    "/journal",
+    "/metrics",
+    "/metrics/hooks",
+    "/queue",
+    "/readyz",
+    "/status",
+    "/status/converge",
+];
 
-use axum::Router;
-
-use super::debug::{self, Asked};
-use super::public::{self, Health};
-use crate::telemetry::Telemetry;
-
-/// Returns the routes of the TCP port: what everybody may see.
-pub fn port(asked: &Asked, telemetry: &Arc<Telemetry>, health: Health) -> Router {
-    public::router(asked.questions.clone(), Arc::clone(telemetry), health)
-}
-
-/// Returns the routes of the socket: what its owner may see.
-pub fn socket(asked: &Asked) -> Router {
-    debug::router(asked.clone())
-}
+/// The routes of the socket with their methods, a line each.
+pub(super) const SOCKET: &str = "GET /config/list.{json,yaml,text}\nGET /discovery\nGET /global/config.{json,yaml,text}\n\
+GET /global/list.{json,yaml,text}\nGET /global/patches.{json,yaml,text}\nGET /global/snapshots.{json,yaml,text}\n\
+GET /global/values.{json,yaml,text}\nGET /graph\nGET /journal.{json,yaml,text}\nGET /module/list.{json,yaml,text}\n\
+GET /module/releases\nGET /module/resource-monitor.{json,yaml,text}\nGET /module/{name}/config.{json,yaml,text}\n\
+GET /module/{name}/history\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/render\n\
+GET /module/{name}/snapshots.{json,yaml,text}\nGET /module/{name}/status.{json,yaml,text}\n\
+GET /module/{name}/values.{json,yaml,text}\nGET /queue/list.{json,yaml,text}\nGET /queue/main.{json,yaml,text}\n\
+GET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\nGET /why/task/{id}\n\
+POST /config/set\nPOST /converge\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";

@@ -1,4 +1,4 @@
-//! Hashes that tell whether a file or a directory changed while the operator runs.
+//! Hashes of files and directories, to detect changes while the operator runs.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::walk::walk;
 
-/// Files larger than this are told apart by size and time, not by content.
+/// Files larger than this are compared by size and time instead of content.
 const LARGEST_READ: u64 = 1024 * 1024;
 
 /// Returns the hash of some bytes. It holds for this process only.
@@ -17,7 +17,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Returns a hash of the names, modes and contents of all files below `root`; drafts do not count.
+/// Returns a hash of the names, modes and contents of all files below `root`, without temporary files.
 pub(super) fn hash_directory(root: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in walk(root) {

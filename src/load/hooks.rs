@@ -1,4 +1,4 @@
-//! The hooks of a directory, and what they answer to `--config`.
+//! Finds the hooks of a directory and runs them with `--config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -22,18 +22,18 @@ use crate::process::{Exit, Program, Stream};
 /// How many bytes a configuration may have.
 const LONGEST_CONFIG: usize = 1024 * 1024;
 
-/// How many bytes of what a hook printed are told when it is of no use.
+/// How many bytes of an invalid configuration are quoted in the error.
 const TOLD: usize = 4 * 1024;
 
-/// Asks hooks for their configuration and remembers the answers.
+/// Runs hooks with `--config` and caches the answers.
 #[derive(Debug)]
 pub(super) struct Configurations {
     environment: Vec<(OsString, OsString)>,
     timeout: Duration,
     at_once: Semaphore,
-    // Only answers that were understood are kept, by path and content.
+    // Valid answers, by path and content of the hook.
     known: Mutex<BTreeMap<(PathBuf, u64), HookSpec>>,
-    /// Filters that compile. Many hooks have the same ones.
+    /// Filters that were compiled successfully. Many hooks share the same ones.
     filters: Mutex<BTreeSet<String>>,
 }
 
@@ -42,17 +42,17 @@ pub(super) struct Configurations {
 pub(super) struct Candidate {
     /// Its name inside the scope.
     pub(super) name: String,
-    /// Where it is.
+    /// Its path.
     pub(super) path: PathBuf,
 }
 
 /// Returns the executables below `root` by path, and what was left out.
 ///
-/// Which directories and files are no hooks is §7.1 of the reference's behaviour.
+/// docs/hooks.md#which-files-are-hooks lists what is skipped.
 ///
 /// # Errors
 ///
-/// A directory that can't be read: what is in it is not known, which is not the same as nothing.
+/// A directory that can't be read: an unknown content must not count as no hooks.
 pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, Vec<String>), Failure> {
     let mut found = Vec::new();
     let mut warnings = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,
-            // There need not be hooks, and a file can go while it is looked at.
+            // The directory need not exist, and a file can be removed meanwhile.
             Err(error) if error.io_error().is_some_and(|error| error.kind() == ErrorKind::NotFound) => {
                 continue;
             }
@@ -104,7 +104,7 @@ pub(super) fn candidates(root: &Path, prefix: &str) -> Result<(Vec<Candidate>, V
         let relative = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_string_lossy();
         found.push(Candidate { name: format!("{prefix}{relative}"), path: entry.path().to_owned() });
     }
-    // By the whole path as bytes: `a-b/x` comes before `a/x`.
+    // Sorted by the bytes of the whole path: `a-b/x` comes before `a/x`.
     found.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     warnings.extend(misplaced(&root.join("lib")));
     Ok((found, warnings))
@@ -127,7 +127,7 @@ fn misplaced(lib: &Path) -> Vec<String> {
     executables.map(warning).collect()
 }
 
-/// Returns warnings about hooks that ask for what nobody does.
+/// Returns warnings about bindings that this operator does not serve.
 pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
     let warning = |hook: &Arc<Hook>| {
         let spec = &hook.spec;
@@ -149,13 +149,13 @@ pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
 }
 
 impl Configurations {
-    /// Returns a loader that gives hooks `environment` and ends those that do not answer within `timeout`.
+    /// Returns a loader that runs hooks with `environment` and ends those that take longer than `timeout`.
     pub(super) fn new(environment: Vec<(OsString, OsString)>, timeout: Duration) -> Self {
         let at_once = Semaphore::new(2 * crate::config::processors());
         Self { environment, timeout, at_once, known: Mutex::default(), filters: Mutex::default() }
     }
 
-    /// Returns the hooks, all asked at the same time, and those that could not be understood.
+    /// Returns the hooks and those with an invalid configuration. All are run at the same time.
     pub(super) async fn load(
         &self,
         scope: &Scope,
@@ -214,7 +214,7 @@ impl Configurations {
         Ok(Arc::new(Hook { id, path: path.to_string_lossy().into(), content, spec }))
     }
 
-    /// Returns what is wrong with a filter. One that was good before is not compiled again.
+    /// Returns why a filter does not compile. One that compiled before is not compiled again.
     fn compile(&self, filter: &str) -> Result<(), String> {
         let mut good = self.filters.lock().unwrap_or_else(PoisonError::into_inner);
         if !good.contains(filter) {
@@ -278,7 +278,7 @@ impl Configurations {
     }
 }
 
-/// Returns what is told of what a hook printed.
+/// Returns the part of an invalid configuration that the error quotes.
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(TOLD)).unwrap_or(text).trim_end()
 }

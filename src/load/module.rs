@@ -13,12 +13,16 @@ use values::merge::merge;
 use values::schema::Schemas;
 use values::yaml;
 
+use super::error::LoadError;
 use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
 use super::module_dirs::Entry;
-use super::{LoadError, Places, Sections};
+use super::options::LoadOptions;
 
-/// What the `values.yaml` of the modules directories say.
+/// The sections of `values.yaml` by key.
+type Sections = BTreeMap<String, Value>;
+
+/// The content of `values.yaml` in the modules directories. See docs/modules.md#values.
 #[derive(Debug, Default)]
 pub(super) struct SharedValues {
     /// The `global` sections, merged.
@@ -31,15 +35,15 @@ pub(super) struct SharedValues {
 
 impl SharedValues {
     /// Reads `values.yaml` of each modules directory.
-    pub(super) fn read(places: &Places) -> Result<Self, LoadError> {
+    pub(super) fn read(options: &LoadOptions) -> Result<Self, LoadError> {
         let mut shared = Self::default();
-        for dir in &places.modules_dirs {
+        for dir in &options.modules_dirs {
             let path = dir.join("values.yaml");
             let wrong = |message: String| LoadError::Values { path: path.clone(), message };
             let mut sections = Sections::new();
             match read_mapping(&path) {
                 Ok(Some(mapping)) => sections.extend(mapping),
-                Ok(None) if places.strict => {
+                Ok(None) if options.strict => {
                     return Err(wrong("the file is missing, and strict checks are on".to_owned()));
                 }
                 Ok(None) => {}
@@ -69,7 +73,7 @@ impl SharedValues {
     }
 }
 
-/// Returns what `<key>Enabled` says: a boolean, or its text in any case.
+/// Returns the value of `<key>Enabled`: a boolean, or its text in any case.
 fn flag(key: &str, value: &Value) -> Result<bool, String> {
     let text = match value {
         Value::Bool(value) => return Ok(*value),
@@ -99,11 +103,11 @@ fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     }
 }
 
-/// Reads a module. Returns what may be its hooks and what was left out, too.
+/// Reads a module. Returns it with the candidates for its hooks and with warnings about files that were left out.
 pub(super) fn read(
     entry: &Entry,
     shared: &SharedValues,
-    places: &Places,
+    options: &LoadOptions,
 ) -> (Module, Vec<Candidate>, Vec<String>) {
     let path = &entry.path;
     let key: Arc<str> = values::name::camel(&entry.name).into();
@@ -123,11 +127,11 @@ pub(super) fn read(
         schemas: Arc::default(),
         hooks: Vec::new(),
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
-        crds: crds(path, &places.crd_filters),
+        crds: crds(path, &options.crd_filters),
         broken: None,
     };
-    let outside = shared.sections.get(entry.place).and_then(|sections| sections.get(&*key));
-    let (own, broken) = match own_values(path, &key, places.strict) {
+    let outside = shared.sections.get(entry.dir_index).and_then(|sections| sections.get(&*key));
+    let (own, broken) = match own_values(path, &key, options.strict) {
         Ok(own) => (own, None),
         Err(failure) => (OwnValues::default(), Some(failure)),
     };
@@ -140,7 +144,7 @@ pub(super) fn read(
         Ok(())
     });
     module.broken = result.err().or(unreadable);
-    // The directory's values are outside of the module's own files, but make it another module.
+    // The values of the modules directory are no file of the module, but a change of them changes the module.
     let outside = outside.map(Value::to_string).unwrap_or_default();
     module.content = hash_directory(path) ^ hash(format!("{outside}{:?}", module.enabled).as_bytes());
     (module, hooks, warnings)
@@ -150,7 +154,7 @@ fn files(message: String) -> Failure {
     Failure::new(FailureKind::Values, message)
 }
 
-/// What a module's own `values.yaml` says about it.
+/// The content of a module's own `values.yaml`.
 #[derive(Default)]
 struct OwnValues {
     section: Option<Value>,
@@ -230,7 +234,7 @@ fn enabled_script(path: &Path, warnings: &mut Vec<String>) -> Option<Script> {
     Some(Script { path: path.to_string_lossy().into(), content })
 }
 
-/// Returns the files of a module's CRDs by path. A prefix names files that are none.
+/// Returns the files of a module's CRDs by path, without those that begin with one of `filters`.
 fn crds(path: &Path, filters: &[String]) -> Vec<Arc<str>> {
     let is_crd = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! The entries of modules directories: which of them are modules, and in what order.
+//! Finds the modules in the modules directories.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 
 use values::name::ModuleName;
 
-use super::LoadError;
+use super::error::LoadError;
 
-/// A directory that holds a module.
+/// The directory of a module.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Entry {
-    /// The name, without its order.
+    /// The name of the module, without the number.
     pub(super) name: String,
-    /// The order.
+    /// The number before the name, or the default for modules without one.
     pub(super) order: u32,
     /// The directory, symbolic links resolved.
     pub(super) path: PathBuf,
-    /// Which of the modules directories it is in.
-    pub(super) place: usize,
+    /// The index of its modules directory.
+    pub(super) dir_index: usize,
 }
 
-/// The modules of some directories.
+/// The modules of all modules directories.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     /// The modules in the order in which they were found.
     pub(super) modules: Vec<Entry>,
-    /// What was skipped, and why.
+    /// What was skipped and why, one line each.
     pub(super) warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Entries {
 pub(super) fn entries(dirs: &[PathBuf], unnumbered: u32) -> Result<Entries, LoadError> {
     let mut found = Entries::default();
     let mut names = BTreeSet::new();
-    for (place, dir) in dirs.iter().enumerate() {
+    for (dir_index, dir) in dirs.iter().enumerate() {
         let unreadable = |source| LoadError::Unreadable { path: dir.clone(), source };
         let mut children = fs::read_dir(dir)
             .and_then(|children| {
@@ -44,7 +44,7 @@ pub(super) fn entries(dirs: &[PathBuf], unnumbered: u32) -> Result<Entries, Load
             .map_err(unreadable)?;
         children.sort();
         for child in children {
-            let Some(entry) = entry(&child, place, unnumbered, &mut found.warnings)? else { continue };
+            let Some(entry) = entry(&child, dir_index, unnumbered, &mut found.warnings)? else { continue };
             if names.insert(entry.name.clone()) {
                 found.modules.push(entry);
             } else {
@@ -61,7 +61,7 @@ pub(super) fn entries(dirs: &[PathBuf], unnumbered: u32) -> Result<Entries, Load
 
 fn entry(
     child: &Path,
-    place: usize,
+    dir_index: usize,
     unnumbered: u32,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Entry>, LoadError> {
@@ -91,13 +91,13 @@ fn entry(
         .map_err(|source| LoadError::Name { path: child.to_owned(), message: source.to_string() })?;
     let path = if is_swapped(child, &resolved) { std::path::absolute(child) } else { Ok(resolved) };
     let path = path.map_err(|source| LoadError::Unreadable { path: child.to_owned(), source })?;
-    Ok(Some(Entry { name: name.as_str().to_owned(), order, path, place }))
+    Ok(Some(Entry { name: name.as_str().to_owned(), order, path, dir_index }))
 }
 
-/// Returns whether the place behind an entry changes whenever any file of its volume does.
+/// Returns whether the real path of an entry changes whenever any file of its volume does.
 ///
-/// A volume of a ConfigMap has links to `..data`, a link to a directory that is made anew with each change. The
-/// directory of all modules may be such a link, too. A module is then known by the way that stays.
+/// A volume of a ConfigMap has links to `..data`, a link to a directory that is replaced with each change. The
+/// modules directory may be such a link, too. Such a module keeps the path that does not change.
 fn is_swapped(child: &Path, resolved: &Path) -> bool {
     let is_link = fs::symlink_metadata(child).is_ok_and(|metadata| metadata.is_symlink());
     !is_link

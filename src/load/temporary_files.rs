@@ -1,6 +1,6 @@
-//! What editors and volumes keep beside files: it is no part of a module.
+//! Recognises temporary files of editors and volumes, which are no part of a module.
 
-/// Returns whether a file or directory of this name only stands in for another one.
+/// Returns whether a file or directory of this name is a temporary one.
 ///
 /// Those are swap files, backups and locks of editors, and what Kubernetes keeps in a volume of a ConfigMap.
 pub(super) fn is_draft(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! All files below a directory, each directory once: links may lead in circles.
+//! Walks the files below a directory. Each directory is entered once, since links may form circles.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::temporary_files::is_draft;
 
-/// Returns what is below `root` by name, drafts left out. Links are followed; what can't be read is left out.
+/// Returns the entries below `root` by name, without temporary files and unreadable ones. Links are followed.
 ///
 /// A directory that several links lead to is entered once. Otherwise ten modules with a link to their parent
 /// would be millions of paths.

@@ -12,37 +12,38 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::Loader;
+use super::error::LoadError;
 use super::walk::walk;
-use super::{LoadError, Loader};
 use crate::driver::Inbox;
 
-/// How long files must be quiet before they are loaded: editors write in several steps.
+/// How long files must be unchanged before they are loaded: editors write in several steps.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How long files that never become quiet are waited for.
+/// How long to wait at most for files that change all the time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a file that is broken since this change has for becoming whole before it is told to be broken.
+/// How long to wait, when a change broke something, before that is reported.
 const HALF_WRITTEN: Duration = Duration::from_millis(200);
 
 /// A running watch of files. It ends when it is dropped.
 #[derive(Debug)]
-pub struct Watched(JoinHandle<()>);
+pub struct FileWatch(JoinHandle<()>);
 
-impl Drop for Watched {
+impl Drop for FileWatch {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Begins to watch the directories of `loader` and tells `inbox` of each new catalog.
-pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<Watched, LoadError> {
+/// Starts to watch the directories of `loader`. Each new catalog is sent to `inbox`.
+pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<FileWatch, LoadError> {
     let (news, changes) = mpsc::channel(1);
     let roots = Roots::of(&loader.directories());
     let first = roots.directories.first().cloned().unwrap_or_default();
     let wanted = roots.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // A full channel already holds the news.
+        // A full channel already holds the signal.
         if event.is_ok_and(|event| is_change(event.kind) && wanted.concerns(&event)) {
             let _ = news.try_send(());
         }
@@ -50,7 +51,7 @@ pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<Watched, LoadError> {
     let mut watcher = watcher.map_err(|error| unwatchable(&first, &error))?;
     roots.watch(&mut watcher)?;
     let files = Files { loader, roots, watcher, inbox: inbox.clone(), broken: BTreeSet::new() };
-    Ok(Watched(tokio::spawn(files.follow(changes))))
+    Ok(FileWatch(tokio::spawn(files.follow(changes))))
 }
 
 fn unwatchable(path: &Path, error: &notify::Error) -> LoadError {
@@ -59,17 +60,17 @@ fn unwatchable(path: &Path, error: &notify::Error) -> LoadError {
     LoadError::Unreadable { path: path.to_owned(), source: std::io::Error::other(format!("{error}{hint}")) }
 }
 
-/// Reading files is no change; the end of writing one is.
+/// Returns whether files may have changed: reading is no change, the end of writing is.
 fn is_change(kind: EventKind) -> bool {
     !kind.is_access() || matches!(kind, EventKind::Access(AccessKind::Close(AccessMode::Write)))
 }
 
-/// What is watched.
+/// The paths that are watched.
 #[derive(Clone, Debug)]
 struct Roots {
-    /// With all that is in them.
+    /// The directories that are watched with all that is in them.
     directories: Vec<PathBuf>,
-    /// They and the links on the way to them, which may be replaced: their parents are watched.
+    /// The directories and the links on their paths. They may be replaced, so their parents are watched.
     ways: Vec<PathBuf>,
 }
 
@@ -93,17 +94,17 @@ impl Roots {
         event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(is_ours)
     }
 
-    /// Watches all of it. What is watched already stays so; new directories, and what is behind new links, are found.
+    /// Adds watches for all directories that are not watched yet: new ones, and the targets of new links.
     fn watch(&self, watcher: &mut RecommendedWatcher) -> Result<(), LoadError> {
         for parent in self.ways.iter().filter_map(|way| way.parent()) {
             // A parent that may not be read can't be watched; the directory itself still is.
             let _ = watcher.watch(parent, RecursiveMode::NonRecursive);
         }
         for directory in &self.directories {
-            // Not left to the watcher: it would follow links in circles.
+            // The watcher's own recursion would follow links in circles.
             for entry in walk(directory).filter(|entry| entry.file_type().is_dir()) {
                 match watcher.watch(entry.path(), RecursiveMode::NonRecursive) {
-                    // It has gone meanwhile.
+                    // It was removed meanwhile.
                     Err(_) if entry.depth() > 0 && !entry.path().exists() => {}
                     outcome => outcome.map_err(|error| unwatchable(entry.path(), &error))?,
                 }
@@ -115,7 +116,7 @@ impl Roots {
     }
 }
 
-/// The files and who hears of them.
+/// Loads the catalog after changes.
 struct Files {
     loader: Arc<Loader>,
     roots: Roots,
@@ -131,7 +132,7 @@ impl Files {
             quiet(&mut changes, QUIET, PATIENCE).await;
             let mut outcome = self.load().await;
             if !broken(&outcome).is_subset(&self.broken) {
-                // It may be half written: what follows at once is part of the change.
+                // It may be half written, so wait for further changes.
                 quiet(&mut changes, HALF_WRITTEN, HALF_WRITTEN).await;
                 outcome = self.load().await;
             }
@@ -162,7 +163,7 @@ async fn quiet(changes: &mut mpsc::Receiver<()>, pause: Duration, patience: Dura
     {}
 }
 
-/// Returns what can't be used, each as a text that tells it from everything else.
+/// Returns what is broken, each as a text that is unique.
 fn broken(outcome: &Result<Catalog, Failure>) -> BTreeSet<String> {
     match outcome {
         Err(failure) => BTreeSet::from([failure.to_string()]),

@@ -1,17 +1,17 @@
-//! The memory of this process: a heap in one piece, and what only the start needed given back to the system.
+//! The memory of this process: one heap for all threads, and unused memory is returned to the system.
 //!
 //! The allocator of glibc keeps a heap for each thread, and keeps what was freed in all of them. Code that ran once
-//! stays mapped. An operator works hard at its start and rests then; what it needed meanwhile belongs to others.
+//! stays mapped. An operator needs much memory at its start and little later.
 
 use std::io;
 
-/// From how many bytes on a piece of memory comes straight from the system, and goes back there when it is freed.
+/// From how many bytes on an allocation is mapped on its own, and returned to the system when it is freed.
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 128 * 1024;
 
-/// Lets all threads share one heap. To be called once, before there are other threads.
+/// Makes all threads share one heap. Call this once, before there are other threads.
 ///
-/// A system with another allocator stays as it is.
+/// It does nothing with another allocator.
 pub fn share_heap() {
     // The threads here rarely allocate at the same time, and small pieces come from caches of their own.
     #[cfg(target_env = "gnu")]
@@ -19,30 +19,30 @@ pub fn share_heap() {
         [(libc::M_ARENA_MAX, 1), (libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, LARGE)]
     {
         #[expect(unsafe_code, reason = "nothing else sets the parameters of the allocator")]
-        // SAFETY: the call takes two numbers, and refuses those that it does not know.
+        // SAFETY: the call has two numbers as arguments and refuses unknown ones.
         unsafe {
             libc::mallopt(parameter, value);
         }
     }
 }
 
-/// Gives back what is free of the heap, and the code that did not run lately: it is mapped again when it runs.
+/// Returns free parts of the heap to the system, and the pages of code, which are mapped again when they run.
 ///
-/// Takes a few milliseconds; others that allocate wait for it.
+/// It takes a few milliseconds, during which other threads can't allocate.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     {
         #[expect(unsafe_code, reason = "nothing else makes the allocator give back what is free")]
-        // SAFETY: the call takes a number and touches only what nobody holds.
+        // SAFETY: the call has a number as argument and touches only free memory.
         unsafe {
             libc::malloc_trim(0);
         }
     }
-    // Code that stays mapped does no harm.
+    // A failure leaves the code mapped, which does no harm.
     let _ = unmap_code();
 }
 
-/// Takes the pages of this program's code out of the process. They stay in the cache of the system.
+/// Unmaps the pages of this program's code. They stay in the page cache of the system.
 fn unmap_code() -> io::Result<()> {
     let program = std::env::current_exe()?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
@@ -51,7 +51,7 @@ fn unmap_code() -> io::Result<()> {
         let place = std::ptr::without_provenance_mut::<libc::c_void>(start);
         #[expect(unsafe_code, reason = "only the system knows what is mapped")]
         // SAFETY: the range is code of this program, mapped from its file and never written to: each of its pages
-        // is read from the file again, with the same bytes, when somebody needs it.
+        // is read from the file again, with the same bytes, when it is needed.
         unsafe {
             libc::madvise(place, end.saturating_sub(start), libc::MADV_DONTNEED);
         }
@@ -59,7 +59,7 @@ fn unmap_code() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns where a mapping begins and ends if it is code that nobody can write to.
+/// Returns the bounds of a mapping if it is read-only code.
 fn code_range(line: &str) -> Option<(usize, usize)> {
     let mut parts = line.split_whitespace();
     let (range, rights) = (parts.next()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! Processes: start, follow, limit, end and account for them. Also what this one holds.
+//! Processes: starts them, reads their output, limits and ends them. Also the memory of this process.
 //!
 //! Each process leads a group of its own, so that ending it ends what it
 //! started. Its exit is seen through a pidfd, never by polling.

@@ -1,7 +1,7 @@
-//! Orphans: as the first process of a container the operator collects what others leave behind.
+//! Collects orphaned processes when the operator is the first process of a container.
 //!
 //! A program that a hook started in the background and that outlived the hook becomes a child of process 1.
-//! Nobody waits for it there, and it would stay as a zombie for ever.
+//! Without `wait` it would stay as a zombie for ever.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,10 @@ use rustix::process::{Pid, WaitOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-/// The processes that somebody here waits for.
+/// The processes whose runs wait for them.
 static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The right to start a process or to collect orphans, one at a time: a new child is known before it can be taken for an orphan.
+/// The lock for starting a process or collecting orphans: a new child is registered before it can be taken for an orphan.
 pub(super) struct Register(MutexGuard<'static, BTreeSet<i32>>);
 
 impl Register {
@@ -23,12 +23,12 @@ impl Register {
         Self(AWAITED.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes that somebody waits for `pid`.
+    /// Records that a run waits for `pid`.
     pub(super) fn enter(mut self, pid: Pid) {
         self.0.insert(pid.as_raw_nonzero().get());
     }
 
-    /// Notes that `pid` was collected.
+    /// Records that `pid` was collected.
     pub(super) fn leave(mut self, pid: Pid) {
         self.0.remove(&pid.as_raw_nonzero().get());
     }
@@ -38,7 +38,7 @@ impl Register {
 ///
 /// # Errors
 ///
-/// When the system does not tell about ended children.
+/// When SIGCHLD can't be received.
 pub fn adopt() -> io::Result<Option<JoinHandle<()>>> {
     if !rustix::process::getpid().is_init() {
         return Ok(None);
@@ -54,7 +54,7 @@ pub fn adopt() -> io::Result<Option<JoinHandle<()>>> {
     })))
 }
 
-/// Collects the ended children of `parent` that nobody waits for, and returns how many they were.
+/// Collects the ended children of `parent` that no run waits for. Returns their number.
 fn collect(parent: Pid) -> usize {
     let register = Register::open();
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };

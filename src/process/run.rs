@@ -29,7 +29,7 @@ const LONGEST_OUTPUT: u64 = 64 * 1024 * 1024;
 /// How many bytes of what a process prints to standard error are kept from its beginning, and as many from its end.
 const STDERR_KEPT: usize = 32 * 1024;
 
-/// A program to run, with all that it gets.
+/// A program to run, with its arguments, environment and limits.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
@@ -38,7 +38,7 @@ pub struct Program {
     pub args: Vec<OsString>,
     /// Its whole environment; nothing is inherited.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long it may take; `None` for ever.
+    /// The time limit; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 
@@ -64,14 +64,14 @@ pub enum Exit {
     Cancelled,
 }
 
-/// What is known of a program that has ended.
+/// The result of a program that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
     pub exit: Exit,
-    /// What it used.
+    /// The resources that it used.
     pub usage: Usage,
-    /// What it printed to standard error; of a long text its beginning and its end.
+    /// What it printed to standard error; of a long text the beginning and the end.
     pub stderr: String,
 }
 
@@ -83,7 +83,7 @@ pub enum RunError {
     Start {
         /// The executable.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// It was started, but can't be followed.
@@ -93,12 +93,12 @@ pub enum RunError {
         path: PathBuf,
         /// Its process id.
         pid: u32,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Returns what the system said with the usual reason for it.
+/// Returns the error of the system with its usual reason.
 fn hint(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT) => {
@@ -202,7 +202,7 @@ struct Running {
     streams: Streams,
 }
 
-/// A group that dies when nobody waits for it any more: when the run of its program is dropped.
+/// A process group that is killed when the run of its program is dropped.
 struct Unwatched(Option<Pid>);
 
 impl Drop for Unwatched {
@@ -255,7 +255,7 @@ impl Running {
 struct Streams {
     stdout: Source,
     stderr: Source,
-    kept: Kept,
+    kept: Excerpt,
     printed: u64,
 }
 
@@ -269,10 +269,10 @@ impl Streams {
             rustix::io::ioctl_fionbio(&fd, true)?;
             Ok(Source { pipe: Some(Receiver::from_owned_fd(fd)?) })
         };
-        Ok(Self { stdout: source(stdout)?, stderr: source(stderr)?, kept: Kept::default(), printed: 0 })
+        Ok(Self { stdout: source(stdout)?, stderr: source(stderr)?, kept: Excerpt::default(), printed: 0 })
     }
 
-    /// Waits until something was printed and passes it on; for ever when both streams have ended.
+    /// Waits for output and passes it on. Never returns when both streams have ended.
     async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
         tokio::select! {
             () = self.stdout.readable() => self.take(Stream::Stdout, Receiver::try_read, print),
@@ -280,7 +280,7 @@ impl Streams {
         };
     }
 
-    /// Passes on what `read` gets from one stream at once. Returns whether it was anything.
+    /// Passes on what `read` returns without waiting. Returns whether there was anything.
     fn take(
         &mut self,
         stream: Stream,
@@ -326,7 +326,7 @@ impl Streams {
 
     /// Passes on what was printed before the process ended.
     ///
-    /// The system is asked, not the runtime: that may not have been told of the last bytes yet.
+    /// This reads from the pipes themselves: the runtime may not know of the last bytes yet.
     fn drain(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
         let read = |pipe: &Receiver, buffer: &mut [u8]| {
             Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
@@ -340,7 +340,7 @@ impl Streams {
         self.kept.text()
     }
 
-    /// Goes on reading in the background if somebody still holds the streams open.
+    /// Continues to read in the background while another process holds the streams open.
     fn leave(mut self, mut print: impl FnMut(Stream, &[u8]) + Send + 'static) {
         if self.stdout.pipe.is_none() && self.stderr.pipe.is_none() {
             return;
@@ -356,7 +356,7 @@ impl Streams {
 impl Source {
     async fn readable(&self) {
         match &self.pipe {
-            // An error shows itself at the read that follows.
+            // The read that follows reports an error.
             Some(pipe) => drop(pipe.readable().await),
             None => std::future::pending().await,
         }
@@ -365,13 +365,13 @@ impl Source {
 
 /// The beginning and the end of a text of any length.
 #[derive(Default)]
-struct Kept {
+struct Excerpt {
     head: Vec<u8>,
     tail: Vec<u8>,
     dropped: usize,
 }
 
-impl Kept {
+impl Excerpt {
     fn push(&mut self, bytes: &[u8]) {
         let room = STDERR_KEPT.saturating_sub(self.head.len()).min(bytes.len());
         let (head, tail) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));

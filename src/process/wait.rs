@@ -1,4 +1,4 @@
-//! The exit of one child with what it used.
+//! Waits for the exit of a child and its resource usage.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use rustix::process::Pid;
 use tokio::io::unix::AsyncFd;
 
-/// Lets the runtime tell when `pidfd` is readable, which it is once its process has exited.
+/// Registers `pidfd` with the runtime. It becomes readable when its process has exited.
 pub(super) fn follow(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     #[expect(
         unsafe_code,
         reason = "the runtime can't check that a descriptor stays valid while it is watched"
     )]
-    // SAFETY: `OwnedFd` owns a valid descriptor, which nobody replaces or closes while `AsyncFd` owns it.
+    // SAFETY: `OwnedFd` owns a valid descriptor, which is not replaced or closed while `AsyncFd` owns it.
     let followed = unsafe { AsyncFd::register(pidfd) };
     Ok(followed?)
 }

@@ -1,4 +1,4 @@
-//! Metrics that hooks export. Their label sets are their own, and groups of them vanish together.
+//! Metrics that hooks export, with labels of their own and groups that expire together. See docs/hooks.md#metrics.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use engine::{HookId, Scope};
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Encoder, TextEncoder};
 
-/// The bounds of a histogram whose hook names none.
+/// The default bounds of a histogram.
 const DEFAULT_BUCKETS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The label that says which hook exports a series.
+/// The label with the name of the hook that exports a series.
 const HOOK: &str = "hook";
 
 /// All metrics of all hooks.
 #[derive(Debug, Default)]
-pub(super) struct Exported {
+pub(super) struct ExportedMetrics {
     families: BTreeMap<String, Family>,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What tells one series from another.
+/// The identity of a series: its group and labels.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Series {
     group: Option<String>,
@@ -58,10 +58,10 @@ struct Amount {
     buckets: Vec<u64>,
 }
 
-impl Exported {
-    /// Takes in what one run of a hook wrote: the groups it names are replaced, the rest accumulates.
+impl ExportedMetrics {
+    /// Applies the operations of one run of a hook: the groups it names are replaced, the rest accumulates.
     ///
-    /// Returns what could not be taken, one line each.
+    /// Returns what is wrong with operations that were refused, one line each.
     pub(super) fn take(&mut self, hook: &HookId, operations: &[MetricOperation]) -> Vec<String> {
         for group in engine::metric::groups(operations) {
             self.retain(|series, _| series.group.as_deref() != Some(group));
@@ -86,7 +86,7 @@ impl Exported {
         problems
     }
 
-    /// Forgets what the hooks of a scope exported.
+    /// Removes what the hooks of a scope exported.
     pub(super) fn forget(&mut self, scope: &Scope) {
         self.retain(|_, amount| amount.owner != *scope);
     }
@@ -194,7 +194,7 @@ impl Family {
         family
     }
 
-    /// Makes one of two series with the same labels: what was counted is added up, of gauges the last counts.
+    /// Merges two series with the same labels: counters and histograms are added, of gauges the last one counts.
     fn add(&self, known: &mut Amount, other: &Amount) {
         match self.kind {
             Kind::Gauge => known.value = other.value,
@@ -246,19 +246,19 @@ mod tests {
     }
 
     /// Takes in what a run of the hook wrote and returns what could not be taken.
-    fn run(exported: &mut Exported, hook: &HookId, text: &str) -> Vec<String> {
+    fn run(exported: &mut ExportedMetrics, hook: &HookId, text: &str) -> Vec<String> {
         exported.take(hook, &engine::metric::parse(text.as_bytes()).unwrap())
     }
 
     /// Returns the samples without comments.
-    fn samples(exported: &Exported) -> String {
+    fn samples(exported: &ExportedMetrics) -> String {
         let text = exported.text();
         text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn each_kind_of_metric_is_shown_with_its_type_and_its_hook() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         let module = HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() };
         let text = r#"{"name":"c","add":1.5,"labels":{"hook":"forged","zone":"a"}} {"name":"g","set":-2}
             {"name":"h","action":"observe","value":0.3,"buckets":[0.1,0.5]}
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn metrics_without_a_group_stay_and_accumulate() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         for _ in 0..3 {
             run(&mut exported, &hook("a"), r#"{"name":"runs","add":0.5}"#);
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn metrics_of_a_group_are_replaced_by_each_run_that_names_it() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         let two = r#"{"group":"g","name":"pods","set":1,"labels":{"ns":"a"}} {"group":"g","name":"pods","set":2,"labels":{"ns":"b"}}"#;
         run(&mut exported, &hook("a"), two);
         run(&mut exported, &hook("a"), r#"{"name":"alone","set":1} {"group":"h","name":"x","set":1}"#);
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn to_expire_without_a_group_removes_what_the_hook_itself_exports_without_one() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         run(&mut exported, &hook("a"), r#"{"name":"x","set":1} {"name":"y","set":1,"group":"g"}"#);
         run(&mut exported, &hook("b"), r#"{"name":"x","set":2}"#);
         run(&mut exported, &hook("a"), r#"{"name":"z","add":1} {"action":"expire"}"#);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn series_have_all_labels_of_their_metric_and_none_is_shown_twice() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         run(&mut exported, &hook("a"), r#"{"name":"x","add":1} {"name":"x","add":2,"labels":{"k":"v"}}"#);
         run(
             &mut exported,
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn what_can_not_be_taken_is_told_and_the_rest_is_taken() {
-        let mut exported = Exported::default();
+        let mut exported = ExportedMetrics::default();
         run(&mut exported, &hook("a"), r#"{"name":"x","set":1}"#);
         let told = run(
             &mut exported,

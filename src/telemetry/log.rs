@@ -1,7 +1,7 @@
 //! Log lines: JSON for machines, text for people.
 //!
 //! Lines are written by a thread of their own, so that a reader who is slow or
-//! stuck never stops the operator; what does not fit is dropped and counted.
+//! stuck never stops the operator. Lines that do not fit are dropped and counted.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -26,13 +26,13 @@ const WAITING_LINES: usize = 16 * 1024;
 /// The name of the field whose JSON object is merged into the line.
 pub const MERGED: &str = "merged";
 
-/// The least severe level that is written. The log is one of this process, and so is its level.
+/// The least severe level that is written. There is one log in a process.
 static LEVEL: AtomicU8 = AtomicU8::new(3);
 
 /// Changes the least severe level that is written.
 pub fn set_level(level: Level) {
     LEVEL.store(rank(level), Ordering::Relaxed);
-    // Which lines are worth making is remembered where they are made.
+    // Callsites cache whether they are enabled.
     tracing::callsite::rebuild_interest_cache();
 }
 
@@ -57,7 +57,7 @@ impl Log {
             std::thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&receiver)).ok();
         let layer = Lines { form, no_time, sender: sender.clone(), dropped: AtomicU64::new(0) };
         set_level(level);
-        // A second log, as in tests, leaves the first in place.
+        // A second log, as in tests, does not replace the first.
         let _ = tracing_subscriber::registry().with(layer).try_init();
         Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer) })
     }
@@ -81,7 +81,7 @@ fn write_lines(lines: &Receiver<Line>) {
     while let Ok(Line::Text(first)) = lines.recv() {
         let mut out = first;
         let mut stopped = false;
-        // What waits is written with one call.
+        // All waiting lines are written with one call.
         while let Ok(line) = lines.try_recv() {
             match line {
                 Line::Text(text) => out.push_str(&text),
@@ -101,11 +101,11 @@ fn write_lines(lines: &Receiver<Line>) {
     }
 }
 
-/// The lines of a log that nobody writes anywhere.
+/// The lines of a log that is kept in memory.
 #[derive(Debug)]
-pub struct Heard(Receiver<Line>);
+pub struct CapturedLines(Receiver<Line>);
 
-impl Heard {
+impl CapturedLines {
     /// Returns the lines since the last call.
     pub fn lines(&self) -> Vec<String> {
         let text = |line| match line {
@@ -116,11 +116,11 @@ impl Heard {
     }
 }
 
-/// Returns a log that keeps its lines, as text without time, for who asks.
-pub fn heard() -> (impl Subscriber + Send + Sync, Heard) {
-    // While only one log is known, a place that logs asks the log of its thread, once, whether anybody wants its
-    // lines. On a thread without a log the answer is no, for all threads. With two more logs that never end, all
-    // logs are asked.
+/// Returns a log that keeps its lines, as text without time, and the receiver of the lines.
+pub fn capture() -> (impl Subscriber + Send + Sync, CapturedLines) {
+    // While there is only one dispatcher, each callsite asks the log of its thread, once, whether it is
+    // enabled. On a thread without a log the answer is no, for all threads. With two more dispatchers that never
+    // end, all of them are asked.
     static ALSO: LazyLock<[Dispatch; 2]> = LazyLock::new(|| {
         let all = || Dispatch::new(tracing_subscriber::registry());
         [all(), all()]
@@ -128,7 +128,7 @@ pub fn heard() -> (impl Subscriber + Send + Sync, Heard) {
     LazyLock::force(&ALSO);
     let (sender, receiver) = sync_channel(WAITING_LINES);
     let layer = Lines { form: LogType::Text, no_time: true, sender, dropped: AtomicU64::new(0) };
-    (tracing_subscriber::registry().with(layer), Heard(receiver))
+    (tracing_subscriber::registry().with(layer), CapturedLines(receiver))
 }
 
 struct Lines {
@@ -142,7 +142,7 @@ impl<S: Subscriber> Layer<S> for Lines {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
         let least = LEVEL.load(Ordering::Relaxed);
         let rank = rank(*metadata.level());
-        // Libraries are heard when they warn, or when everything is asked for.
+        // Libraries are logged at warn and above, or at level trace.
         let ours = metadata.target().starts_with("addon") || metadata.target() == "apiserver";
         rank <= least && (ours || rank <= 2 || least >= 5)
     }
@@ -310,10 +310,10 @@ mod tests {
     #[test]
     fn a_thread_without_a_log_makes_nobody_deaf() {
         let place = || tracing::info!("said here");
-        let (log, heard) = heard();
+        let (log, captured) = capture();
         let log = Dispatch::new(log);
         std::thread::spawn(place).join().unwrap();
         tracing::dispatcher::with_default(&log, place);
-        assert_eq!(heard.lines(), ["INFO  said here"]);
+        assert_eq!(captured.lines(), ["INFO  said here"]);
     }
 }

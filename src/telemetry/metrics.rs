@@ -2,21 +2,24 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use engine::{Effect, HookEnd, HookId, Notice, ReleaseAction, Scope, Usage};
 use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
+
+use crate::cluster::Told;
 
 /// The bounds of all histograms, in seconds.
 const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
-/// How often the reference operator counts that it lives, in seconds.
+/// How often the reference operator increments its live ticks, in seconds.
 const TICK: u64 = 10;
 
 const MODULE_HOOK: &[&str] = &["module", "hook", "binding", "queue", "activation"];
 const WATCH: &[&str] = &["module", "hook", "binding", "queue", "kind"];
 const GLOBAL_HOOK: &[&str] = &["hook", "binding", "queue", "activation"];
 
-/// What the metrics of one kind of hooks are.
+/// The metrics of global hooks or of module hooks.
 #[derive(Debug)]
 pub(super) struct HookMetrics {
     pub(super) run_seconds: HistogramVec,
@@ -28,7 +31,7 @@ pub(super) struct HookMetrics {
     pub(super) successes: CounterVec,
 }
 
-/// What is measured at a client of the API server.
+/// The metrics of one client of the API server.
 #[derive(Debug)]
 pub(super) struct ClientMetrics {
     pub(super) latency: HistogramVec,
@@ -78,7 +81,7 @@ pub(super) struct Metrics {
     pub(super) tasks_waiting: CounterVec,
 }
 
-/// What a metric is, for documents.
+/// The description of a metric, for the reference documentation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Description {
     /// Its name with the prefix.
@@ -91,7 +94,7 @@ pub struct Description {
     pub help: String,
 }
 
-/// Makes metrics and puts them into a registry.
+/// Creates metrics and registers them.
 struct Maker<'a> {
     registry: &'a Registry,
     prefix: &'a str,
@@ -99,7 +102,7 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    /// Returns a maker of metrics with another prefix.
+    /// Returns a maker for the same registry with another prefix.
     fn beside(&self, prefix: &'a str) -> Maker<'a> {
         Maker { registry: self.registry, prefix, made: RefCell::default() }
     }
@@ -346,7 +349,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Returns what all metrics are, by name.
+    /// Returns the descriptions of all metrics by name.
     pub(super) fn described(&self) -> Vec<Description> {
         let mut described = self.described.clone();
         described.sort_by(|a, b| a.name.cmp(&b.name));
@@ -362,7 +365,7 @@ impl Metrics {
             return String::new();
         }
         let mut text = String::from_utf8(out).unwrap_or_default();
-        // Counted when somebody asks: a timer would wake an idle operator for nothing.
+        // Computed at each scrape: a timer would wake an idle operator for nothing.
         let name = format!("{}live_ticks", self.prefix);
         let ticks = self.begun.elapsed().as_secs() / TICK + 1;
         let _ = write!(
@@ -371,4 +374,102 @@ impl Metrics {
         );
         text
     }
+}
+
+impl Metrics {
+    /// Counts a request to the API server.
+    pub(super) fn request(&self, told: &Told<'_>) {
+        let metrics = |component: &str| match component {
+            "object_patcher" => &self.patcher,
+            _ => &self.main_client,
+        };
+        match told {
+            Told::Answered { component, method, path, host, status, took } => {
+                let metrics = metrics(component);
+                metrics.latency.with_label_values(&[*component, *method, *path]).observe(took.as_secs_f64());
+                let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
+                metrics.results.with_label_values(&[*component, code.as_str(), *method, *host]).inc();
+            }
+            Told::Waited { component, method, path, waited } => {
+                let labels = [*component, *method, *path];
+                metrics(component).waits.with_label_values(&labels).observe(waited.as_secs_f64());
+            }
+        }
+    }
+
+    /// Counts a run of a hook with the labels binding, queue and activation.
+    ///
+    /// The outcome is counted only if the run was a task; a run within the task of a module counts as the module's.
+    pub(super) fn hook_ran(
+        &self,
+        hook: &HookId,
+        labels: &[&str; 3],
+        usage: Option<Usage>,
+        (outcome, is_task): (HookEnd, bool),
+    ) {
+        let [binding, queue, activation] = *labels;
+        let (module, name) = hook_labels(hook);
+        let (metrics, labels) = match &hook.scope {
+            Scope::Global => (&self.global_hooks, vec![name, binding, queue, activation]),
+            Scope::Module(_) => (&self.module_hooks, vec![module, name, binding, queue, activation]),
+        };
+        let ends = [
+            (&metrics.allowed_errors, HookEnd::AllowedError),
+            (&metrics.errors, HookEnd::Error),
+            (&metrics.successes, HookEnd::Success),
+        ];
+        for (counter, end) in ends.into_iter().filter(|_| is_task) {
+            counter.with_label_values(&labels).inc_by(f64::from(u8::from(end == outcome)));
+        }
+        let Some(usage) = usage else { return };
+        metrics.run_seconds.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        if outcome == HookEnd::Success {
+            metrics.user_cpu.with_label_values(&labels).observe(usage.user.as_secs_f64());
+            metrics.system_cpu.with_label_values(&labels).observe(usage.system.as_secs_f64());
+            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+            metrics.max_rss.with_label_values(&labels).set(usage.max_rss as f64);
+        }
+    }
+
+    /// Counts a run of the release of a module; no action is a failure.
+    pub(super) fn release_ran(
+        &self,
+        [module, activation]: [&str; 2],
+        action: Option<ReleaseAction>,
+        took: Duration,
+    ) {
+        let seconds = took.as_secs_f64();
+        self.module_helm_seconds.with_label_values(&[module, activation]).observe(seconds);
+        let operation = match action {
+            Some(ReleaseAction::Unchanged | ReleaseAction::Unmanaged | ReleaseAction::Absent) => {
+                "check-upgrade"
+            }
+            Some(ReleaseAction::Installed | ReleaseAction::Upgraded) | None => "upgrade",
+            Some(ReleaseAction::Uninstalled) => "uninstall",
+        };
+        self.helm_operation_seconds.with_label_values(&[module, activation, operation]).observe(seconds);
+    }
+
+    /// Counts how long a decision took, for each action on a queue among its effects.
+    pub(super) fn decided(&self, took: Duration, effects: &[Effect]) {
+        for effect in effects {
+            let Effect::Notify(notice) = effect else { continue };
+            let (task, action) = if let Notice::TaskQueued { task } = notice {
+                (task, "AddLast")
+            } else if let Notice::TaskStarted { task, .. } = notice {
+                (task, "GetFirst")
+            } else if let Notice::TaskFinished { task, .. } = notice {
+                (task, "RemoveFirst")
+            } else {
+                continue;
+            };
+            let labels = [task.queue.as_str(), action];
+            self.queue_action_seconds.with_label_values(&labels).observe(took.as_secs_f64());
+        }
+    }
+}
+
+/// Returns the values of the labels module and hook; the module of a global hook is empty.
+pub(super) fn hook_labels(hook: &HookId) -> (&str, &str) {
+    (hook.scope.module().map_or("", |module| module.as_str()), hook.name.as_str())
 }

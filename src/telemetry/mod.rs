@@ -1,6 +1,8 @@
-//! What is told about the operator: logs and metrics. It folds notices and knows no logic.
+//! Logs and metrics, made from the notices of the engine. Nothing is decided here.
 
+mod config_errors;
 mod exported_metrics;
+mod gauges;
 pub mod log;
 mod metrics;
 mod progress;
@@ -11,41 +13,35 @@ mod watch_times;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Catalog, Drift, Failure, HookEnd, HookId, Notice, ReleaseAction, Scope, TaskInfo, Usage, View};
+use engine::{
+    Catalog, Drift, Effect, Failure, HookId, MonitorId, Notice, QueueName, ReleaseAction, TaskInfo, View,
+};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use exported_metrics::Exported;
-use metrics::Metrics;
+use config_errors::ConfigErrors;
+use exported_metrics::ExportedMetrics;
+use metrics::{Metrics, hook_labels};
 pub use progress::Progress;
 use progress::Tries;
 use task_log::{explained, log_failure, log_task, title};
-use watch_times::WatchTimes;
+use watch_times::{Timing, WatchTimes};
 
 pub use metrics::Description;
 
-/// The label of what runs before the first converge has ended.
+use crate::cluster::Told;
+
+/// The value of the label `activation` before the first converge has ended.
 const STARTUP: &str = "OperatorStartup";
 
-/// Takes in notices; tells people and Prometheus.
+/// Turns notices into log lines and metrics.
 #[derive(Debug)]
 pub struct Telemetry {
     metrics: Metrics,
-    exported: Mutex<Exported>,
+    exported: Mutex<ExportedMetrics>,
     watches: Mutex<WatchTimes>,
     tries: Mutex<Tries>,
-    invalid: Mutex<Option<Invalid>>,
+    config_errors: Mutex<ConfigErrors>,
     progress: watch::Sender<Progress>,
-}
-
-/// How often the reference operator counts that the ConfigMap can't be used, in seconds. Alerts ask for that.
-const INVALID_TICK: u64 = 5;
-
-/// A ConfigMap that can't be used.
-#[derive(Clone, Copy, Debug)]
-struct Invalid {
-    since: Instant,
-    counted: u64,
 }
 
 impl Telemetry {
@@ -56,80 +52,21 @@ impl Telemetry {
             exported: Mutex::default(),
             watches: Mutex::default(),
             tries: Mutex::default(),
-            invalid: Mutex::default(),
+            config_errors: Mutex::default(),
             progress: watch::Sender::default(),
         })
     }
 
-    /// Returns the operator's own metrics as text; what is a picture of now is taken from `view`.
+    /// Returns the operator's own metrics as text. Gauges of the current state are set from `view`.
     pub fn metrics_text(&self, view: Option<&View>) -> String {
-        self.count_invalid(None);
+        self.config_errors.lock().unwrap_or_else(PoisonError::into_inner).count(&self.metrics);
         if let Some(view) = view {
-            self.metrics.queue_head.reset();
-            for queue in &view.queues {
-                let Some(head) = queue.tasks.first() else { continue };
-                let kind = head.description.split(':').next().unwrap_or_default();
-                let module = head.module.as_ref().map_or("", |module| module.as_str());
-                let hook = head.hook.as_ref().map_or("", |hook| hook.name.as_str());
-                self.metrics
-                    .queue_head
-                    .with_label_values(&[queue.name.as_str(), module, kind, hook])
-                    .set(1.0);
-            }
-            self.metrics.broken_files.reset();
-            let modules = view.modules.iter().filter(|module| module.broken_version.is_some());
-            let broken =
-                modules.map(|module| module.name.as_str()).chain(view.file_problems.iter().map(|_| ""));
-            for module in broken {
-                self.metrics.broken_files.with_label_values(&[module]).inc();
-            }
-            self.picture_states(view);
-            self.metrics.module_maintenance.reset();
-            for module in view.modules.iter().filter(|module| module.maintenance) {
-                let labels = [module.name.as_str(), "NoResourceReconciliation"];
-                self.metrics.module_maintenance.with_label_values(&labels).set(1.0);
-            }
+            self.metrics.set_gauges(view);
         }
         self.metrics.text()
     }
 
-    /// Sets what modules are doing and which watches do not work.
-    fn picture_states(&self, view: &View) {
-        self.metrics.module_phase.reset();
-        for module in &view.modules {
-            self.metrics.module_phase.with_label_values(&[module.name.as_str(), module.phase]).set(1.0);
-        }
-        self.metrics.watches_broken.reset();
-        for watch in &view.watches {
-            let reason = match (&watch.missing_kind, &watch.failure) {
-                (Some(_), _) => "missing_kind",
-                (None, Some(_)) => "failure",
-                (None, None) => continue,
-            };
-            self.metrics.watches_broken.with_label_values(&[watch.kind.as_str(), reason]).inc();
-        }
-    }
-
-    /// Counts how long the ConfigMap could not be used, up to now; `is_invalid` says how it is from now on.
-    fn count_invalid(&self, is_invalid: Option<bool>) {
-        let mut invalid = self.invalid.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if is_invalid == Some(true) {
-            invalid.get_or_insert(Invalid { since: now, counted: 0 });
-        }
-        if let Some(invalid) = invalid.as_mut() {
-            let due = now.duration_since(invalid.since).as_secs() / INVALID_TICK + 1;
-            for _ in invalid.counted..due {
-                self.metrics.config_values_errors.with_label_values::<&str>(&[]).inc();
-            }
-            invalid.counted = due;
-        }
-        if is_invalid == Some(false) {
-            *invalid = None;
-        }
-    }
-
-    /// Returns what the operator's own metrics are, by name.
+    /// Returns the descriptions of the operator's own metrics by name.
     pub fn described(&self) -> Vec<Description> {
         self.metrics.described()
     }
@@ -139,7 +76,7 @@ impl Telemetry {
         self.exported.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
-    /// Returns how far the first converge is, now and later.
+    /// Returns a receiver for the progress of the first converge.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
@@ -162,12 +99,12 @@ impl Telemetry {
             let spec = &hook.spec;
             let count = spec.lifecycle.len() + spec.schedules.len() + spec.kubernetes.len();
             let count = u32::try_from(count).unwrap_or(u32::MAX);
-            let (module, name) = names(&hook.id);
+            let (module, name) = hook_labels(&hook.id);
             self.metrics.binding_count.with_label_values(&[module, name]).set(count.into());
         }
     }
 
-    /// Takes in one notice.
+    /// Logs and counts one notice.
     #[expect(clippy::too_many_lines, reason = "one arm for each notice")]
     pub fn take(&self, notice: Notice) {
         progress_bar::take(&notice);
@@ -190,7 +127,7 @@ impl Telemetry {
             }
             Notice::HookRan { hook, binding, queue, usage, outcome, is_task, startup } => {
                 let labels = [binding, queue.as_str(), activation(startup)];
-                self.hook_ran(&hook, &labels, usage, (outcome, is_task));
+                self.metrics.hook_ran(&hook, &labels, usage, (outcome, is_task));
             }
             Notice::ReleaseRan { module, action, took, startup } => {
                 self.release_ran(module.as_str(), action, took, startup);
@@ -229,7 +166,9 @@ impl Telemetry {
                 self.stuck(format!("modules can't be discovered: {failure}"));
             }
             Notice::ConfigChecked { problems } => {
-                self.count_invalid(Some(!problems.is_empty()));
+                let mut errors = self.config_errors.lock().unwrap_or_else(PoisonError::into_inner);
+                errors.set_invalid(!problems.is_empty(), &self.metrics);
+                drop(errors);
                 for problem in &problems {
                     log_failure(problem, "the ConfigMap has a problem; what was good before stays in force");
                 }
@@ -258,11 +197,11 @@ impl Telemetry {
             Notice::SnapshotChanged { monitor, bindings, objects } => {
                 let objects = u32::try_from(objects).unwrap_or(u32::MAX);
                 for fed in bindings.iter() {
-                    let (module, hook) = names(&fed.hook);
+                    let (module, hook) = hook_labels(&fed.hook);
                     let labels = [module, hook, &*fed.binding, fed.queue.as_str(), &*fed.kind];
                     self.metrics.snapshot_objects.with_label_values(&labels).set(objects.into());
                 }
-                self.watches.lock().unwrap_or_else(PoisonError::into_inner).know(
+                self.watches.lock().unwrap_or_else(PoisonError::into_inner).set_bindings(
                     monitor,
                     bindings,
                     &self.metrics,
@@ -276,6 +215,39 @@ impl Telemetry {
                 log_failure(&failure, "a watch broke; it is opened again");
             }
         }
+    }
+
+    /// Counts a request to the API server.
+    pub fn request(&self, told: &Told<'_>) {
+        self.metrics.request(told);
+    }
+
+    /// Counts how long a watch took to filter an object.
+    pub fn watch_filtered(&self, monitor: MonitorId, took: Duration) {
+        self.watch_measured(monitor, Timing::Filtered(took));
+    }
+
+    /// Counts how long a watch took to pass on a change, the filter included.
+    pub fn watch_passed_on(&self, monitor: MonitorId, took: Duration) {
+        self.watch_measured(monitor, Timing::PassedOn(took));
+    }
+
+    fn watch_measured(&self, monitor: MonitorId, timing: Timing) {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        watches.measured(monitor, timing, &self.metrics);
+    }
+
+    /// Counts how long a decision took that changed queues.
+    pub fn decided(&self, took: Duration, effects: &[Effect]) {
+        self.metrics.decided(took, effects);
+    }
+
+    fn queue_compacted(&self, queue: &QueueName, hook: &HookId, before: usize, after: usize) {
+        let labels = [queue.as_str(), hook.name.as_str()];
+        let before = u32::try_from(before).unwrap_or(u32::MAX);
+        self.metrics.compactions.with_label_values(&labels).inc();
+        self.metrics.compacted_tasks.with_label_values(&labels).set(before.into());
+        tracing::info!(queue = queue.as_str(), "{before} waiting runs of hook {hook} became {after}");
     }
 
     fn task_started(&self, task: &TaskInfo, waited: Duration) {
@@ -377,55 +349,10 @@ impl Telemetry {
         }
     }
 
-    /// Counts a run of a hook; its end only if it was a task: that of a module's run is the module's.
-    fn hook_ran(
-        &self,
-        hook: &HookId,
-        labels: &[&str; 3],
-        usage: Option<Usage>,
-        (outcome, is_task): (HookEnd, bool),
-    ) {
-        let [binding, queue, activation] = *labels;
-        let (module, name) = names(hook);
-        let (metrics, labels) = match &hook.scope {
-            Scope::Global => (&self.metrics.global_hooks, vec![name, binding, queue, activation]),
-            Scope::Module(_) => (&self.metrics.module_hooks, vec![module, name, binding, queue, activation]),
-        };
-        let ends = [
-            (&metrics.allowed_errors, HookEnd::AllowedError),
-            (&metrics.errors, HookEnd::Error),
-            (&metrics.successes, HookEnd::Success),
-        ];
-        for (counter, end) in ends.into_iter().filter(|_| is_task) {
-            counter.with_label_values(&labels).inc_by(f64::from(u8::from(end == outcome)));
-        }
-        let Some(usage) = usage else { return };
-        metrics.run_seconds.with_label_values(&labels).observe(usage.took.as_secs_f64());
-        if outcome == HookEnd::Success {
-            metrics.user_cpu.with_label_values(&labels).observe(usage.user.as_secs_f64());
-            metrics.system_cpu.with_label_values(&labels).observe(usage.system.as_secs_f64());
-            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-            metrics.max_rss.with_label_values(&labels).set(usage.max_rss as f64);
-        }
-    }
-
     fn release_ran(&self, module: &str, action: Option<ReleaseAction>, took: Duration, startup: bool) {
-        let seconds = took.as_secs_f64();
-        let activation = activation(startup);
-        self.metrics.module_helm_seconds.with_label_values(&[module, activation]).observe(seconds);
-        let operation = match action {
-            Some(ReleaseAction::Unchanged | ReleaseAction::Unmanaged | ReleaseAction::Absent) => {
-                "check-upgrade"
-            }
-            Some(ReleaseAction::Installed | ReleaseAction::Upgraded) | None => "upgrade",
-            Some(ReleaseAction::Uninstalled) => "uninstall",
-        };
-        self.metrics
-            .helm_operation_seconds
-            .with_label_values(&[module, activation, operation])
-            .observe(seconds);
+        self.metrics.release_ran([module, activation(startup)], action, took);
         if let Some(action) = action {
-            tracing::info!(module, seconds, "release of module {module}: {action:?}");
+            tracing::info!(module, seconds = took.as_secs_f64(), "release of module {module}: {action:?}");
         }
     }
 
@@ -464,17 +391,13 @@ impl Telemetry {
     }
 }
 
-fn names(hook: &HookId) -> (&str, &str) {
-    (hook.scope.module().map_or("", |module| module.as_str()), hook.name.as_str())
-}
-
 fn activation(startup: bool) -> &'static str {
     if startup { STARTUP } else { "" }
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::{Cause, QueueName, TaskId};
+    use engine::{Cause, HookEnd, Scope, TaskId, Usage};
 
     use super::*;
 

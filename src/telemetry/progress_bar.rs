@@ -1,4 +1,4 @@
-//! How far a converge is, as a bar at the bottom of a terminal.
+//! The progress of a converge as a bar at the bottom of a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use engine::{ModuleName, Notice};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The bar, once somebody watches. A process has one terminal, and so one bar.
+/// The bar, once it is open. A process has one terminal, and so one bar.
 static BAR: OnceLock<Bar> = OnceLock::new();
 
-/// How often the bar shows that it lives.
+/// How often the spinner moves.
 const TICK: Duration = Duration::from_millis(120);
 
 struct Bar {
@@ -18,7 +18,7 @@ struct Bar {
     phases: Mutex<Phases>,
 }
 
-/// What is known about the modules that are on.
+/// The phase of each module that is on.
 #[derive(Debug, Default)]
 struct Phases(BTreeMap<ModuleName, &'static str>);
 
@@ -35,7 +35,7 @@ pub fn open() {
     let _ = BAR.set(Bar { bar, phases: Mutex::default() });
 }
 
-/// Does `work`, which writes to the terminal, without the bar in its way.
+/// Hides the bar while `work` writes to the terminal.
 pub(super) fn aside(work: impl FnOnce()) {
     match BAR.get() {
         Some(bar) => bar.bar.suspend(work),
@@ -43,7 +43,7 @@ pub(super) fn aside(work: impl FnOnce()) {
     }
 }
 
-/// Takes in one notice.
+/// Updates the bar after a notice.
 pub(super) fn take(notice: &Notice) {
     let Some(bar) = BAR.get() else { return };
     let mut phases = bar.phases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ pub(super) fn take(notice: &Notice) {
 }
 
 impl Phases {
-    /// Takes in one notice and returns what is said next to the bar, if that is something new.
+    /// Updates the phases after a notice. Returns the new message next to the bar, if there is one.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most notices are not about how far modules are")]
     fn take(&mut self, notice: &Notice) -> Option<String> {
         match notice {

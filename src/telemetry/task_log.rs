@@ -1,9 +1,9 @@
-//! Tasks and failures in the words of the log.
+//! Log lines of tasks and failures.
 
 use engine::view::why::advice_in_log;
 use engine::{Failure, Scope, TaskInfo};
 
-/// Returns what a task is, as people say it.
+/// Returns the kind of a task with its hook or module.
 pub(super) fn title(task: &TaskInfo) -> String {
     match (&task.hook, &task.binding) {
         (Some(hook), Some(binding)) => format!("{} {hook} ({binding})", task.kind),
@@ -15,7 +15,7 @@ pub(super) fn title(task: &TaskInfo) -> String {
     }
 }
 
-/// Logs a step of a task for whoever looks closely.
+/// Logs a step of a task at level debug.
 pub(super) fn log_task(task: &TaskInfo, flow: &str, what: &str) {
     let module = task.scope.module().map_or("", |module| module.as_str());
     let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
@@ -37,7 +37,7 @@ pub(super) fn log_failure(failure: &Failure, what: &str) {
     tracing::error!(error = explained(failure, None), "{what}");
 }
 
-/// Returns a failure with what to do about it.
+/// Returns a failure with its advice.
 pub(super) fn explained(failure: &Failure, task: Option<&TaskInfo>) -> String {
     format!("{failure} ({})", advice_in_log(failure, task))
 }

@@ -1,4 +1,4 @@
-//! One test: a cluster, an operator, steps.
+//! Runs one test: starts a cluster and an operator, then does the steps.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ use tokio::task::JoinHandle;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 
-use super::check::{Mismatch, Seen, mismatches, parsed_config};
-use super::idle::Stillness;
+use super::check::{Mismatch, Observation, mismatches, parsed_config};
+use super::idle::IdleSignal;
 use super::objects::Objects;
-use super::recorder::{Recorded, Tape};
-use super::selection::{Subject, Trigger, hooks};
+use super::recorder::{RecordedOutside, Recorder};
+use super::selection::{Selection, Trigger, hooks};
 use super::test_file::{Action, Step, Test};
 use crate::app::{self, Parts, Surroundings};
 use crate::cluster::{Discovery, connect_in_process};
@@ -33,21 +33,21 @@ use crate::kube::{ConfigSource, Monitors};
 use crate::load::Loader;
 use crate::telemetry::Telemetry;
 
-/// How long hooks have at the end of a test.
+/// How long hooks may run after the last step.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// A test with all that it needs.
+/// A test with all its inputs.
 pub(super) struct Case<'a> {
     pub(super) test: &'a Test,
-    pub(super) subject: &'a Subject,
+    pub(super) selection: &'a Selection,
     pub(super) loader: &'a Arc<Loader>,
     pub(super) settings: &'a Settings,
     pub(super) environment: &'a Environment,
-    /// Where files may be written.
+    /// The directory for temporary files.
     pub(super) root: &'a Path,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) mismatches: Vec<Mismatch>,
@@ -69,8 +69,8 @@ fn impossible(pointer: &str, message: String) -> Mismatch {
 /// Runs a test on this thread.
 pub(super) fn run(case: Case<'_>) -> Outcome {
     let pointer = case.test.pointer.clone();
-    let stillness = Arc::new(Stillness::default());
-    let sleeping = Arc::clone(&stillness);
+    let idle = Arc::new(IdleSignal::default());
+    let sleeping = Arc::clone(&idle);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .on_thread_park(move || sleeping.runtime_sleeps())
@@ -82,7 +82,7 @@ pub(super) fn run(case: Case<'_>) -> Outcome {
     let lines = Lines::default();
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines.clone()));
     let outcome = runtime.block_on(async {
-        let running = Running::start(case, stillness, lines).await?;
+        let running = Running::start(case, idle, lines).await?;
         anyhow::Ok(running.play().await)
     });
     runtime.shutdown_background();
@@ -92,9 +92,9 @@ pub(super) fn run(case: Case<'_>) -> Outcome {
 /// A test that runs.
 struct Running<'a> {
     case: Case<'a>,
-    stillness: Arc<Stillness>,
+    idle: Arc<IdleSignal>,
     lines: Lines,
-    tape: Tape,
+    recorder: Recorder,
     objects: Objects,
     helm: Arc<Helm>,
     questions: Questions,
@@ -107,7 +107,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     /// Starts the API server, puts the objects of the test into it, and starts the operator.
-    async fn start(case: Case<'a>, stillness: Arc<Stillness>, lines: Lines) -> anyhow::Result<Self> {
+    async fn start(case: Case<'a>, idle: Arc<IdleSignal>, lines: Lines) -> anyhow::Result<Self> {
         let files = tempfile::Builder::new().prefix("test-").tempdir_in(case.root)?;
         let server = ApiServer::builder().simulate(Duration::ZERO).build()?;
         let serving = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
@@ -123,7 +123,7 @@ impl<'a> Running<'a> {
             operator_namespace: settings.namespace.as_str().into(),
         };
         dev::create_namespace(&client, &settings).await?;
-        let given = prepared(&objects, case.test, &case.subject.catalog).await;
+        let given = prepared(&objects, case.test, &case.selection.catalog).await;
         given.map_err(|error| anyhow!("the cluster of the test can't be prepared: {error}"))?;
         write_config(&client, &settings, &case.test.config).await?;
         server.settled().await;
@@ -138,21 +138,21 @@ impl<'a> Running<'a> {
             shutdown: ended.clone(),
             settings,
         };
-        let tape = Tape::default();
+        let recorder = Recorder::default();
         let helm = Arc::new(Helm::new(
             around.client.clone(),
             discovery.clone(),
             app::helm_settings(&around.settings),
         ));
-        let parts = (discovery, Arc::clone(&helm), tape.clone(), ended);
+        let parts = (discovery, Arc::clone(&helm), recorder.clone(), ended);
         let (inbox, questions, driving) = operate(around, &case, parts).await?;
-        let heard = tape.clone();
-        stillness.ask(move || heard.is_still() && server.is_still());
+        let recording = recorder.clone();
+        idle.set_check(move || recording.is_idle() && server.is_still());
         Ok(Self {
             case,
-            stillness,
+            idle,
             lines,
-            tape,
+            recorder,
             objects,
             helm,
             questions,
@@ -179,7 +179,7 @@ impl<'a> Running<'a> {
                 break;
             }
         }
-        outcome.hooks_took = self.tape.hooks_took();
+        outcome.hooks_took = self.recorder.hooks_took();
         outcome.lines = self.lines.from(0);
         self.shutdown.send_replace(true);
         let _ = self.driving.await;
@@ -190,8 +190,8 @@ impl<'a> Running<'a> {
         match &step.action {
             Action::Start => {
                 self.rest().await?;
-                // What the start itself did before the binding of the test is not looked at.
-                match &self.case.subject.trigger {
+                // The runs of the start itself are recorded with those of the binding.
+                match &self.case.selection.trigger {
                     Some(Trigger::Disable(key)) => {
                         let off = Map::from_iter([(format!("{key}Enabled"), Value::Bool(false))]);
                         self.configure(&off).await?;
@@ -203,11 +203,11 @@ impl<'a> Running<'a> {
             Action::Apply(objects) => self.objects.apply(objects).await?,
             Action::Config(config) => self.configure(config).await?,
             Action::Delete(references) => self.objects.delete(references).await?,
-            Action::Schedule(name) => self.fire(&self.case.subject.crontab(name)?).await?,
+            Action::Schedule(name) => self.fire(&self.case.selection.crontab(name)?).await?,
         }
         self.rest().await?;
-        let seen = self.seen(step, begun).await?;
-        Ok(mismatches(step, &seen))
+        let observation = self.observation(step, begun).await?;
+        Ok(mismatches(step, &observation))
     }
 
     async fn configure(&self, config: &Map<String, Value>) -> Result<(), String> {
@@ -216,18 +216,18 @@ impl<'a> Running<'a> {
     }
 
     async fn fire(&self, line: &engine::CronLine) -> Result<(), String> {
-        if !self.tape.is_scheduled(line) {
+        if !self.recorder.is_scheduled(line) {
             return Err(format!("the schedule {line} is not active: its module is off or has not run"));
         }
         self.inbox.event(Event::CronFired { line: line.clone() }).await;
         Ok(())
     }
 
-    /// Waits until nothing happens any more.
+    /// Waits until the operator is idle.
     async fn rest(&self) -> Result<(), String> {
         let patience = self.case.test.timeout;
-        tokio::time::timeout(patience, self.stillness.wait()).await.map_err(|_| {
-            let running = self.tape.running();
+        tokio::time::timeout(patience, self.idle.wait()).await.map_err(|_| {
+            let running = self.recorder.running();
             let what = if running.is_empty() { "something".to_owned() } else { running.join(", ") };
             format!(
                 "after {} s {what} was still at work (the key timeout sets the limit)",
@@ -236,8 +236,8 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Looks at everything that the step expects something of.
-    async fn seen(&self, step: &Step, begun: usize) -> Result<Seen, String> {
+    /// Collects everything that the step has expectations about.
+    async fn observation(&self, step: &Step, begun: usize) -> Result<Observation, String> {
         let list = |key: &str| step.expect.get(key).and_then(Value::as_array).into_iter().flatten();
         let text = |value: &Value, pointer: &str| {
             value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -254,11 +254,11 @@ impl<'a> Running<'a> {
                 present.push(reference.clone());
             }
         }
-        let catalog = &self.case.subject.catalog;
-        let enabled = self.tape.modules();
+        let catalog = &self.case.selection.catalog;
+        let enabled = self.recorder.modules();
         let key = |name: &engine::ModuleName| catalog.module(name).map(|module| module.key.to_string());
-        Ok(Seen {
-            heard: self.tape.take(),
+        Ok(Observation {
+            record: self.recorder.take(),
             lines: self.lines.from(begun),
             values: self.values().await,
             config: self.config().await?,
@@ -270,10 +270,10 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Returns what the charts of the modules that are on consist of.
+    /// Returns the rendered objects of the modules that are on.
     async fn rendered(&self) -> Result<Vec<Value>, String> {
         let mut rendered = Vec::new();
-        for (name, _) in self.tape.modules().iter().filter(|(_, on)| *on) {
+        for (name, _) in self.recorder.modules().iter().filter(|(_, on)| *on) {
             let Some((module, input)) = self.questions.chart_input(name.clone()).await else { continue };
             if module.has_chart {
                 let manifest = self.helm.render(&module, &input).await;
@@ -300,7 +300,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Puts into the cluster what a test finds there: definitions of its modules, too.
+/// Applies the CRDs of the modules and the objects of the test to the cluster.
 async fn prepared(objects: &Objects, test: &Test, catalog: &Catalog) -> Result<(), String> {
     let mut definitions = Vec::new();
     for file in catalog.modules.iter().flat_map(|module| &module.crds) {
@@ -335,11 +335,11 @@ async fn write_config(
     Ok(())
 }
 
-/// Starts the operator as production does, with a tape between engine and adapters.
+/// Starts the operator as production does, with a recorder between engine and adapters.
 async fn operate(
     around: Surroundings,
     case: &Case<'_>,
-    (discovery, helm, tape, ended): (Discovery, Arc<Helm>, Tape, watch::Receiver<bool>),
+    (discovery, helm, recorder, ended): (Discovery, Arc<Helm>, Recorder, watch::Receiver<bool>),
 ) -> anyhow::Result<(Inbox, Questions, JoinHandle<driver::Stopped>)> {
     let settings = &around.settings;
     let (inbox, questions, channels) = driver::channels();
@@ -354,19 +354,19 @@ async fn operate(
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let health = parts.monitors.health();
     let inner = app::wire(&around, &source, parts)?;
-    // Whoever reads what failed wrote the values.
+    // The reader of failures wrote the values, so they are shown.
     let rules = engine::Config { quote_values: true, ..app::engine_config(settings) };
-    let engine = Engine::new(rules, case.subject.catalog.clone());
+    let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
     tokio::spawn(source.watch(inbox.clone(), health, parameters));
     let started = vec![config, Event::Started];
-    let outside = Recorded { inner, tape };
+    let outside = RecordedOutside { inner, recorder };
     let driving =
         tokio::spawn(driver::drive(engine, outside, (inbox.clone(), channels), started, ended, PATIENCE));
     Ok((inbox, questions, driving))
 }
 
-/// What hooks print, as the log of this thread has it.
+/// The lines that hooks print, captured from the log of this thread.
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 

@@ -1,22 +1,21 @@
-//! What happened in a step, compared with what is expected.
+//! Compares what happened in a step with what is expected.
 
 use std::collections::BTreeSet;
 
 use engine::{Failure, FailureKind};
-use regex::Regex;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::recorder::{Heard, Run};
+use super::recorder::{Run, StepRecord};
 use super::render::{
     expected_metrics, expected_object_patches, metric, object_patch, projected, values_patch,
 };
-use super::test_file::Step;
+use super::test_file::{Step, pattern};
 
-/// Everything that can be said about a step after it.
+/// The state after a step.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) heard: Heard,
+pub(super) struct Observation {
+    pub(super) record: StepRecord,
     /// What hooks printed.
     pub(super) lines: Vec<String>,
     /// All values by section, and what the ConfigMap says.
@@ -28,27 +27,27 @@ pub(super) struct Seen {
     pub(super) objects: Vec<Value>,
     /// The objects that are expected to be absent, but are there.
     pub(super) present: Vec<Value>,
-    /// What charts consist of; looked at only where the test leaves open what comes.
+    /// The rendered objects of charts. They are collected only for an empty `expect`.
     pub(super) rendered: Vec<Value>,
-    /// Whether runs have to say which hook they are of.
+    /// Whether descriptions of runs contain the name of the hook.
     pub(super) names_hooks: bool,
 }
 
-/// Something that is not as expected.
+/// A difference between what is expected and what happened.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
-    /// The step.
+    /// The step, as a JSON pointer.
     pub(super) pointer: String,
     /// The key below `expect`.
     pub(super) key: &'static str,
     pub(super) message: String,
-    /// What it would have to say to be right; `None` if nothing would do.
+    /// The value that would be right; `None` if there is none.
     pub(super) actual: Option<Value>,
 }
 
-/// Returns everything that is not as the step expects it.
-pub(super) fn mismatches(step: &Step, seen: &Seen) -> Vec<Mismatch> {
-    let mut check = Check { step, seen, found: Vec::new() };
+/// Returns all differences from the expectations of a step.
+pub(super) fn mismatches(step: &Step, observation: &Observation) -> Vec<Mismatch> {
+    let mut check = Check { step, observation, found: Vec::new() };
     check.failures();
     check.written();
     check.state();
@@ -61,7 +60,7 @@ pub(super) fn mismatches(step: &Step, seen: &Seen) -> Vec<Mismatch> {
 
 struct Check<'a> {
     step: &'a Step,
-    seen: &'a Seen,
+    observation: &'a Observation,
     found: Vec<Mismatch>,
 }
 
@@ -83,14 +82,14 @@ impl Check<'_> {
 
     /// Nothing fails unless it is expected.
     fn failures(&mut self) {
-        let last = self.seen.heard.runs.last().and_then(exit_code);
+        let last = self.observation.record.runs.last().and_then(exit_code);
         if let Some(expected) = self.expected("exit").cloned() {
             match last {
                 Some(code) => self.compare("exit", &expected, code.into()),
                 None => self.wrong("exit", "exit differs: no hook ran to its end".to_owned(), None),
             }
         }
-        let failures = &self.seen.heard.failures;
+        let failures = &self.observation.record.failures;
         if let Some(expected) = self.expected("error").cloned() {
             let wanted = text(&expected);
             if !failures.iter().any(|failure| matches(&wanted, &failure.to_string())) {
@@ -125,7 +124,7 @@ impl Check<'_> {
         }
     }
 
-    /// Compares what hooks wrote.
+    /// Compares the outputs of hooks.
     fn written(&mut self) {
         for (key, actual) in self.all_written() {
             let Some(expected) = self.expected(key).cloned() else { continue };
@@ -147,7 +146,7 @@ impl Check<'_> {
     }
 
     fn all_written(&self) -> [(&'static str, Value); 4] {
-        let runs = self.seen.heard.runs.iter();
+        let runs = self.observation.record.runs.iter();
         let outputs: Vec<_> = runs.filter_map(|run| run.outcome.as_ref()?.as_ref().ok()).collect();
         let patches = |pick: fn(&engine::HookOutput) -> &values::patch::Patch| -> Value {
             outputs.iter().flat_map(|output| values_patch(pick(output))).collect()
@@ -159,39 +158,42 @@ impl Check<'_> {
                 "objectPatches",
                 outputs.iter().flat_map(|output| output.object_patches.iter().map(object_patch)).collect(),
             ),
-            ("metrics", self.seen.heard.metrics.iter().map(metric).collect()),
+            ("metrics", self.observation.record.metrics.iter().map(metric).collect()),
         ]
     }
 
     fn runs(&self) -> Value {
         let name = |run: &Run| {
-            if self.seen.names_hooks {
+            if self.observation.names_hooks {
                 format!("{}: {}", run.hook.id.name, run.contexts)
             } else {
                 run.contexts.clone()
             }
         };
-        self.seen.heard.runs.iter().map(name).collect()
+        self.observation.record.runs.iter().map(name).collect()
     }
 
-    /// Compares how values, ConfigMap and cluster are now.
+    /// Compares values, ConfigMap and cluster.
     fn state(&mut self) {
-        let all =
-            [("values", &self.seen.values), ("config", &self.seen.config), ("enabled", &self.seen.enabled)];
+        let all = [
+            ("values", &self.observation.values),
+            ("config", &self.observation.config),
+            ("enabled", &self.observation.enabled),
+        ];
         for (key, actual) in all {
             if let Some(expected) = self.expected(key).cloned() {
                 self.compare(key, &expected, projected(&expected, actual));
             }
         }
         if let Some(Value::Array(expected)) = self.expected("objects").cloned() {
-            let actual = expected.iter().zip(&self.seen.objects).map(|(expected, actual)| {
+            let actual = expected.iter().zip(&self.observation.objects).map(|(expected, actual)| {
                 if actual.is_null() { Value::Null } else { projected(expected, actual) }
             });
             let actual: Vec<Value> = actual.filter(|actual| !actual.is_null()).collect();
             self.compare("objects", &Value::Array(expected), actual.into());
         }
         if let Some(Value::Array(expected)) = self.expected("absent").cloned() {
-            let absent = expected.iter().filter(|reference| !self.seen.present.contains(reference));
+            let absent = expected.iter().filter(|reference| !self.observation.present.contains(reference));
             let absent: Vec<Value> = absent.cloned().collect();
             self.compare("absent", &Value::Array(expected), absent.into());
         }
@@ -200,16 +202,16 @@ impl Check<'_> {
     /// Looks for the expected lines, in this order; there may be others.
     fn log(&mut self) {
         let Some(Value::Array(expected)) = self.expected("log").cloned() else { return };
-        let mut lines = self.seen.lines.iter();
+        let mut lines = self.observation.lines.iter();
         let is_missing = |wanted: &Value| !lines.by_ref().any(|line| matches(&text(wanted), line));
         if expected.iter().any(is_missing) {
-            let actual: Value = self.seen.lines.iter().map(String::as_str).collect();
+            let actual: Value = self.observation.lines.iter().map(String::as_str).collect();
             let message = format!("log lines are missing:\n{}", diff(&Value::Array(expected), &actual));
             self.wrong("log", message, Some(actual));
         }
     }
 
-    /// Says what could be expected where the test leaves it open.
+    /// Adds what could be expected where `expect` is empty.
     fn fill(&mut self) {
         for (key, actual) in self.all_written() {
             if actual.as_array().is_some_and(|list| !list.is_empty()) {
@@ -217,8 +219,8 @@ impl Check<'_> {
                 self.wrong(key, message, Some(actual));
             }
         }
-        if !self.seen.rendered.is_empty() {
-            let rendered = Value::Array(self.seen.rendered.clone());
+        if !self.observation.rendered.is_empty() {
+            let rendered = Value::Array(self.observation.rendered.clone());
             let message = format!("objects are not expected yet:\n{}", diff(&Value::Null, &rendered));
             self.wrong("objects", message, Some(rendered));
         }
@@ -235,12 +237,6 @@ impl Check<'_> {
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
-}
-
-/// Returns the pattern of `/a pattern/`; `None` for any other text.
-pub(super) fn pattern(wanted: &str) -> Option<Result<Regex, regex::Error>> {
-    let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
-    pattern.filter(|pattern| !pattern.is_empty()).map(Regex::new)
 }
 
 /// Returns whether `line` contains the text, or fits if that is `/a pattern/`.
@@ -263,7 +259,7 @@ fn exit_code(run: &Run) -> Option<u64> {
             let said = std::iter::once(&failure.message).chain(&failure.chain);
             said.filter_map(|text| text.rsplit_once("exit status ")?.1.trim().parse().ok()).next_back()
         }
-        // The process did well, what it wrote is wrong.
+        // The process succeeded, but its output is invalid.
         FailureKind::HookOutput | FailureKind::Values => Some(0),
         FailureKind::Bug
         | FailureKind::Cancelled

@@ -1,41 +1,41 @@
-//! When a step is over: nothing runs, nothing is under way, nothing will happen by itself.
+//! Detects the end of a step: nothing runs, no effect is pending, nothing will happen by itself.
 //!
-//! A test has a thread and a runtime of its own. Before the runtime goes to sleep no task is ready, so
-//! what the rest of the program says at that moment is how it stays.
+//! A test has its own thread and runtime. Before the runtime parks, no task is ready, so
+//! the state at that moment is final.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Says whether all is still.
-type Look = Box<dyn Fn() -> bool + Send + Sync>;
+/// Returns whether nothing is pending.
+type IsIdle = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Tells a test when all is still.
+/// Signals when the test is idle.
 #[derive(Default)]
-pub(super) struct Stillness {
+pub(super) struct IdleSignal {
     asked: AtomicBool,
-    still: Notify,
-    look: OnceLock<Look>,
+    notify: Notify,
+    is_idle: OnceLock<IsIdle>,
 }
 
-impl Stillness {
-    /// Sets, once, what is asked.
-    pub(super) fn ask(&self, look: impl Fn() -> bool + Send + Sync + 'static) {
-        let _ = self.look.set(Box::new(look));
+impl IdleSignal {
+    /// Sets the check, once.
+    pub(super) fn set_check(&self, is_idle: impl Fn() -> bool + Send + Sync + 'static) {
+        let _ = self.is_idle.set(Box::new(is_idle));
     }
 
-    /// To be called whenever the runtime has nothing to do.
+    /// The runtime calls this whenever it has nothing to do.
     pub(super) fn runtime_sleeps(&self) {
-        if self.asked.load(Ordering::Relaxed) && self.look.get().is_some_and(|look| look()) {
+        if self.asked.load(Ordering::Relaxed) && self.is_idle.get().is_some_and(|is_idle| is_idle()) {
             self.asked.store(false, Ordering::Relaxed);
-            self.still.notify_one();
+            self.notify.notify_one();
         }
     }
 
-    /// Returns when all is still.
+    /// Waits until the test is idle.
     pub(super) async fn wait(&self) {
         self.asked.store(true, Ordering::Relaxed);
-        self.still.notified().await;
+        self.notify.notified().await;
     }
 }

@@ -1,11 +1,11 @@
 //! `test`: hooks and modules are run by the engine and the adapters of production, on a cluster in this process.
 //!
 //! ```text
-//! *.test.yaml ─▶ file ─▶ place, subject: what is loaded and what of it runs
-//!                          │
-//!                        bench ─▶ case: API server, engine, adapters; steps
-//!                                   │ tape: all events and effects, stillness: when a step is over
-//!                                 check ─▶ report, rewrite
+//! *.test.yaml ─▶ test_file ─▶ target, selection: what is loaded and what of it runs
+//!                               │
+//!                             runner ─▶ case: API server, engine, adapters; steps
+//!                                        │ recorder: all events and effects, idle: when a step is over
+//!                                      check ─▶ report, update
 //! ```
 
 mod case;

@@ -1,4 +1,4 @@
-//! A value of a test file that knows where it stands, so that every complaint names file, line and key.
+//! A value of a test file with its position, so that every error names file, line and key.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,21 +9,21 @@ use values::yaml::locate;
 
 /// Everything that is wrong with a file.
 #[derive(Debug)]
-pub(super) struct Complaints<'a> {
+pub(super) struct Problems<'a> {
     path: &'a Path,
     text: &'a str,
     found: RefCell<Vec<(String, String)>>,
 }
 
-/// A value and its place.
+/// A value and its pointer in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
     pointer: &'a Pointer<'a>,
-    complaints: &'a Complaints<'a>,
+    problems: &'a Problems<'a>,
 }
 
-/// The way from the root of the file to a value.
+/// The path from the root of the file to a value.
 #[derive(Debug)]
 pub(super) enum Pointer<'a> {
     Root,
@@ -41,7 +41,7 @@ impl Pointer<'_> {
         }
     }
 
-    /// Returns it as people write it: `tests[0].expect.log`.
+    /// Returns it for people: `tests[0].expect.log`.
     fn shown(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -57,19 +57,21 @@ impl Pointer<'_> {
     }
 }
 
-impl<'a> Complaints<'a> {
+impl<'a> Problems<'a> {
     pub(super) fn new(path: &'a Path, text: &'a str) -> Self {
         Self { path, text, found: RefCell::default() }
     }
 
-    /// Returns all complaints in the order of their lines.
+    /// Returns all problems in the order of their lines.
     pub(super) fn lines(&self) -> Vec<String> {
         let found = self.found.take();
         let mut placed: Vec<_> =
             found.into_iter().map(|(pointer, message)| (locate(self.text, &pointer), message)).collect();
         placed.sort();
         let line = |(position, message): (Option<values::yaml::Position>, String)| match position {
-            Some(place) => format!("{}:{}:{}: {message}", self.path.display(), place.line, place.column),
+            Some(position) => {
+                format!("{}:{}:{}: {message}", self.path.display(), position.line, position.column)
+            }
             None => format!("{}: {message}", self.path.display()),
         };
         placed.into_iter().map(line).collect()
@@ -82,8 +84,8 @@ pub(super) fn nearest<'k>(known: impl IntoIterator<Item = &'k str>, word: &str) 
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn new(value: &'a Value, pointer: &'a Pointer<'a>, complaints: &'a Complaints<'a>) -> Self {
-        Self { value, pointer, complaints }
+    pub(super) fn new(value: &'a Value, pointer: &'a Pointer<'a>, problems: &'a Problems<'a>) -> Self {
+        Self { value, pointer, problems }
     }
 
     /// Returns where it is, as a JSON pointer.
@@ -91,18 +93,18 @@ impl<'a> Node<'a> {
         self.pointer.text()
     }
 
-    /// Notes that something is wrong here.
+    /// Records a problem of this value.
     pub(super) fn wrong(&self, message: &str) {
         let shown = self.pointer.shown();
         let message = if shown.is_empty() { message.to_owned() } else { format!("{shown}: {message}") };
-        self.complaints.found.borrow_mut().push((self.pointer.text(), message));
+        self.problems.found.borrow_mut().push((self.pointer.text(), message));
     }
 
     /// Calls `read` with the value of a key, unless it is missing or null.
     pub(super) fn key<T>(&self, key: &str, read: impl FnOnce(Node<'_>) -> T) -> Option<T> {
         let value = self.value.get(key).filter(|value| !value.is_null())?;
         let pointer = Pointer::Below(self.pointer, key.to_owned());
-        Some(read(Node { value, pointer: &pointer, complaints: self.complaints }))
+        Some(read(Node { value, pointer: &pointer, problems: self.problems }))
     }
 
     /// Checks that it is a mapping with known keys only; returns whether it is a mapping.
@@ -117,7 +119,7 @@ impl<'a> Node<'a> {
                 None => format!("known are {}", known.join(", ")),
             };
             let pointer = Pointer::Below(self.pointer, key.clone());
-            Node { value: self.value, pointer: &pointer, complaints: self.complaints }
+            Node { value: self.value, pointer: &pointer, problems: self.problems }
                 .wrong(&format!("unknown key; {hint}"));
         }
         true
@@ -131,7 +133,7 @@ impl<'a> Node<'a> {
         };
         let item = |(index, value): (usize, &Value)| {
             let pointer = Pointer::Below(self.pointer, index.to_string());
-            read(Node { value, pointer: &pointer, complaints: self.complaints })
+            read(Node { value, pointer: &pointer, problems: self.problems })
         };
         items.iter().enumerate().map(item).collect()
     }

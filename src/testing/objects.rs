@@ -1,4 +1,4 @@
-//! The objects of a test's cluster: put there, removed, looked at.
+//! Creates, deletes and reads the objects of a test's cluster.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Discovery, Resource, is_conflict, is_not_found};
 
-/// The namespace of objects that do not say theirs.
+/// The namespace of objects without one.
 const NAMESPACE: &str = "default";
 
-/// In whose name objects are written.
+/// The field manager of the test's writes.
 const MANAGER: &str = "addon-operator-test";
 
 /// The cluster of a test.
@@ -21,7 +21,7 @@ const MANAGER: &str = "addon-operator-test";
 pub(super) struct Objects {
     pub(super) client: Client,
     pub(super) discovery: Discovery,
-    /// Where charts put objects without a namespace.
+    /// The namespace of charts' objects without one.
     pub(super) operator_namespace: Arc<str>,
 }
 
@@ -67,7 +67,7 @@ impl Objects {
         let params = PatchParams::apply(MANAGER).force();
         api.patch(&name, &params, &Patch::Apply(&object)).await.map_err(said)?;
         let Some(status) = object.get("status") else { return Ok(()) };
-        // Where the status is a part of its own, it has to be written alone.
+        // A status that is a subresource has to be written separately.
         let status = Patch::Merge(json!({ "status": status }));
         match api.patch_status(&name, &PatchParams::default(), &status).await {
             Ok(_) => Ok(()),
@@ -102,17 +102,17 @@ impl Objects {
         Ok(())
     }
 
-    /// Returns the object that is meant; one that says no namespace may also be where
-    /// charts put theirs.
+    /// Returns the object of a reference. Without a namespace it may also be where
+    /// charts put their objects.
     pub(super) async fn find(&self, kind: &Value, name: &str, given: &str) -> Result<Option<Value>, String> {
         let resource = self.resource(kind).await?;
-        let places: Vec<Option<&str>> = match (resource.namespaced, given) {
+        let namespaces: Vec<Option<&str>> = match (resource.namespaced, given) {
             (false, _) => vec![None],
             (true, "") => vec![Some(NAMESPACE), Some(&self.operator_namespace)],
             (true, given) => vec![Some(given)],
         };
-        for place in places {
-            let path = format!("{}/{name}", resource.path(place));
+        for namespace in namespaces {
+            let path = format!("{}/{name}", resource.path(namespace));
             let request = Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
             match self.client.request::<Value>(request).await {
                 Ok(found) => return Ok(Some(found)),

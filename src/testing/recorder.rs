@@ -1,4 +1,4 @@
-//! A recording of all events and effects: what is under way, and what happened since the last look.
+//! Records all events and effects: what is pending, and what happened since the last step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,15 +10,15 @@ use engine::{CronLine, Effect, Event, Failure, Hook, HookOutput, ModuleName, Mon
 
 use crate::driver::{Inbox, Outside};
 
-/// The adapters of production, heard by a tape. Only the clock is another: tests say when a schedule is due.
-pub(super) struct Recorded<O> {
+/// The adapters of production, with a recorder. Only schedules differ: a step of the test fires them.
+pub(super) struct RecordedOutside<O> {
     pub(super) inner: O,
-    pub(super) tape: Tape,
+    pub(super) recorder: Recorder,
 }
 
-/// What was heard. Clones share it.
+/// The recording. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tape(Arc<Mutex<Recording>>);
+pub(super) struct Recorder(Arc<Mutex<Recording>>);
 
 #[derive(Debug, Default)]
 struct Recording {
@@ -27,13 +27,13 @@ struct Recording {
     unlisted: BTreeSet<MonitorId>,
     lines: BTreeSet<CronLine>,
     modules: Arc<[(ModuleName, bool)]>,
-    heard: Heard,
+    record: StepRecord,
     hooks_took: Duration,
 }
 
 /// What happened in a step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct StepRecord {
     /// The runs of hooks, in order of their start.
     pub(super) runs: Vec<Run>,
     /// Why tasks, discoveries and watches failed.
@@ -52,51 +52,51 @@ pub(super) struct Run {
     pub(super) outcome: Option<Result<HookOutput, Failure>>,
 }
 
-impl Tape {
+impl Recorder {
     fn with<T>(&self, work: impl FnOnce(&mut Recording) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns whether no effect is under way and all watches have listed.
-    pub(super) fn is_still(&self) -> bool {
-        self.with(|tape| tape.under_way.is_empty() && tape.unlisted.is_empty())
+    /// Returns whether no effect is pending and all watches have listed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.with(|recorder| recorder.under_way.is_empty() && recorder.unlisted.is_empty())
     }
 
-    /// Returns what was heard since the last call.
-    pub(super) fn take(&self) -> Heard {
-        self.with(|tape| {
-            tape.running.clear();
-            std::mem::take(&mut tape.heard)
+    /// Returns what was recorded since the last call.
+    pub(super) fn take(&self) -> StepRecord {
+        self.with(|recorder| {
+            recorder.running.clear();
+            std::mem::take(&mut recorder.record)
         })
     }
 
     /// Returns the hooks that run now.
     pub(super) fn running(&self) -> Vec<String> {
-        self.with(|tape| {
-            let runs = tape.running.values().filter_map(|place| tape.heard.runs.get(*place));
+        self.with(|recorder| {
+            let runs = recorder.running.values().filter_map(|position| recorder.record.runs.get(*position));
             runs.map(|run| run.hook.id.to_string()).collect()
         })
     }
 
     /// Returns which modules are on.
     pub(super) fn modules(&self) -> Arc<[(ModuleName, bool)]> {
-        self.with(|tape| Arc::clone(&tape.modules))
+        self.with(|recorder| Arc::clone(&recorder.modules))
     }
 
     /// Returns whether a crontab line is active.
     pub(super) fn is_scheduled(&self, line: &CronLine) -> bool {
-        self.with(|tape| tape.lines.contains(line))
+        self.with(|recorder| recorder.lines.contains(line))
     }
 
     /// Returns how long processes of hooks and scripts ran.
     pub(super) fn hooks_took(&self) -> Duration {
-        self.with(|tape| tape.hooks_took)
+        self.with(|recorder| recorder.hooks_took)
     }
 }
 
-impl<O: Outside> Outside for Recorded<O> {
+impl<O: Outside> Outside for RecordedOutside<O> {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
-        self.tape.with(|tape| tape.begun(&effect));
+        self.recorder.with(|recorder| recorder.started(&effect));
         if !matches!(effect, Effect::Announce(_) | Effect::SetSchedules { .. }) {
             self.inner.begin(effect, inbox);
         }
@@ -107,17 +107,17 @@ impl<O: Outside> Outside for Recorded<O> {
     }
 
     fn hear(&mut self, event: &Event) {
-        self.tape.with(|tape| tape.heard(event));
+        self.recorder.with(|recorder| recorder.answered(event));
     }
 }
 
 impl Recording {
-    fn begun(&mut self, effect: &Effect) {
+    fn started(&mut self, effect: &Effect) {
         match effect {
             Effect::RunHook { run, hook, contexts, .. } => {
                 self.under_way.insert(*run);
-                self.running.insert(*run, self.heard.runs.len());
-                self.heard.runs.push(Run {
+                self.running.insert(*run, self.record.runs.len());
+                self.record.runs.push(Run {
                     hook: Arc::clone(hook),
                     contexts: summary(contexts),
                     outcome: None,
@@ -153,15 +153,15 @@ impl Recording {
 
     fn noticed(&mut self, notice: &Notice) {
         match notice {
-            Notice::ConfigChecked { problems } => self.heard.failures.extend(problems.iter().cloned()),
+            Notice::ConfigChecked { problems } => self.record.failures.extend(problems.iter().cloned()),
             Notice::DiscoveryFailed { failure } | Notice::WatchFailed { failure, .. } => {
-                self.heard.failures.push(failure.clone());
+                self.record.failures.push(failure.clone());
             }
             Notice::MetricsExported { operations, .. } => {
-                self.heard.metrics.extend(operations.iter().cloned());
+                self.record.metrics.extend(operations.iter().cloned());
             }
             Notice::ModulesDiscovered { modules } => self.modules = Arc::clone(modules),
-            Notice::TaskFinished { failure: Some(failure), .. } => self.heard.failures.push(failure.clone()),
+            Notice::TaskFinished { failure: Some(failure), .. } => self.record.failures.push(failure.clone()),
             Notice::ConvergeFinished { .. }
             | Notice::ConvergeStarted { .. }
             | Notice::HookRan { .. }
@@ -183,13 +183,13 @@ impl Recording {
         }
     }
 
-    fn heard(&mut self, event: &Event) {
+    fn answered(&mut self, event: &Event) {
         match event {
             Event::HookFinished { run, outcome, usage } => {
                 self.under_way.remove(run);
                 self.hooks_took += usage.map(|usage| usage.took).unwrap_or_default();
-                let place = self.running.remove(run);
-                if let Some(run) = place.and_then(|place| self.heard.runs.get_mut(place)) {
+                let position = self.running.remove(run);
+                if let Some(run) = position.and_then(|position| self.record.runs.get_mut(position)) {
                     run.outcome = Some(outcome.clone());
                 }
             }
@@ -231,7 +231,7 @@ impl Recording {
     }
 }
 
-/// Returns what a hook is told, in short: `beforeHelm`, `pods Added web/cart`.
+/// Returns binding contexts in short: `beforeHelm`, `pods Added web/cart`.
 fn summary(contexts: &RunContexts) -> String {
     let one = |context: &BindingContext| match &context.trigger {
         Trigger::Lifecycle(_) | Trigger::Schedule => context.binding.to_string(),

@@ -1,4 +1,4 @@
-//! What hooks wrote, as test files write it.
+//! Renders the outputs of hooks in the form of test files.
 
 use engine::metric::{MetricAction, MetricOperation};
 use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation};
@@ -132,13 +132,13 @@ pub(super) fn expected_metrics(list: &Value) -> Result<Value, String> {
     Ok(operations.iter().map(metric).collect())
 }
 
-/// Returns of `actual` what `expected` speaks about.
+/// Returns the part of `actual` that `expected` has keys for.
 pub(super) fn projected(expected: &Value, actual: &Value) -> Value {
     match (expected, actual) {
         (Value::Object(wanted), Value::Object(found)) => {
             let keep = |(key, wanted): (&String, &Value)| match found.get(key) {
                 Some(found) => Some((key.clone(), projected(wanted, found))),
-                // What shall be absent is written as null.
+                // In an expectation null means absent.
                 None => wanted.is_null().then(|| (key.clone(), Value::Null)),
             };
             wanted.iter().filter_map(keep).collect::<Map<_, _>>().into()

@@ -1,11 +1,22 @@
-//! What came of tests: lines for people, the XML of `JUnit` for machines.
+//! Reports the results of tests: lines for people, the XML of `JUnit` for machines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::runner::Ended;
+use super::check::Mismatch;
+
+/// The result of a test.
+#[derive(Debug)]
+pub(super) struct TestResult {
+    pub(super) file: usize,
+    pub(super) name: String,
+    pub(super) mismatches: Vec<Mismatch>,
+    pub(super) lines: Vec<String>,
+    pub(super) took: Duration,
+    pub(super) hooks_took: Duration,
+}
 
 /// Writes lines for people.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +34,8 @@ impl Paint {
         self.color("31", text)
     }
 
-    /// Returns the line of one test, and behind a bad one what differs.
-    pub(super) fn result(self, path: &Path, ended: &Ended) -> String {
+    /// Returns the line of one test, followed by the differences if it failed.
+    pub(super) fn result(self, path: &Path, ended: &TestResult) -> String {
         let is_good = ended.mismatches.is_empty();
         let word = if is_good { self.color("32", "ok    ") } else { self.bad("FAILED") };
         let took =
@@ -61,7 +72,7 @@ impl Paint {
     }
 }
 
-/// Returns a path below the current directory without the way to that.
+/// Returns a path relative to the current directory, if it is below that.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
@@ -69,10 +80,10 @@ fn shown(path: &Path) -> String {
 
 /// Returns the results as `JUnit` writes them: a suite for each file, those that can't be used too, with what is wrong with them.
 pub(super) fn junit<'a>(
-    results: impl Iterator<Item = (&'a Path, &'a Ended)>,
+    results: impl Iterator<Item = (&'a Path, &'a TestResult)>,
     broken: &[(&Path, String)],
 ) -> String {
-    let mut suites: BTreeMap<String, Vec<&Ended>> = BTreeMap::new();
+    let mut suites: BTreeMap<String, Vec<&TestResult>> = BTreeMap::new();
     for (path, ended) in results {
         suites.entry(shown(path)).or_default().push(ended);
     }
@@ -127,7 +138,7 @@ pub(super) fn junit<'a>(
     xml
 }
 
-/// Returns text as it stands in XML, without what XML can't hold.
+/// Returns text escaped for XML, without characters that XML does not allow.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
@@ -147,7 +158,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::check::Mismatch;
 
     #[test]
     fn a_failure_is_text_in_xml_whatever_it_holds() {
@@ -157,7 +167,7 @@ mod tests {
             message: "a < b & \"c\"\u{1b}[0m\nmore".to_owned(),
             actual: None,
         };
-        let ended = Ended {
+        let ended = TestResult {
             file: 0,
             name: "it's".to_owned(),
             mismatches: vec![mismatch],

@@ -1,4 +1,4 @@
-//! All tests of a run: found, loaded, run beside each other, told.
+//! Finds, loads and runs tests in parallel, and prints the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
@@ -6,7 +6,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 use anyhow::Context;
 use engine::Catalog;
@@ -14,26 +13,26 @@ use regex::Regex;
 
 use super::case::{self, Case};
 use super::check::Mismatch;
-use super::report::{Paint, junit};
-use super::selection::Subject;
-use super::target::{Place, test_files};
+use super::report::{Paint, TestResult, junit};
+use super::selection::Selection;
+use super::target::{Target, test_files};
 use super::test_file::{Test, TestFile};
-use super::update::rewritten;
+use super::update::updated;
 use crate::app;
 use crate::config::{Environment, Given, Settings, processors};
 use crate::dev;
 use crate::load::Loader;
 
-/// What `test` was asked for.
+/// The options of `test`.
 #[derive(Clone, Debug)]
 pub struct Tests {
-    /// Files, and directories with test files.
+    /// Test files, and directories with test files.
     pub paths: Vec<PathBuf>,
-    /// Which tests run: those whose file and name contain this; `*` is any text.
+    /// Runs only tests whose file and name contain this; `*` is any text.
     pub only: Option<String>,
-    /// Whether expectations are rewritten as they should have been.
+    /// Whether wrong expectations are updated in the files.
     pub update: bool,
-    /// Where the results are written in the format of `JUnit`.
+    /// The file for the results in the format of `JUnit`.
     pub junit: Option<PathBuf>,
     /// How many tests run at the same time; 0 for two on each processor.
     pub jobs: usize,
@@ -44,11 +43,11 @@ pub struct Tests {
 /// How a run of tests ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// All are as they should be.
+    /// All tests passed.
     Passed,
-    /// Some are not.
+    /// Some tests failed.
     Failed,
-    /// Some files can't be used, or there is no test.
+    /// Some files are invalid, or there is no test.
     Unusable,
 }
 
@@ -56,34 +55,23 @@ pub enum Outcome {
 struct Job {
     file: usize,
     test: Arc<Test>,
-    subject: Result<Subject, String>,
+    selection: Result<Selection, String>,
     loader: Arc<Loader>,
     settings: Settings,
     environment: Environment,
 }
 
-/// How a test ended.
-#[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) file: usize,
-    pub(super) name: String,
-    pub(super) mismatches: Vec<Mismatch>,
-    pub(super) lines: Vec<String>,
-    pub(super) took: Duration,
-    pub(super) hooks_took: Duration,
-}
+/// What is loaded: for a target, and for modules beside it; an empty name stands for the global hooks.
+type LoadKey = (Target, BTreeSet<String>);
 
-/// What is loaded: for a place, and for modules beside it; an empty name stands for the global hooks.
-type Needed = (Place, BTreeSet<String>);
-
-/// What is loaded once for all tests of a place.
+/// What is loaded once for all tests of a target.
 type Loaded = (Arc<Loader>, Result<Catalog, String>, Settings);
 
-/// Runs the tests and writes what came of them to standard output.
+/// Runs the tests and prints the results to standard output.
 ///
 /// # Errors
 ///
-/// An error is one of this machine: no directory for files, a report that can't be written.
+/// Errors are those of the system: no temporary directory, a report that can't be written.
 pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
     let paint = Paint { is_on: io::stdout().is_terminal() };
     let paths = test_files(&tests.paths).map_err(anyhow::Error::msg)?;
@@ -100,13 +88,13 @@ pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
     }
     let root = tempfile::Builder::new().prefix("addon-operator-test-").tempdir()?;
     let root_path = std::fs::canonicalize(root.path())?;
-    let jobs = Bench::new(tests, root_path.clone())?.jobs(&files)?;
+    let jobs = Planner::new(tests, root_path.clone())?.jobs(&files)?;
     if jobs.is_empty() && broken.is_empty() {
         say("no test was found: write one into a file NAME.test.yaml beside a hook (see docs/testing.md)\n");
         return Ok(Outcome::Unusable);
     }
     let ended = run_all(&jobs, &files, tests, &root_path, paint);
-    let failed: Vec<&Ended> = ended.iter().filter(|ended| !ended.mismatches.is_empty()).collect();
+    let failed: Vec<&TestResult> = ended.iter().filter(|ended| !ended.mismatches.is_empty()).collect();
     if tests.update {
         update(&files, &ended)?;
     }
@@ -124,12 +112,12 @@ pub fn run(tests: &Tests) -> anyhow::Result<Outcome> {
 }
 
 fn say(text: &str) {
-    // A reader that has gone away needs nothing more.
+    // A reader that has gone needs no more output.
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Runs all tests and tells each in the order in which they stand.
-fn run_all(jobs: &[Job], files: &[TestFile], tests: &Tests, root: &Path, paint: Paint) -> Vec<Ended> {
+/// Runs all tests and prints the results in the order of the files.
+fn run_all(jobs: &[Job], files: &[TestFile], tests: &Tests, root: &Path, paint: Paint) -> Vec<TestResult> {
     let workers = if tests.jobs == 0 { 2 * processors() } else { tests.jobs };
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
@@ -137,18 +125,18 @@ fn run_all(jobs: &[Job], files: &[TestFile], tests: &Tests, root: &Path, paint: 
         for _ in 0..workers.min(jobs.len()) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while let Some((place, job)) = Some(next.fetch_add(1, Ordering::Relaxed))
-                    .and_then(|place| Some((place, jobs.get(place)?)))
+                while let Some((position, job)) = Some(next.fetch_add(1, Ordering::Relaxed))
+                    .and_then(|position| Some((position, jobs.get(position)?)))
                 {
-                    let _ = sender.send((place, ended(job, root)));
+                    let _ = sender.send((position, ended(job, root)));
                 }
             });
         }
         drop(sender);
         let mut waiting = BTreeMap::new();
-        let mut all: Vec<Ended> = Vec::new();
-        for (place, result) in results {
-            waiting.insert(place, result);
+        let mut all: Vec<TestResult> = Vec::new();
+        for (position, result) in results {
+            waiting.insert(position, result);
             while let Some(result) = waiting.remove(&all.len()) {
                 let path = files.get(result.file).map(|file| file.path.as_path());
                 say(&paint.result(path.unwrap_or(Path::new("")), &result));
@@ -159,12 +147,12 @@ fn run_all(jobs: &[Job], files: &[TestFile], tests: &Tests, root: &Path, paint: 
     })
 }
 
-fn ended(job: &Job, root: &Path) -> Ended {
+fn ended(job: &Job, root: &Path) -> TestResult {
     let begun = std::time::Instant::now();
-    let outcome = match &job.subject {
-        Ok(subject) => case::run(Case {
+    let outcome = match &job.selection {
+        Ok(selection) => case::run(Case {
             test: &job.test,
-            subject,
+            selection,
             loader: &job.loader,
             settings: &job.settings,
             environment: &job.environment,
@@ -172,7 +160,7 @@ fn ended(job: &Job, root: &Path) -> Ended {
         }),
         Err(message) => case::Outcome::impossible(&job.test.pointer, message.clone()),
     };
-    Ended {
+    TestResult {
         file: job.file,
         name: job.test.name.clone(),
         mismatches: outcome.mismatches,
@@ -182,15 +170,15 @@ fn ended(job: &Job, root: &Path) -> Ended {
     }
 }
 
-/// Writes files anew whose expectations were wrong.
-fn update(files: &[TestFile], ended: &[Ended]) -> anyhow::Result<()> {
-    for (place, file) in files.iter().enumerate() {
+/// Updates the files with wrong expectations.
+fn update(files: &[TestFile], ended: &[TestResult]) -> anyhow::Result<()> {
+    for (position, file) in files.iter().enumerate() {
         let mismatches: Vec<Mismatch> = ended
             .iter()
-            .filter(|ended| ended.file == place)
+            .filter(|ended| ended.file == position)
             .flat_map(|ended| ended.mismatches.iter().cloned())
             .collect();
-        let text = rewritten(&file.text, &mismatches);
+        let text = updated(&file.text, &mismatches);
         if text != file.text {
             std::fs::write(&file.path, text)
                 .with_context(|| format!("can't write {}", file.path.display()))?;
@@ -200,16 +188,16 @@ fn update(files: &[TestFile], ended: &[Ended]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prepares tests.
-struct Bench {
+/// Loads the files of tests and prepares jobs.
+struct Planner {
     only: Option<Regex>,
     environment: Environment,
     root: PathBuf,
-    loaded: Mutex<BTreeMap<Needed, Arc<Loaded>>>,
+    loaded: Mutex<BTreeMap<LoadKey, Arc<Loaded>>>,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Bench {
+impl Planner {
     fn new(tests: &Tests, root: PathBuf) -> anyhow::Result<Self> {
         let only = tests.only.as_ref().map(|only| regex::escape(only).replace(r"\*", ".*"));
         let kubeconfig = root.join("none");
@@ -227,51 +215,51 @@ impl Bench {
     /// Returns the chosen tests of all files.
     fn jobs(&self, files: &[TestFile]) -> anyhow::Result<Vec<Job>> {
         let mut jobs = Vec::new();
-        for (place, file) in files.iter().enumerate() {
+        for (position, file) in files.iter().enumerate() {
             let chosen = file.tests.iter().filter(|test| {
                 let title = format!("{} {}", file.path.display(), test.name);
                 self.only.as_ref().is_none_or(|only| only.is_match(&title))
             });
             for test in chosen {
-                jobs.push(self.job(place, &file.path, test)?);
+                jobs.push(self.job(position, &file.path, test)?);
             }
         }
         Ok(jobs)
     }
 
     fn job(&self, file: usize, path: &Path, test: &Arc<Test>) -> anyhow::Result<Job> {
-        let found = Place::of(path);
-        let about = found.clone().unwrap_or_else(|_| Place::All(self.root.clone()));
+        let found = Target::of(path);
+        let about = found.clone().unwrap_or_else(|_| Target::All(self.root.clone()));
         let files = self.loaded(&about, test)?;
         let (loader, catalog, settings) = &*files;
-        let subject = found.and_then(|place| {
+        let selection = found.and_then(|target| {
             let catalog = catalog.as_ref().map_err(Clone::clone)?;
-            Subject::of(catalog, &place, path, test)
+            Selection::of(catalog, &target, path, test)
         });
         Ok(Job {
             file,
             test: Arc::clone(test),
-            subject,
+            selection,
             loader: Arc::clone(loader),
             settings: settings.clone(),
             environment: self.environment.clone(),
         })
     }
 
-    /// Returns what the tests of a place need, read once.
-    fn loaded(&self, place: &Place, test: &Test) -> anyhow::Result<Arc<Loaded>> {
+    /// Returns the files that the tests of a target need. They are loaded once.
+    fn loaded(&self, target: &Target, test: &Test) -> anyhow::Result<Arc<Loaded>> {
         let others: BTreeSet<String> = test.modules.iter().cloned().collect();
-        let with_global_hooks = !test.global_hooks.is_empty() || !matches!(place, Place::Module { .. });
+        let with_global_hooks = !test.global_hooks.is_empty() || !matches!(target, Target::Module { .. });
         let key =
-            (place.clone(), others.iter().cloned().chain(with_global_hooks.then(String::new)).collect());
+            (target.clone(), others.iter().cloned().chain(with_global_hooks.then(String::new)).collect());
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = known.get(&key) {
             return Ok(Arc::clone(loaded));
         }
         let own = self.root.join(format!("loaded-{}", known.len()));
-        let (modules, global) = linked(place, &others, with_global_hooks, &own)?;
+        let (modules, global) = linked(target, &others, with_global_hooks, &own)?;
         let settings = settings_for(&modules, &global)?;
-        let loader = Arc::new(Loader::new(app::places(&settings, app::variables(&self.environment))));
+        let loader = Arc::new(Loader::new(app::load_options(&settings, app::variables(&self.environment))));
         let catalog = self.runtime.block_on(loader.load()).map_err(|error| error.to_string());
         let files = Arc::new((loader, catalog, settings));
         known.insert(key, Arc::clone(&files));
@@ -285,21 +273,21 @@ fn settings_for(modules: &Path, global: &Path) -> anyhow::Result<Settings> {
         ("modules-dir", modules.to_string_lossy().into_owned()),
         ("global-hooks-dir", global.to_string_lossy().into_owned()),
         ("namespace", dev::NAMESPACE.to_owned()),
-        // What failed is not tried again while a test looks at it.
+        // A failed task is not tried again during a test.
         ("retry-delay", "24h".to_owned()),
-        // What still runs at the end of a test is ended at once.
+        // Processes that run at the end of a test are ended at once.
         ("shutdown-timeout", "0s".to_owned()),
-        // A test is about what a hook prints, and its values are no secrets.
+        // Tests check what a hook prints, and their values are no secrets.
         ("log-hook-values", "true".to_owned()),
     ];
     let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
-    // The variables that set up an operator are not meant for its tests.
+    // Variables that configure an operator do not apply to its tests.
     Ok(Settings::new(&Given::new(flags, Environment::default()))?)
 }
 
-/// Returns the directories that are loaded: links to what a test needs, so that broken neighbours do not matter.
+/// Returns the directories to load. They have links only to what a test needs, so that other broken modules do not matter.
 fn linked(
-    place: &Place,
+    target: &Target,
     others: &BTreeSet<String>,
     with_global_hooks: bool,
     own: &Path,
@@ -308,9 +296,9 @@ fn linked(
     for dir in [&modules, &global] {
         std::fs::create_dir_all(dir)?;
     }
-    let real_modules = place.modules_dir();
-    let chosen = match place {
-        Place::Module { dir, .. } => {
+    let real_modules = target.modules_dir();
+    let chosen = match target {
+        Target::Module { dir, .. } => {
             let is_other = |path: &Path| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 others.iter().any(|other| name == *other || name.ends_with(&format!("-{other}")))
@@ -325,9 +313,9 @@ fn linked(
             }
             modules
         }
-        Place::Global(_) | Place::All(_) => real_modules.unwrap_or(modules),
+        Target::Global(_) | Target::All(_) => real_modules.unwrap_or(modules),
     };
-    let Some(real_global) = place.global_dir() else { return Ok((chosen, global)) };
+    let Some(real_global) = target.global_dir() else { return Ok((chosen, global)) };
     if with_global_hooks {
         return Ok((chosen, real_global));
     }

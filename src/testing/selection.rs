@@ -1,4 +1,4 @@
-//! What of the loaded files runs in a test: one hook, a module, or all.
+//! Selects what runs in a test: one hook, a module, or everything.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use engine::{Catalog, CronLine, EnabledFlag, Global, Hook, Module};
 use serde_json::{Map, Value};
 
 use super::node::nearest;
-use super::target::{Place, stem};
+use super::target::{Target, stem};
 use super::test_file::Test;
 
-/// What runs in a test.
+/// The catalog of a test.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct Selection {
     pub(super) catalog: Catalog,
-    /// The binding that the test is about, with what makes it run after the start.
+    /// The trigger of the tested binding, if the start does not run it.
     pub(super) trigger: Option<Trigger>,
 }
 
-/// What makes a binding run that the start of the operator does not run.
+/// Triggers a binding that the start of the operator does not run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Trigger {
     /// The module with this key is switched off.
@@ -28,14 +28,14 @@ pub(super) enum Trigger {
     Fire(CronLine),
 }
 
-/// Whose flag it is that a test sets.
+/// The source of the enabled flags that a test sets.
 const SOURCE: &str = "the test";
 
-impl Subject {
-    /// Returns what `test` of the file `path` runs, or why that is not possible.
-    pub(super) fn of(loaded: &Catalog, place: &Place, path: &Path, test: &Test) -> Result<Self, String> {
-        let mut catalog = match place {
-            Place::Global(_) => Catalog {
+impl Selection {
+    /// Returns the selection for `test` of the file `path`, or why there is none.
+    pub(super) fn of(loaded: &Catalog, target: &Target, path: &Path, test: &Test) -> Result<Self, String> {
+        let mut catalog = match target {
+            Target::Global(_) => Catalog {
                 global: Arc::new(Global {
                     hooks: vec![chosen_hook(&loaded.global.hooks, path, test)?],
                     ..Global::clone(&loaded.global)
@@ -43,8 +43,8 @@ impl Subject {
                 modules: loaded.modules.iter().map(|module| Arc::new(hollow(module, false))).collect(),
                 ..loaded.clone()
             },
-            Place::Module { dir, whole } => modules(loaded, dir, *whole, path, test)?,
-            Place::All(_) => loaded.clone(),
+            Target::Module { dir, whole } => modules(loaded, dir, *whole, path, test)?,
+            Target::All(_) => loaded.clone(),
         };
         if let Some(broken) = catalog.modules.iter().find_map(|module| module.broken.as_ref()) {
             return Err(format!("the module can't be used: {broken}"));
@@ -147,7 +147,7 @@ fn on() -> EnabledFlag {
     EnabledFlag { value: true, source: SOURCE.into() }
 }
 
-/// Returns a module of which only name and values are left.
+/// Returns a module with only its name and values.
 fn hollow(module: &Module, is_on: bool) -> Module {
     Module {
         enabled: if is_on { Some(on()) } else { module.enabled.clone() },
@@ -160,7 +160,7 @@ fn hollow(module: &Module, is_on: bool) -> Module {
     }
 }
 
-/// Puts the values of a test over the static ones.
+/// Merges the values of a test over the static ones.
 fn set_values(catalog: &mut Catalog, given: &Map<String, Value>) -> Result<(), String> {
     for (key, value) in given {
         let merged = |base: &Value| {
@@ -189,7 +189,7 @@ fn set_values(catalog: &mut Catalog, given: &Map<String, Value>) -> Result<(), S
     Ok(())
 }
 
-/// Leaves only the binding `run` on.
+/// Turns off all bindings but `run`. Returns its trigger.
 fn select(catalog: &mut Catalog, run: &str) -> Result<Option<Trigger>, String> {
     let mut names: Vec<String> = Vec::new();
     for hook in hooks(catalog) {

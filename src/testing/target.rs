@@ -1,13 +1,13 @@
-//! What a test file is about: the hook or module that it lies beside.
+//! The target of a test file: the hook or module next to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::test_file::ENDINGS;
 
-/// What a test file is about.
+/// The target of a test file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Place {
+pub(super) enum Target {
     /// Global hooks, in this directory.
     Global(PathBuf),
     /// The hooks of a module, or with `whole` all of it.
@@ -43,8 +43,8 @@ pub(super) fn stem(path: &Path) -> Option<&str> {
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
-impl Place {
-    /// Returns what the file at `path` (without symbolic links) is about.
+impl Target {
+    /// Returns the target of the file at `path`, which has no symbolic links.
     pub(super) fn of(path: &Path) -> Result<Self, String> {
         let parent = path.parent().unwrap_or(Path::new("/"));
         for dir in parent.ancestors() {
@@ -106,17 +106,17 @@ mod tests {
         }
         let web = root.join("modules/010-web");
         for (path, expected) in [
-            ("modules/010-web/hooks/deep/a.test.yaml", Place::Module { dir: web.clone(), whole: false }),
-            ("modules/010-web/a.test.yaml", Place::Module { dir: web.clone(), whole: true }),
-            ("modules/010-web/tests/a.test.yaml", Place::Module { dir: web, whole: true }),
-            ("global-hooks/a.test.yaml", Place::Global(root.join("global-hooks"))),
-            ("global-hooks/hooks/a.test.yaml", Place::Global(root.join("global-hooks"))),
-            ("a.test.yaml", Place::All(root.to_owned())),
+            ("modules/010-web/hooks/deep/a.test.yaml", Target::Module { dir: web.clone(), whole: false }),
+            ("modules/010-web/a.test.yaml", Target::Module { dir: web.clone(), whole: true }),
+            ("modules/010-web/tests/a.test.yaml", Target::Module { dir: web, whole: true }),
+            ("global-hooks/a.test.yaml", Target::Global(root.join("global-hooks"))),
+            ("global-hooks/hooks/a.test.yaml", Target::Global(root.join("global-hooks"))),
+            ("a.test.yaml", Target::All(root.to_owned())),
         ] {
-            let place = Place::of(&root.join(path)).unwrap();
-            assert_eq!(place, expected, "{path}");
-            assert_eq!(place.modules_dir(), Some(root.join("modules")), "{path}");
-            assert_eq!(place.global_dir(), Some(root.join("global-hooks")), "{path}");
+            let target = Target::of(&root.join(path)).unwrap();
+            assert_eq!(target, expected, "{path}");
+            assert_eq!(target.modules_dir(), Some(root.join("modules")), "{path}");
+            assert_eq!(target.global_dir(), Some(root.join("global-hooks")), "{path}");
         }
     }
 }

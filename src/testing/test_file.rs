@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::check::pattern;
-use super::node::{Complaints, Node, Pointer};
+use super::node::{Node, Pointer, Problems};
 use crate::config::parse_duration;
 
 /// What the names of test files end with.
@@ -16,16 +16,16 @@ pub(super) const ENDINGS: [&str; 2] = [".test.yaml", ".test.yml"];
 /// How long a step may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What holds for all tests of a file; a test may say it again.
+/// Keys that a file can set for all its tests; a test can set them again.
 const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "config", "objects", "timeout"];
 
-/// What each test says for itself.
+/// Keys of a single test.
 const OWN: [&str; 3] = ["name", "expect", "steps"];
 
-/// What a step does. Exactly one of them.
+/// Actions of a step. A step has exactly one.
 const ACTIONS: [&str; 4] = ["apply", "config", "delete", "schedule"];
 
-/// What can be expected.
+/// Keys of `expect`.
 pub(super) const EXPECTED: [&str; 13] = [
     "runs",
     "exit",
@@ -54,7 +54,7 @@ pub(super) struct TestFile {
 #[derive(Clone, Debug)]
 pub(super) struct Test {
     pub(super) name: String,
-    /// Where it stands.
+    /// Its JSON pointer in the file.
     pub(super) pointer: String,
     pub(super) hook: Option<String>,
     /// The only binding that is on.
@@ -70,15 +70,15 @@ pub(super) struct Test {
     pub(super) steps: Vec<Step>,
 }
 
-/// Something that happens, and what comes of it.
+/// An action and its expectations.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// Where it stands.
+    /// Its JSON pointer in the file.
     pub(super) pointer: String,
     pub(super) action: Action,
-    /// What is expected, by key.
+    /// The expectations by key.
     pub(super) expect: Map<String, Value>,
-    /// Whether `expect` stands there without saying anything.
+    /// Whether `expect` is present but empty.
     pub(super) is_open: bool,
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Action {
     Start,
 }
 
-/// What all tests of a file share.
+/// The values that all tests of a file share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     hook: Option<String>,
@@ -115,10 +115,10 @@ impl TestFile {
 
     fn parse(path: &Path, text: String) -> Result<Self, Vec<String>> {
         let parsed = values::yaml::parse_strict(&text).map_err(|error| {
-            let place = error.position();
+            let position = error.position();
             let message = error.to_string();
             let message = message.split_once(": ").map_or(message.as_str(), |(_, message)| message);
-            vec![format!("{}:{}:{}: {message}", path.display(), place.line, place.column)]
+            vec![format!("{}:{}:{}: {message}", path.display(), position.line, position.column)]
         })?;
         let documents =
             values::yaml::parse_all(&text).map_or(1, |all| all.iter().filter(|one| !one.is_null()).count());
@@ -126,9 +126,9 @@ impl TestFile {
             let message = "has more than one YAML document; write its tests as one list";
             return Err(vec![format!("{}: {message}", path.display())]);
         }
-        let complaints = Complaints::new(path, &text);
-        let tests = tests(Node::new(&parsed, &Pointer::Root, &complaints));
-        let lines = complaints.lines();
+        let problems = Problems::new(path, &text);
+        let tests = tests(Node::new(&parsed, &Pointer::Root, &problems));
+        let lines = problems.lines();
         if lines.is_empty() {
             Ok(Self { path: path.to_owned(), text, tests: tests.into_iter().map(Arc::new).collect() })
         } else {
@@ -240,6 +240,12 @@ fn expectation(node: Node<'_>) -> (Map<String, Value>, bool) {
         }
     });
     (value.as_object().cloned().unwrap_or_default(), is_open)
+}
+
+/// Returns the pattern of `/a pattern/`; `None` for any other text.
+pub(super) fn pattern(wanted: &str) -> Option<Result<Regex, regex::Error>> {
+    let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    pattern.filter(|pattern| !pattern.is_empty()).map(Regex::new)
 }
 
 fn check_shapes(expect: Node<'_>) {

@@ -1,4 +1,4 @@
-//! `--update`: expectations are rewritten in place; all else, comments too, stays as it is.
+//! `--update`: replaces wrong expectations in the text of a file. All else, comments too, stays as it is.
 
 use serde_json::Value;
 use values::yaml::locate;
@@ -6,7 +6,7 @@ use values::yaml::locate;
 use super::check::Mismatch;
 
 /// Returns `text` with the expectations that would have been right.
-pub(super) fn rewritten(text: &str, mismatches: &[Mismatch]) -> String {
+pub(super) fn updated(text: &str, mismatches: &[Mismatch]) -> String {
     let mut text = text.to_owned();
     for mismatch in mismatches {
         let Some(actual) = &mismatch.actual else { continue };
@@ -35,7 +35,7 @@ fn with_expectation(text: &str, step: &str, key: &str, actual: &Value) -> Option
         }
         return None;
     }
-    // There is no `expect` yet: it goes before the steps, or else to the end of the test.
+    // There is no `expect` yet: it is added before the steps, or else at the end of the test.
     if let Some(steps) = Block::of_key(text, &format!("{step}/steps")) {
         let written = entry("expect", &Value::Object(wanted), steps.column);
         return Some(steps.preceded(text, &written));
@@ -62,15 +62,15 @@ struct Block {
 impl Block {
     /// Returns the block of the key at `pointer`; `None` if it is written within braces.
     fn of_key(text: &str, pointer: &str) -> Option<Self> {
-        let place = locate(text, pointer)?;
-        let (start, column) = (place.line.checked_sub(1)?, place.column.checked_sub(1)?);
+        let position = locate(text, pointer)?;
+        let (start, column) = (position.line.checked_sub(1)?, position.column.checked_sub(1)?);
         let lines: Vec<&str> = text.lines().collect();
         let before: String = lines.get(start)?.chars().take(column).collect();
         if !before.chars().all(|char| matches!(char, ' ' | '-')) {
             return None;
         }
         let rest: String = lines.get(start)?.chars().skip(column).collect();
-        // `locate` returns what lies around a value that is not there.
+        // For a missing value `locate` returns what contains it.
         let key = pointer.rsplit('/').next()?;
         if !rest.trim_start_matches(['"', '\'']).starts_with(key) {
             return None;
@@ -82,7 +82,7 @@ impl Block {
             let indent = line.chars().count() - content.chars().count();
             let is_inside = indent > column || (indent == column && content.starts_with("- "));
             if content.is_empty() || (content.starts_with('#') && indent <= column) {
-                // It belongs to what follows, unless the value goes on.
+                // It belongs to what follows, unless the value continues.
                 end += 1;
             } else if is_inside {
                 end += 1;
@@ -152,7 +152,7 @@ mod tests {
     fn after(text: &str, pointer: &str, key: &'static str, actual: Value) -> String {
         let mismatch =
             Mismatch { pointer: pointer.to_owned(), key, message: String::new(), actual: Some(actual) };
-        rewritten(text, &[mismatch])
+        updated(text, &[mismatch])
     }
 
     #[test]

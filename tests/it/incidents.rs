@@ -5,23 +5,19 @@
 #![expect(clippy::too_many_lines, reason = "what an incident looks like is one picture")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a stage answers what its incident is about")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addon_operator::config::Parameters;
 use addon_operator::driver::{self, Inbox, Outside};
-use addon_operator::http::{self, Asked, Health, Releases};
+use addon_operator::http::{self, Health};
 use addon_operator::telemetry::{Telemetry, log};
 use axum::Router;
 use axum::body::Body;
 use engine::hook::{HookKind, config};
 use engine::{
     Catalog, Config, ConfigData, Drift, Effect, EnabledFlag, Engine, Event, Failure, FailureKind, Global,
-    Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope, ValuesInput, Verdict,
+    Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope, Verdict,
 };
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
 use regex::Regex;
@@ -120,31 +116,6 @@ fn released(run: engine::RunId, action: ReleaseAction, revision: u32) -> Event {
     }
 }
 
-/// No release can be asked for anything here.
-struct NoReleases;
-
-impl Releases for NoReleases {
-    fn list(&self) -> BoxFuture<'_, Result<String, Failure>> {
-        async { Ok(String::new()) }.boxed()
-    }
-
-    fn history(&self, _: String) -> BoxFuture<'_, Result<String, Failure>> {
-        async { Ok(String::new()) }.boxed()
-    }
-
-    fn watched(&self) -> BTreeMap<String, Vec<String>> {
-        BTreeMap::new()
-    }
-
-    fn render(&self, _: Arc<Module>, _: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
-        async { Ok(String::new()) }.boxed()
-    }
-
-    fn diff(&self, _: Arc<Module>, _: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
-        async { Ok(String::new()) }.boxed()
-    }
-}
-
 /// Two modules, `web` with a hook and `api` behind it.
 fn catalog(hook_config: &str) -> Catalog {
     let module = |order: u32, name: &str, hooks: Vec<Arc<Hook>>| {
@@ -181,14 +152,14 @@ fn data(pairs: &[(&str, &str)]) -> Event {
 struct Operator {
     inbox: Inbox,
     port: Router,
-    heard: log::Heard,
+    heard: log::CapturedLines,
     stop: watch::Sender<bool>,
     _log: DefaultGuard,
 }
 
 impl Operator {
     fn start(hook_config: &str, script: impl FnMut(&Effect) -> Option<Event> + Send + 'static) -> Self {
-        let (log, heard) = log::heard();
+        let (log, heard) = log::capture();
         let guard = tracing::subscriber::set_default(log);
         let telemetry = Arc::new(Telemetry::new("addon_operator_").unwrap());
         let (inbox, questions, channels) = driver::channels();
@@ -199,9 +170,7 @@ impl Operator {
         let started = vec![Event::ConfigChanged { version: "100".to_owned(), data: None }, Event::Started];
         let channels = (inbox.clone(), channels);
         tokio::spawn(driver::drive(engine, stage, channels, started, shutdown, Duration::from_secs(1)));
-        let parameters = Parameters::new(tracing::Level::INFO, |_| {});
-        let asked = Asked { questions, releases: Arc::new(NoReleases), parameters };
-        let port = http::port(&asked, &telemetry, Health::default());
+        let port = http::port(questions, telemetry, Health::default());
         Self { inbox, port, heard, stop, _log: guard }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use addon_operator::load::{Loader, Places};
+use addon_operator::load::{LoadOptions, Loader};
 use tempfile::TempDir;
 
 struct Files(TempDir);
@@ -33,7 +33,7 @@ impl Files {
 
     fn loader(&self) -> Loader {
         let at = |name: &str| self.0.path().join(name);
-        Loader::new(Places {
+        Loader::new(LoadOptions {
             modules_dirs: vec![at("modules")],
             global_hooks_dir: at("global-hooks"),
             unnumbered_order: 1,
@@ -116,7 +116,7 @@ async fn a_hook_that_hangs_at_its_configuration_is_ended() {
     let files = Files::new();
     files.executable("modules/010-web/hooks/a.sh", "#!/bin/bash\nsleep 600\n");
     let at = |name: &str| files.0.path().join(name);
-    let loader = Loader::new(Places {
+    let loader = Loader::new(LoadOptions {
         modules_dirs: vec![at("modules")],
         global_hooks_dir: at("global-hooks"),
         unnumbered_order: 1,
@@ -283,7 +283,7 @@ async fn a_hooks_directory_may_have_any_name_and_its_lib_holds_no_hooks() {
                 "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"onStartup\":5}'\n",
             )
             .executable(&format!("{root}/lib/b.sh"), "#!/bin/bash\nexit 1\n");
-        let loader = Loader::new(Places {
+        let loader = Loader::new(LoadOptions {
             modules_dirs: vec![at("modules")],
             global_hooks_dir: at(root),
             unnumbered_order: 1,

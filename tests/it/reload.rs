@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addon_operator::driver::{self, Channels};
-use addon_operator::load::{self, Loader, Places, Watched};
+use addon_operator::load::{self, FileWatch, LoadOptions, Loader};
 use engine::{Catalog, Event, Failure, Module};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ struct Files {
     dir: TempDir,
     loader: Arc<Loader>,
     channels: Channels,
-    _watched: Option<Watched>,
+    _watched: Option<FileWatch>,
 }
 
 impl Files {
@@ -35,7 +35,7 @@ impl Files {
         fs::create_dir(dir.path().join("global-hooks")).unwrap();
         prepare(dir.path());
         let _ = fs::create_dir(dir.path().join("modules"));
-        let loader = Arc::new(Loader::new(Places {
+        let loader = Arc::new(Loader::new(LoadOptions {
             modules_dirs: vec![dir.path().join("modules")],
             global_hooks_dir: dir.path().join("global-hooks"),
             unnumbered_order: 1,

@@ -1,32 +1,32 @@
-//! HTML that is being written: what others wrote gets into it only through escaping.
+//! Writes HTML. Text that comes from elsewhere is always escaped.
 
 /// A document, or a part of one.
 #[derive(Debug, Default)]
-pub(super) struct Markup(String);
+pub(super) struct Html(String);
 
 /// How many characters of one text are shown; the rest of a long error is on the socket.
 const LONGEST: usize = 400;
 
-impl Markup {
-    /// Puts in what this program wrote itself.
+impl Html {
+    /// Adds markup of this program as it is.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Puts in a drawing that this program made; it escapes its own texts.
+    /// Adds a drawing in SVG, whose texts are escaped already.
     pub(super) fn drawing(&mut self, svg: &str) -> &mut Self {
         let harmless = |sign: char| sign == '\n' || !(sign.is_control() || changes_direction(sign));
         self.0.extend(svg.chars().map(|sign| if harmless(sign) { sign } else { '\u{fffd}' }));
         self
     }
 
-    /// Puts in a text that anybody may have written: as text or as the value of an attribute in quotes.
+    /// Adds untrusted text, escaped: as text or as the quoted value of an attribute.
     ///
-    /// Signs that change the direction of text or control terminals become a replacement sign.
+    /// Control characters and those that change the direction of text become U+FFFD.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        for (place, sign) in text.chars().enumerate() {
-            if place == LONGEST {
+        for (position, sign) in text.chars().enumerate() {
+            if position == LONGEST {
                 self.0.push('…');
                 break;
             }
@@ -44,11 +44,11 @@ impl Markup {
         self
     }
 
-    /// Puts in a text in which what stands between backticks is to be typed.
+    /// Adds untrusted text; parts between backticks become code.
     pub(super) fn coded(&mut self, text: &str) -> &mut Self {
         let is_even = text.matches('`').count().is_multiple_of(2);
-        for (place, part) in text.split(|sign| is_even && sign == '`').enumerate() {
-            if place.is_multiple_of(2) {
+        for (position, part) in text.split(|sign| is_even && sign == '`').enumerate() {
+            if position.is_multiple_of(2) {
                 self.text(part);
             } else {
                 self.raw("<code>").text(part).raw("</code>");
@@ -57,13 +57,13 @@ impl Markup {
         self
     }
 
-    /// Puts in a number.
+    /// Adds a number.
     pub(super) fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.0.push_str(&number.into().to_string());
         self
     }
 
-    /// Puts in how many there are of something.
+    /// Adds a count.
     pub(super) fn count(&mut self, count: usize) -> &mut Self {
         self.0.push_str(&count.to_string());
         self
@@ -94,16 +94,16 @@ mod tests {
             ("]]><!--", "]]&gt;&lt;!--"),
             ("дом 家 🏠", "дом 家 🏠"),
         ] {
-            let mut markup = Markup::default();
-            markup.text(hostile);
-            assert_eq!(markup.finish(), shown);
+            let mut html = Html::default();
+            html.text(hostile);
+            assert_eq!(html.finish(), shown);
         }
     }
 
     #[test]
     fn a_text_without_end_is_cut() {
-        let mut markup = Markup::default();
-        markup.text(&"<".repeat(1_000_000));
-        assert_eq!(markup.finish(), "&lt;".repeat(LONGEST) + "…");
+        let mut html = Html::default();
+        html.text(&"<".repeat(1_000_000));
+        assert_eq!(html.finish(), "&lt;".repeat(LONGEST) + "…");
     }
 }

@@ -1,4 +1,4 @@
-//! What stands around the tables: head, style, policy, headings and links.
+//! The frame of the page: head, style, security policy, header, navigation and footer.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,15 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use engine::view::View;
 use sha2::{Digest, Sha256};
 
-use super::html::Markup;
-use super::{CHOICES, Show, Wish, tables};
-use crate::http::public::ROUTES;
+use super::html::Html;
+use super::options::{CHOICES, PageOptions, ShowFailure};
+use super::tables;
 use crate::http::queue::span;
+use crate::http::routes::PORT;
 
-/// The style sheet. It stands in the page, and the policy allows this one and no other.
+/// The style sheet. It is part of the page, and the policy allows no other.
 const STYLE: &str = include_str!("style.css");
 
-/// Returns the policy of the page: nothing may be loaded, run or sent, and only our style holds.
+/// Returns the content security policy: nothing may be loaded, run or sent, and only this style applies.
 pub(super) fn policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let hash = STANDARD.encode(Sha256::digest(STYLE));
@@ -28,46 +29,46 @@ pub(super) fn policy() -> &'static str {
 }
 
 /// Returns the page of an operator that does not answer.
-pub(super) fn without_engine(wish: Wish, state: &'static str) -> String {
-    let mut page = Markup::default();
-    head(&mut page, wish, "no answer");
+pub(super) fn without_engine(options: PageOptions, state: &'static str) -> String {
+    let mut page = Html::default();
+    head(&mut page, options, "no answer");
     page.raw("<header><h1>addon-operator</h1><p class=\"warn\">").raw(state).raw("</p>");
-    refreshing(&mut page, wish);
+    refreshing(&mut page, options);
     page.raw("</header><main id=\"main\"><h2>Where to look</h2><p>The links below say more.</p></main>");
     foot(&mut page);
     page.finish()
 }
 
 /// Returns the page of a running operator.
-pub(super) fn page(view: &View, wish: Wish, show: Show<'_>) -> String {
+pub(super) fn page(view: &View, options: PageOptions, show: ShowFailure<'_>) -> String {
     let problems = tables::problems(view);
-    let mut page = Markup::default();
+    let mut page = Html::default();
     let title = match problems.len() {
         0 => state(view).to_owned(),
         1 => "1 problem".to_owned(),
         count => format!("{count} problems"),
     };
-    head(&mut page, wish, &title);
-    header(&mut page, view, wish);
+    head(&mut page, options, &title);
+    header(&mut page, view, options);
     navigation(&mut page, view);
     page.raw("<main id=\"main\">");
     tables::problem_list(&mut page, &problems, show);
     tables::modules(&mut page, view, show);
-    tables::order(&mut page, view, wish);
+    tables::order(&mut page, view, options);
     tables::queues(&mut page, view, show);
     tables::watches(&mut page, view, show);
-    tables::journal(&mut page, view, wish, show);
+    tables::journal(&mut page, view, options, show);
     page.raw("</main>");
     foot(&mut page);
     page.finish()
 }
 
-fn head(page: &mut Markup, wish: Wish, title: &str) {
+fn head(page: &mut Html, options: PageOptions, title: &str) {
     page.raw("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>");
     page.text(title).raw(" · addon-operator</title>");
-    if let Some(seconds) = wish.refresh {
-        // Browsers of text know the element only, all others heed the header.
+    if let Some(seconds) = options.refresh {
+        // Text browsers support only the element, all others use the header.
         page.raw("<noscript><meta http-equiv=\"refresh\" content=\"").number(seconds).raw("\"></noscript>");
     }
     page.raw("<style>")
@@ -85,7 +86,7 @@ fn state(view: &View) -> &'static str {
     }
 }
 
-fn header(page: &mut Markup, view: &View, wish: Wish) {
+fn header(page: &mut Html, view: &View, options: PageOptions) {
     let converge = &view.converge;
     page.raw("<header><h1>addon-operator</h1><p>");
     match state(view) {
@@ -107,34 +108,30 @@ fn header(page: &mut Markup, view: &View, wish: Wish) {
         page.raw(" Because: ").text(cause).raw(".");
     }
     page.raw(" Up for ").text(&span(view.now.since_start().as_secs_f64())).raw(".</p>");
-    refreshing(page, wish);
+    refreshing(page, options);
     page.raw("</header>");
 }
 
-/// Says how often the page loads itself again, and lets the reader choose: not everybody reads fast.
-fn refreshing(page: &mut Markup, wish: Wish) {
+/// Writes how often the page loads again, with links to change that: not everybody reads fast.
+fn refreshing(page: &mut Html, options: PageOptions) {
     page.raw("<p class=\"soft\">This page ");
-    match wish.refresh {
+    match options.refresh {
         Some(seconds) => {
             page.raw("loads itself again every ").number(seconds).raw(" s. ");
-            link(page, Wish { refresh: None, ..wish }, "Stop that");
+            PageOptions { refresh: None, ..options }.link(page, "Stop that");
         }
         None => {
             page.raw("stays as it is. Load it again every");
         }
     }
-    for seconds in CHOICES.iter().filter(|seconds| wish.refresh != Some(**seconds)) {
+    for seconds in CHOICES.iter().filter(|seconds| options.refresh != Some(**seconds)) {
         page.raw(" · ");
-        link(page, Wish { refresh: Some(*seconds), ..wish }, &format!("{seconds} s"));
+        PageOptions { refresh: Some(*seconds), ..options }.link(page, &format!("{seconds} s"));
     }
     page.raw("</p>");
 }
 
-pub(super) fn link(page: &mut Markup, wish: Wish, text: &str) {
-    page.raw("<a href=\"").text(&wish.query()).raw("\">").text(text).raw("</a>");
-}
-
-fn navigation(page: &mut Markup, view: &View) {
+fn navigation(page: &mut Html, view: &View) {
     let tasks: usize = view.queues.iter().map(|queue| queue.tasks.len()).sum();
     page.raw("<nav aria-label=\"Sections of this page\"><ul>");
     for (id, name, count) in [
@@ -154,9 +151,9 @@ fn orders(view: &View) -> usize {
     view.modules.iter().map(|module| module.order).collect::<BTreeSet<u32>>().len()
 }
 
-fn foot(page: &mut Markup) {
+fn foot(page: &mut Html) {
     page.raw("<footer><nav aria-label=\"For programs\"><ul>");
-    for route in ROUTES.iter().filter(|route| **route != "/") {
+    for route in PORT.iter().filter(|route| **route != "/") {
         page.raw("<li><a href=\"").raw(route).raw("\">").raw(route).raw("</a></li>");
     }
     page.raw("</ul></nav><p class=\"soft\">Values are not shown here: <code>addon-operator module values NAME</code> shows them to the owner of the operator.</p></footer></body></html>\n");

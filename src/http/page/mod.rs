@@ -1,10 +1,10 @@
-//! The page at `/`: what the operator does, for people. It needs no script, changes nothing and knows no value.
+//! The page at `/`, for people: what the operator does. It has no script, changes nothing and shows no values.
 
 mod html;
 mod layout;
+mod options;
 mod tables;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,112 +16,56 @@ use engine::{Failure, ModuleName};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+pub(super) use options::PageOptions;
+
 use super::mask::Mask;
 use crate::driver::Questions;
 
-/// How long the engine is waited for. It does not answer before the API server is there.
+/// How long to wait for the engine. It does not answer before the API server is available.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often the page loads itself again if the reader does not say, in seconds.
-const REFRESH: u16 = 5;
-
-/// The choices of how often it does, in seconds.
-const CHOICES: &[u16] = &[REFRESH, 15, 60];
-
-/// How many ends of tasks are shown unless all are asked for.
-const JOURNAL: usize = 50;
-
-/// How many modules are drawn unless the drawing is asked for.
-const DRAWN: usize = 60;
-
-/// How a failure is shown: without the values of the module that it is about, or of all modules.
-type Show<'a> = &'a dyn Fn(&Failure, Option<&ModuleName>) -> String;
-
-/// What the reader asked for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Wish {
-    /// Seconds until the page loads itself again; `None` for never.
-    refresh: Option<u16>,
-    /// Whether the whole journal is shown.
-    whole_journal: bool,
-    /// Whether the modules are drawn even if there are many.
-    drawing: bool,
-}
-
-impl Wish {
-    /// Reads `?refresh=off&journal=all&graph=all`. What is not understood means the default.
-    pub(super) fn of(query: &BTreeMap<String, String>) -> Self {
-        let text = |key: &str| query.get(key).map(String::as_str);
-        let refresh = match text("refresh") {
-            Some("off") => None,
-            Some(seconds) => {
-                seconds.parse().ok().filter(|seconds| CHOICES.contains(seconds)).or(Some(REFRESH))
-            }
-            None => Some(REFRESH),
-        };
-        let whole_journal = text("journal") == Some("all");
-        Self { refresh, whole_journal, drawing: text("graph") == Some("all") }
-    }
-
-    /// Returns the query that asks for this.
-    fn query(self) -> String {
-        let mut query = match self.refresh {
-            None => "?refresh=off".to_owned(),
-            Some(REFRESH) => "?".to_owned(),
-            Some(seconds) => format!("?refresh={seconds}"),
-        };
-        for (on, text) in [(self.whole_journal, "journal=all"), (self.drawing, "graph=all")] {
-            if on {
-                query.push_str(if query.len() > 1 { "&" } else { "" });
-                query.push_str(text);
-            }
-        }
-        if query.len() > 1 { query } else { "/".to_owned() }
-    }
-}
-
-/// The pages that were made last, one for each wish.
+/// The pages that were rendered last, one for each set of options.
 ///
-/// A page is good for all who asked before it was begun: a thousand readers at a time cost as much as two.
+/// A page answers all requests that came before its rendering began: a thousand readers at a time cost as much as two.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pages(Arc<Mutex<Vec<Made>>>);
+pub(super) struct PageCache(Arc<Mutex<Vec<CachedPage>>>);
 
 #[derive(Debug)]
-struct Made {
-    wish: Wish,
+struct CachedPage {
+    options: PageOptions,
     begun: Instant,
     page: Bytes,
 }
 
-impl Pages {
-    /// Returns the page as `wish` wants it. Only one is made at a time.
-    pub(super) async fn page(&self, questions: &Questions, wish: Wish) -> Response {
+impl PageCache {
+    /// Returns the page with these options. One page is rendered at a time.
+    pub(super) async fn page(&self, questions: &Questions, options: PageOptions) -> Response {
         let asked = Instant::now();
         let mut made = self.0.lock().await;
         made.retain(|made| made.begun >= asked);
-        if let Some(known) = made.iter().find(|made| made.wish == wish) {
-            return answer(StatusCode::OK, wish, known.page.clone());
+        if let Some(known) = made.iter().find(|made| made.options == options) {
+            return answer(StatusCode::OK, options, known.page.clone());
         }
         let begun = Instant::now();
         let (status, page) = match timeout(PATIENCE, ask(questions)).await {
             Ok(Some((view, mask))) => {
                 let show = |failure: &Failure, module: Option<&ModuleName>| mask.show(failure, module);
-                (StatusCode::OK, layout::page(&view, wish, &show))
+                (StatusCode::OK, layout::page(&view, options, &show))
             }
             Ok(None) => {
-                (StatusCode::SERVICE_UNAVAILABLE, layout::without_engine(wish, "The operator is ending."))
+                (StatusCode::SERVICE_UNAVAILABLE, layout::without_engine(options, "The operator is ending."))
             }
             Err(_) => (
                 StatusCode::OK,
                 layout::without_engine(
-                    wish,
+                    options,
                     "The operator is starting and waits for the API server; its log says more.",
                 ),
             ),
         };
         let page = Bytes::from(page);
-        made.push(Made { wish, begun, page: page.clone() });
-        answer(status, wish, page)
+        made.push(CachedPage { options, begun, page: page.clone() });
+        answer(status, options, page)
     }
 }
 
@@ -131,7 +75,7 @@ async fn ask(questions: &Questions) -> Option<(View, Mask)> {
     Some((view, mask))
 }
 
-fn answer(status: StatusCode, wish: Wish, page: Bytes) -> Response {
+fn answer(status: StatusCode, options: PageOptions, page: Bytes) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
@@ -141,8 +85,8 @@ fn answer(status: StatusCode, wish: Wish, page: Bytes) -> Response {
         (header::X_FRAME_OPTIONS, "DENY"),
     ];
     let mut response = (status, headers, page).into_response();
-    if let Some(seconds) = wish.refresh {
-        // A header instead of an element: it leaves the reader's technology a choice, and a page that is saved is at rest.
+    if let Some(seconds) = options.refresh {
+        // A header instead of an element: assistive technology can ignore it, and a saved page does not reload.
         response.headers_mut().insert(HeaderName::from_static("refresh"), HeaderValue::from(seconds));
     }
     response

@@ -6,34 +6,33 @@ use engine::view::status::{self, Problem};
 use engine::view::{ModuleView, QueueView, TaskView, Telling, View, WatchView, graph};
 use engine::{Failure, Scope, TaskEnd};
 
-use super::html::Markup;
-use super::layout::link;
-use super::{DRAWN, JOURNAL, Show, Wish};
+use super::html::Html;
+use super::options::{DRAWN, JOURNAL, PageOptions, ShowFailure};
 use crate::http::explain::time_of_day;
 use crate::http::queue::span;
 
 /// How many problems are shown.
 const PROBLEMS: usize = 100;
 
-/// How many modules stand in one table. Browsers lay out the tables that are seen, and no others.
+/// How many modules are in one table. Browsers lay out only the tables that are visible.
 const PART: usize = 50;
 
 /// How many tasks of a queue are shown.
 const TASKS: usize = 200;
 
-/// Returns what a person should look at. It may quote values.
+/// Returns the problems that need a person. Their texts may quote values.
 pub(super) fn problems(view: &View) -> Vec<Problem> {
     let telling = Telling { show: &ToOwned::to_owned, at: &time_of_day };
     status::problems(view, telling)
 }
 
-/// Returns a text that may quote anything as a failure, so that it can be masked.
+/// Returns a text that may quote values as a failure, so that it can be masked.
 fn told(text: &str) -> Failure {
     Failure::new(engine::FailureKind::Files, text)
 }
 
-/// Puts in what a person should look at, if there is anything.
-pub(super) fn problem_list(page: &mut Markup, problems: &[Problem], show: Show<'_>) {
+/// Writes the problems, if there are any.
+pub(super) fn problem_list(page: &mut Html, problems: &[Problem], show: ShowFailure<'_>) {
     if problems.is_empty() {
         return;
     }
@@ -53,14 +52,14 @@ pub(super) fn problem_list(page: &mut Markup, problems: &[Problem], show: Show<'
     page.raw("</ul></section>");
 }
 
-fn section(page: &mut Markup, id: &'static str, title: &'static str) {
-    // It can be wider than a small window: then it is moved sideways, with the keyboard too.
+fn section(page: &mut Html, id: &'static str, title: &'static str) {
+    // A table can be wider than the window. `tabindex` lets the keyboard scroll it.
     page.raw("<section id=\"").raw(id).raw("\" tabindex=\"0\" aria-labelledby=\"").raw(id);
     page.raw("-title\"><h2 id=\"");
     page.raw(id).raw("-title\">").raw(title).raw("</h2>");
 }
 
-fn headings(page: &mut Markup, names: &[&'static str]) {
+fn headings(page: &mut Html, names: &[&'static str]) {
     page.raw("<thead><tr>");
     for name in names {
         page.raw("<th scope=\"col\">").raw(name).raw("</th>");
@@ -68,12 +67,12 @@ fn headings(page: &mut Markup, names: &[&'static str]) {
     page.raw("</tr></thead><tbody>");
 }
 
-fn ago(page: &mut Markup, since: std::time::Duration) {
+fn ago(page: &mut Html, since: std::time::Duration) {
     page.text(&span(since.as_secs_f64()));
 }
 
-/// Puts in all modules.
-pub(super) fn modules(page: &mut Markup, view: &View, show: Show<'_>) {
+/// Writes the tables of all modules.
+pub(super) fn modules(page: &mut Html, view: &View, show: ShowFailure<'_>) {
     section(page, "modules", "Modules");
     if view.modules.is_empty() {
         page.raw("<p>There is none. --modules-dir says where they are.</p></section>");
@@ -82,8 +81,8 @@ pub(super) fn modules(page: &mut Markup, view: &View, show: Show<'_>) {
     let on = view.modules.iter().filter(|module| module.enabled == Some(true)).count();
     page.raw("<p class=\"soft\">").count(on).raw(" on, ").count(view.modules.len() - on);
     page.raw(" off, in the order in which they run</p>");
-    for (place, part) in view.modules.chunks(PART).enumerate() {
-        let first = place * PART + 1;
+    for (position, part) in view.modules.chunks(PART).enumerate() {
+        let first = position * PART + 1;
         page.raw("<div class=\"part\"><table><caption>Modules ").count(first).raw(" to ");
         page.count(first + part.len() - 1).raw(" of ").count(view.modules.len()).raw("</caption>");
         headings(page, &["Module", "State", "For", "On or off because", "Release", "Last error"]);
@@ -95,7 +94,7 @@ pub(super) fn modules(page: &mut Markup, view: &View, show: Show<'_>) {
     page.raw("</section>");
 }
 
-fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
+fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
     page.raw("<tr><th scope=\"row\">").text(module.name.as_str()).raw("</th><td class=\"short ");
     page.raw(match module.phase {
         "running" => "good",
@@ -136,12 +135,12 @@ fn module_row(page: &mut Markup, module: &ModuleView, show: Show<'_>) {
     page.raw("</td></tr>");
 }
 
-/// Puts in a drawing of the order in which modules run.
-pub(super) fn order(page: &mut Markup, view: &View, wish: Wish) {
+/// Writes the drawing of the order in which modules run.
+pub(super) fn order(page: &mut Html, view: &View, options: PageOptions) {
     section(page, "order", "Order");
-    if view.modules.len() > DRAWN && !wish.drawing {
+    if view.modules.len() > DRAWN && !options.drawing {
         page.raw("<p>There are many modules. ");
-        link(page, Wish { drawing: true, ..wish }, "Draw them all");
+        PageOptions { drawing: true, ..options }.link(page, "Draw them all");
         page.raw("</p></section>");
         return;
     }
@@ -149,8 +148,8 @@ pub(super) fn order(page: &mut Markup, view: &View, wish: Wish) {
     page.raw("<figcaption class=\"soft\">Modules of one line have the same order number</figcaption></figure></section>");
 }
 
-/// Puts in all queues with their tasks.
-pub(super) fn queues(page: &mut Markup, view: &View, show: Show<'_>) {
+/// Writes the tables of all queues with their tasks.
+pub(super) fn queues(page: &mut Html, view: &View, show: ShowFailure<'_>) {
     section(page, "queues", "Queues");
     let (active, empty): (Vec<_>, Vec<_>) = view.queues.iter().partition(|queue| !queue.tasks.is_empty());
     for queue in &active {
@@ -161,15 +160,15 @@ pub(super) fn queues(page: &mut Markup, view: &View, show: Show<'_>) {
     }
     if !empty.is_empty() {
         page.raw("<p class=\"soft\">Empty: ");
-        for (place, queue) in empty.iter().enumerate() {
-            page.raw(if place == 0 { "" } else { ", " }).text(queue.name.as_str());
+        for (position, queue) in empty.iter().enumerate() {
+            page.raw(if position == 0 { "" } else { ", " }).text(queue.name.as_str());
         }
         page.raw(".</p>");
     }
     page.raw("</section>");
 }
 
-fn queue_table(page: &mut Markup, queue: &QueueView, show: Show<'_>) {
+fn queue_table(page: &mut Html, queue: &QueueView, show: ShowFailure<'_>) {
     page.raw("<h3>").text(queue.name.as_str()).raw("</h3><table><caption>");
     page.count(queue.tasks.len()).raw(if queue.tasks.len() == 1 { " task" } else { " tasks" });
     if !queue.status.is_empty() {
@@ -177,8 +176,8 @@ fn queue_table(page: &mut Markup, queue: &QueueView, show: Show<'_>) {
     }
     page.raw("</caption>");
     headings(page, &["Place", "Task", "Now", "Failures", "Because"]);
-    for (place, task) in queue.tasks.iter().enumerate().take(TASKS) {
-        page.raw("<tr><td class=\"number\">").count(place + 1).raw("</td>");
+    for (position, task) in queue.tasks.iter().enumerate().take(TASKS) {
+        page.raw("<tr><td class=\"number\">").count(position + 1).raw("</td>");
         task_cells(page, task, show);
         page.raw("</tr>");
     }
@@ -190,7 +189,7 @@ fn queue_table(page: &mut Markup, queue: &QueueView, show: Show<'_>) {
     }
 }
 
-fn task_cells(page: &mut Markup, task: &TaskView, show: Show<'_>) {
+fn task_cells(page: &mut Html, task: &TaskView, show: ShowFailure<'_>) {
     page.raw("<th scope=\"row\">").text(&task.description).raw("<small>task ");
     page.text(&task.id.to_string()).raw("</small></th><td>");
     if let Some(running) = task.running {
@@ -221,8 +220,8 @@ fn task_cells(page: &mut Markup, task: &TaskView, show: Show<'_>) {
     page.raw("</td><td>").text(&task.cause).raw("</td>");
 }
 
-/// Puts in all watches.
-pub(super) fn watches(page: &mut Markup, view: &View, show: Show<'_>) {
+/// Writes the table of all watches.
+pub(super) fn watches(page: &mut Html, view: &View, show: ShowFailure<'_>) {
     section(page, "watches", "Watches");
     if view.watches.is_empty() {
         page.raw("<p>No hook watches anything.</p></section>");
@@ -236,8 +235,8 @@ pub(super) fn watches(page: &mut Markup, view: &View, show: Show<'_>) {
         page.raw("<tr><th scope=\"row\">").text(&watch.kind).raw("</th><td>");
         watch_state(page, watch, show);
         page.raw("</td><td class=\"number\">").count(watch.objects).raw("</td><td>");
-        for (place, (hook, binding)) in watch.bindings.iter().enumerate() {
-            page.raw(if place == 0 { "" } else { ", " }).text(&hook.to_string());
+        for (position, (hook, binding)) in watch.bindings.iter().enumerate() {
+            page.raw(if position == 0 { "" } else { ", " }).text(&hook.to_string());
             page.raw(" (").text(binding).raw(")");
         }
         page.raw("</td></tr>");
@@ -245,7 +244,7 @@ pub(super) fn watches(page: &mut Markup, view: &View, show: Show<'_>) {
     page.raw("</tbody></table></section>");
 }
 
-fn watch_state(page: &mut Markup, watch: &WatchView, show: Show<'_>) {
+fn watch_state(page: &mut Html, watch: &WatchView, show: ShowFailure<'_>) {
     if let Some(kind) = &watch.missing_kind {
         page.raw("<span class=\"warn\">waits for kind ").text(kind).raw("</span>");
     } else if let Some(failure) = &watch.failure {
@@ -257,14 +256,14 @@ fn watch_state(page: &mut Markup, watch: &WatchView, show: Show<'_>) {
     }
 }
 
-/// Puts in the last ends of tasks.
-pub(super) fn journal(page: &mut Markup, view: &View, wish: Wish, show: Show<'_>) {
+/// Writes the table of the last ends of tasks.
+pub(super) fn journal(page: &mut Html, view: &View, options: PageOptions, show: ShowFailure<'_>) {
     section(page, "journal", "Journal");
     if view.journal.is_empty() {
         page.raw("<p>No task has ended yet.</p></section>");
         return;
     }
-    let shown = if wish.whole_journal { view.journal.len() } else { JOURNAL.min(view.journal.len()) };
+    let shown = if options.whole_journal { view.journal.len() } else { JOURNAL.min(view.journal.len()) };
     page.raw("<table><caption>The last ").count(shown).raw(" ends of tasks, the newest first</caption>");
     headings(page, &["Task", "Ended", "Took", "Outcome", "Because"]);
     for end in view.journal.iter().take(shown) {
@@ -274,13 +273,13 @@ pub(super) fn journal(page: &mut Markup, view: &View, wish: Wish, show: Show<'_>
     if shown < view.journal.len() {
         page.raw("<p>");
         let all = format!("Show all {} that are remembered", view.journal.len());
-        link(page, Wish { whole_journal: true, ..wish }, &all);
+        PageOptions { whole_journal: true, ..options }.link(page, &all);
         page.raw("</p>");
     }
     page.raw("</section>");
 }
 
-fn journal_row(page: &mut Markup, view: &View, end: &TaskEnd, show: Show<'_>) {
+fn journal_row(page: &mut Html, view: &View, end: &TaskEnd, show: ShowFailure<'_>) {
     let task = &end.task;
     let module = match &task.scope {
         Scope::Global => None,

@@ -65,13 +65,13 @@ fn failed(word: &str, count: u32) -> View {
     engine.view()
 }
 
-fn shown(view: &View, wish: Wish) -> String {
+fn shown(view: &View, options: PageOptions) -> String {
     let secret = json!(["hunter2hunter2"]);
-    layout::page(view, wish, &|failure, _| engine::view::masked(failure, &[&secret]))
+    layout::page(view, options, &|failure, _| engine::view::masked(failure, &[&secret]))
 }
 
-fn wish(query: &[(&str, &str)]) -> Wish {
-    Wish::of(&query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+fn page_options(query: &[(&str, &str)]) -> PageOptions {
+    PageOptions::of(&query.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
 }
 
 /// Checks that each element ends where it should, and that attributes are in quotes.
@@ -99,7 +99,7 @@ fn hostile_names_and_messages_stay_text() {
     let view = failed(HOSTILE, 2);
     assert!(view.journal.iter().any(|end| end.failure.is_some()) && !view.watches.is_empty());
     for query in [&[][..], &[("journal", "all"), ("graph", "all"), ("refresh", "off")]] {
-        let page = shown(&view, wish(query));
+        let page = shown(&view, page_options(query));
         check(&page);
         assert!(!page.contains("<script") && !page.contains("<!--") && !page.contains("<b>"), "{page}");
         assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)"), "{page}");
@@ -109,7 +109,7 @@ fn hostile_names_and_messages_stay_text() {
 
 #[test]
 fn all_parts_are_there_and_no_value_is() {
-    let page = shown(&failed("web", 2), wish(&[]));
+    let page = shown(&failed("web", 2), page_options(&[]));
     check(&page);
     for part in [
         "<html lang=\"en\">",
@@ -144,16 +144,16 @@ fn the_reader_chooses_how_often_the_page_loads_itself_again() {
         (&[("refresh", "1")], Some(5), "?refresh=off"),
         (&[("refresh", "<script>")], Some(5), "?refresh=off"),
     ] {
-        let wish = wish(query);
-        assert_eq!(wish.refresh, refresh, "{query:?}");
-        assert!(shown(&failed("web", 1), wish).contains(link));
-        let answer = answer(StatusCode::OK, wish, Bytes::new());
+        let options = page_options(query);
+        assert_eq!(options.refresh, refresh, "{query:?}");
+        assert!(shown(&failed("web", 1), options).contains(link));
+        let answer = answer(StatusCode::OK, options, Bytes::new());
         let header = answer.headers().get("refresh").map(|value| value.to_str().unwrap().parse().unwrap());
         assert_eq!(header, refresh);
     }
-    assert_eq!(wish(&[("refresh", "off"), ("journal", "all")]).query(), "?refresh=off&journal=all");
-    assert_eq!(wish(&[("journal", "all")]).query(), "?journal=all");
-    assert_eq!(wish(&[]).query(), "/");
+    assert_eq!(page_options(&[("refresh", "off"), ("journal", "all")]).query(), "?refresh=off&journal=all");
+    assert_eq!(page_options(&[("journal", "all")]).query(), "?journal=all");
+    assert_eq!(page_options(&[]).query(), "/");
 }
 
 #[test]
@@ -162,10 +162,10 @@ fn long_lists_are_cut_and_say_so() {
     let end = view.journal.first().cloned().unwrap();
     view.journal = vec![end; 1000];
     view.warnings = vec!["a file".to_owned(); 10_000];
-    let page = shown(&view, wish(&[]));
+    let page = shown(&view, page_options(&[]));
     assert!(page.contains("Show all 1000 that are remembered") && page.contains("more"), "{page}");
     assert!(page.len() < 100_000, "{} bytes", page.len());
-    assert!(shown(&view, wish(&[("journal", "all")])).contains("The last 1000 ends"));
+    assert!(shown(&view, page_options(&[("journal", "all")])).contains("The last 1000 ends"));
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn the_policy_lets_nothing_but_our_style_in() {
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_does_not_answer_yet_says_that_it_waits_for_the_cluster() {
     let (_inbox, questions, channels) = crate::driver::channels();
-    let pages = Pages::default();
-    let page = pages.page(&questions, wish(&[])).await;
+    let pages = PageCache::default();
+    let page = pages.page(&questions, page_options(&[])).await;
     assert_eq!(page.status(), StatusCode::OK);
     let body = axum::body::to_bytes(page.into_body(), 100_000).await.unwrap();
     let body = String::from_utf8(body.to_vec()).unwrap();
     check(&body);
     assert!(body.contains("waits for the API server"), "{body}");
     drop(channels);
-    assert_eq!(pages.page(&questions, wish(&[])).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(pages.page(&questions, page_options(&[])).await.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

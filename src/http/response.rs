@@ -1,0 +1,36 @@
+//! Answers that the port and the socket share: data in a format, and what is refused.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+/// Splits the last part of a path, like `values.yaml`, into name and format. Without a known format it is text.
+pub(super) fn split(file: &str) -> (&str, &str) {
+    file.rsplit_once('.')
+        .filter(|(_, format)| matches!(*format, "json" | "yaml" | "text"))
+        .unwrap_or((file, "text"))
+}
+
+/// Returns data in a format; text is YAML, except for what has a text of its own.
+pub(super) fn formatted(format: &str, data: &Value) -> Response {
+    match format {
+        "json" => ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response(),
+        "yaml" => ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response(),
+        _ => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{data}\n")).into_response(),
+    }
+}
+
+/// Answers that there is no engine to ask.
+pub(super) fn ended() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
+}
+
+/// Answers that there is no such route, in the words of the reference operator.
+pub(super) fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "404 page not found\n").into_response()
+}
+
+/// Answers that the method is wrong; the header Allow names the right one.
+pub(super) fn not_allowed() -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n").into_response()
+}

@@ -1,0 +1,39 @@
+//! Errors that make loading impossible.
+
+use std::io;
+use std::path::PathBuf;
+
+use engine::Failure;
+use thiserror::Error;
+
+/// Why nothing can be loaded at all. At start the program exits with 2.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The global hooks or their schemas can't be used.
+    #[error("{0}")]
+    Global(Failure),
+    /// A directory has a name that no module can have.
+    #[error("{path}: {message}")]
+    Name {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with the name, with a name that is allowed.
+        message: String,
+    },
+    /// A directory or file can't be read.
+    #[error("can't read {path}: {source}")]
+    Unreadable {
+        /// The directory or file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A `values.yaml` of a modules directory is invalid.
+    #[error("{path}: {message}")]
+    Values {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        message: String,
+    },
+}
