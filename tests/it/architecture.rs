@@ -8,7 +8,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
     ("golang", &["jiff", "regex", "thiserror"]),
     ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
-    ("engine", &["jiff", "regex", "serde", "serde_json", "thiserror", "values"]),
+    ("engine", &["jiff", "regex", "serde", "serde_json", "strsim", "thiserror", "values"]),
     (
         "chart",
         &[

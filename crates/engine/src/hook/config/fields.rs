@@ -198,25 +198,8 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Returns how many letters must be added, left out or replaced to make one name the other; case does not count.
+/// Returns how many bytes must be added, left out or replaced to make one name the other; case does not count.
 pub fn distance(a: &str, b: &str) -> usize {
-    if a.len().abs_diff(b.len()) > 2 {
-        return usize::MAX;
-    }
-    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (place, left) in a.bytes().enumerate() {
-        let mut diagonal = place;
-        let mut before = place + 1;
-        for (cell, right) in row.iter_mut().skip(1).zip(b.bytes()) {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = *cell;
-            *cell = replaced.min(before + 1).min(diagonal + 1);
-            before = *cell;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = place + 1;
-        }
-    }
-    row.last().copied().unwrap_or(usize::MAX)
+    let bytes = |text: &str| text.to_ascii_lowercase().into_bytes();
+    strsim::generic_levenshtein(&bytes(a), &bytes(b))
 }
