@@ -21,6 +21,7 @@ const PURE: &[(&str, &[&str])] = &[
             "hmac",
             "jiff",
             "md-5",
+            "num-bigint",
             "regex",
             "scrypt",
             "serde",

@@ -1,6 +1,6 @@
 //! Decimal numbers of any length.
 
-use std::cmp::Ordering;
+use num_bigint::{BigInt, BigUint};
 
 /// How many places behind the point a quotient gets.
 const DIVISION_PLACES: i64 = 16;
@@ -8,9 +8,7 @@ const DIVISION_PLACES: i64 = 16;
 /// A number `digits` × 10^`exponent`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decimal {
-    negative: bool,
-    /// The digits, the least significant first; no zeros at the end. Zero has none.
-    digits: Vec<u8>,
+    digits: BigInt,
     exponent: i64,
 }
 
@@ -20,151 +18,49 @@ impl Decimal {
         if !number.is_finite() {
             return None;
         }
-        let text = format!("{:e}", number.abs());
+        let text = format!("{number:e}");
         let (mantissa, exponent) = text.split_once('e')?;
         let places = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-        let digits = mantissa.bytes().rev().filter(u8::is_ascii_digit).map(|b| b - b'0').collect();
         let exponent = exponent.parse::<i64>().ok()? - i64::try_from(places).ok()?;
-        Some(Self { negative: number < 0.0, digits, exponent }.trimmed())
+        Some(Self { digits: mantissa.replace('.', "").parse().ok()?, exponent })
     }
 
     /// Returns the nearest float.
     pub(super) fn to_f64(&self) -> f64 {
-        let sign = if self.negative { "-" } else { "" };
-        let digits: String = self.digits.iter().rev().map(|digit| char::from(digit + b'0')).collect();
-        if digits.is_empty() {
-            return 0.0;
-        }
-        format!("{sign}{digits}e{}", self.exponent).parse().unwrap_or_default()
+        format!("{}e{}", self.digits, self.exponent).parse().unwrap_or_default()
     }
 
     pub(super) fn plus(&self, other: &Self) -> Self {
         let exponent = self.exponent.min(other.exponent);
-        let (left, right) = (self.shifted_to(exponent), other.shifted_to(exponent));
-        let (negative, digits) = if self.negative == other.negative {
-            (self.negative, add(&left, &right))
-        } else if compare(&left, &right) == Ordering::Less {
-            (other.negative, subtract(&right, &left))
-        } else {
-            (self.negative, subtract(&left, &right))
-        };
-        Self { negative, digits, exponent }.trimmed()
+        let scaled = |number: &Self| &number.digits * power_of_ten(number.exponent - exponent);
+        Self { digits: scaled(self) + scaled(other), exponent }
     }
 
     pub(super) fn minus(&self, other: &Self) -> Self {
-        self.plus(&Self { negative: !other.negative, ..other.clone() })
+        self.plus(&Self { digits: -&other.digits, exponent: other.exponent })
     }
 
     pub(super) fn times(&self, other: &Self) -> Self {
-        let mut digits = vec![0_u32; self.digits.len() + other.digits.len()];
-        for (shift, a) in self.digits.iter().enumerate() {
-            let mut carry = 0;
-            let right = other.digits.iter().copied().chain(std::iter::repeat(0));
-            for (digit, b) in digits.iter_mut().skip(shift).zip(right) {
-                let sum = *digit + u32::from(*a) * u32::from(b) + carry;
-                (*digit, carry) = (sum % 10, sum / 10);
-            }
-        }
-        Self {
-            negative: self.negative != other.negative,
-            digits: digits.into_iter().filter_map(|digit| u8::try_from(digit).ok()).collect(),
-            exponent: self.exponent + other.exponent,
-        }
-        .trimmed()
+        Self { digits: &self.digits * &other.digits, exponent: self.exponent + other.exponent }
     }
 
     /// Returns the quotient, rounded half away from zero; `None` if `other` is zero.
     pub(super) fn divided_by(&self, other: &Self) -> Option<Self> {
-        if other.digits.is_empty() {
-            return None;
-        }
         // Both are scaled so that the quotient is a whole number of the last place.
         let shift = self.exponent - other.exponent + DIVISION_PLACES;
-        let numerator = scaled(&self.digits, shift);
-        let denominator = scaled(&other.digits, -shift);
-        let (digits, rest) = divide(&numerator, &denominator);
-        let up = compare(&add(&rest, &rest), &denominator) != Ordering::Less;
-        let digits = if up { add(&digits, &[1]) } else { digits };
-        let negative = self.negative != other.negative;
-        Some(Self { negative, digits, exponent: -DIVISION_PLACES }.trimmed())
-    }
-
-    /// Returns the digits of the number written with a smaller exponent.
-    fn shifted_to(&self, exponent: i64) -> Vec<u8> {
-        scaled(&self.digits, self.exponent - exponent)
-    }
-
-    fn trimmed(mut self) -> Self {
-        while self.digits.last() == Some(&0) {
-            self.digits.pop();
-        }
-        self.negative &= !self.digits.is_empty();
-        self
+        let numerator = &self.digits * power_of_ten(shift);
+        let denominator = &other.digits * power_of_ten(-shift);
+        let quotient = numerator.checked_div(&denominator)?;
+        let rest: BigUint = (&numerator - &quotient * &denominator).into_parts().1;
+        let up = BigInt::from(u8::from(&rest + &rest >= *denominator.magnitude()));
+        let digits = if numerator.sign() == denominator.sign() { quotient + up } else { quotient - up };
+        Some(Self { digits, exponent: -DIVISION_PLACES })
     }
 }
 
-/// Returns the digits with so many zeros at the end; a negative number of them is none.
-fn scaled(digits: &[u8], zeros: i64) -> Vec<u8> {
-    let zeros = usize::try_from(zeros).unwrap_or_default();
-    if digits.is_empty() {
-        return Vec::new();
-    }
-    std::iter::repeat_n(0, zeros).chain(digits.iter().copied()).collect()
-}
-
-fn compare(left: &[u8], right: &[u8]) -> Ordering {
-    let significant = |digits: &[u8]| digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
-    let (a, b) = (significant(left), significant(right));
-    a.cmp(&b).then_with(|| left.iter().take(a).rev().cmp(right.iter().take(b).rev()))
-}
-
-fn add(left: &[u8], right: &[u8]) -> Vec<u8> {
-    let len = left.len().max(right.len()) + 1;
-    let padded =
-        |digits: &[u8]| digits.iter().copied().chain(std::iter::repeat(0)).take(len).collect::<Vec<_>>();
-    let mut carry = 0;
-    padded(left)
-        .into_iter()
-        .zip(padded(right))
-        .map(|(a, b)| {
-            let sum = a + b + carry;
-            carry = sum / 10;
-            sum % 10
-        })
-        .collect()
-}
-
-/// Subtracts the smaller number from the greater one.
-fn subtract(greater: &[u8], smaller: &[u8]) -> Vec<u8> {
-    let mut borrow = 0;
-    greater
-        .iter()
-        .zip(smaller.iter().copied().chain(std::iter::repeat(0)))
-        .map(|(a, b)| {
-            let difference = 10 + a - b - borrow;
-            borrow = u8::from(difference < 10);
-            difference % 10
-        })
-        .collect()
-}
-
-/// Returns quotient and rest by long division.
-fn divide(numerator: &[u8], denominator: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let mut rest: Vec<u8> = Vec::new();
-    let mut quotient = Vec::with_capacity(numerator.len());
-    for digit in numerator.iter().rev() {
-        rest.insert(0, *digit);
-        let mut times = 0;
-        while compare(&rest, denominator) != Ordering::Less {
-            rest = subtract(&rest, denominator);
-            times += 1;
-        }
-        while rest.last() == Some(&0) {
-            rest.pop();
-        }
-        quotient.insert(0, times);
-    }
-    (quotient, rest)
+/// Returns 10 to the power of `exponent`; 1 if that is negative.
+fn power_of_ten(exponent: i64) -> BigInt {
+    BigInt::from(10).pow(u32::try_from(exponent).unwrap_or_default())
 }
 
 #[cfg(test)]
