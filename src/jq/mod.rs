@@ -197,7 +197,7 @@ impl Filter {
     pub fn result(&self, input: &Input) -> Result<Vec<u8>, JqError> {
         let mut results = self.results(input.0.clone(), Limits::OPERATOR, |value| {
             let mut text = Vec::new();
-            let written = engine::hook::json::write(&mut text, &JsonResult::new(value));
+            let written = golang::json::write(&mut text, &JsonResult::new(value));
             written.map(|()| text).map_err(|error| error.to_string())
         })?;
         Ok(match results.len() {

@@ -124,7 +124,7 @@ impl Val {
 }
 
 fn json_float(value: f64) -> Result<Value, String> {
-    values::number::from_f64(value)
+    golang::json::number(value)
         .map(Value::Number)
         .ok_or_else(|| format!("the result holds a number that JSON does not have: {value}"))
 }
@@ -299,7 +299,7 @@ impl fmt::Display for Val {
                 let largest = if *value > 0.0 { f64::MAX } else { f64::MIN };
                 Self::Float(largest).fmt(f)
             }
-            Self::Float(value) => f.write_str(&values::number::format_json(*value).unwrap_or_default()),
+            Self::Float(value) => f.write_str(&golang::json::format_number(*value).unwrap_or_default()),
             Self::Str(text) if !go_on_bytes(text.len()) => Ok(()),
             Self::Str(text) => f.write_str(&quoted(text)),
             Self::Arr(items) => {

@@ -111,7 +111,7 @@ pub(super) fn metric(operation: &MetricOperation) -> Value {
 
 /// Returns a number; whole ones without a point.
 fn number(number: f64) -> Value {
-    values::number::from_f64(number).map_or(Value::Null, Value::Number)
+    golang::json::number(number).map_or(Value::Null, Value::Number)
 }
 
 /// Returns documents one after the other, as hooks write them.

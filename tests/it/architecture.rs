@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
-    ("values", &["json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
-    ("golang", &["jiff", "regex", "thiserror"]),
+    ("values", &["golang", "json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
+    ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
-    ("engine", &["jiff", "regex", "serde", "serde_json", "strsim", "thiserror", "values"]),
+    ("engine", &["golang", "jiff", "regex", "serde", "serde_json", "strsim", "thiserror", "values"]),
     (
         "chart",
         &[

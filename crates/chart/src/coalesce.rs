@@ -246,7 +246,7 @@ fn shown(value: &Value) -> String {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(truth) => truth.to_string(),
         Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => crate::json::format_general(float),
+            Some(float) if number.is_f64() => golang::strconv::format_float(float, 'g', None),
             Some(_) | None => number.to_string(),
         },
         Value::String(text) => text.clone(),

@@ -138,7 +138,7 @@ pub fn fields(
 /// Returns the text that a number has when a text is expected.
 fn number_text(number: &serde_json::Number) -> String {
     match number.as_f64() {
-        Some(float) if number.is_f64() => crate::json::format_general(float),
+        Some(float) if number.is_f64() => golang::strconv::format_float(float, 'g', None),
         Some(_) | None => number.to_string(),
     }
 }

@@ -8,8 +8,6 @@ pub mod decode;
 pub mod dependency;
 pub mod flags;
 pub mod functions;
-pub mod gojson;
-pub mod json;
 mod kept;
 pub mod load;
 pub mod manifest;

@@ -5,6 +5,7 @@
 //! values and errors out.
 
 pub mod fmt;
+pub mod json;
 pub mod reflect;
 pub mod regexp;
 pub mod strconv;

@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure: text and trees in, trees, text and errors out.
 //!
-//! - [`yaml`] reads and writes YAML as the field's tools do, [`number`] numbers.
+//! - [`yaml`] reads and writes YAML as the field's tools do.
 //! - [`name`] turns names of directories into names of modules and keys.
 //! - [`Section`] holds the values of one module or of `global` and computes
 //!   what hooks and templates see; [`Values`] is a document of several sections.
@@ -12,7 +12,6 @@
 pub mod checksum;
 pub mod merge;
 pub mod name;
-pub mod number;
 pub mod patch;
 pub mod pattern;
 pub mod schema;

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use values::number;
 use values::yaml::{self, YamlError};
 
 /// Returns the cases of a kind and Go's answer to each.
@@ -136,27 +135,6 @@ fn trees_are_written_as_go_writes_them() {
         wrong.len(),
         wrong.iter().take(8).cloned().collect::<Vec<_>>().join("\n")
     );
-}
-
-#[test]
-fn floats_are_formatted_as_go_formats_them() {
-    let cases: Vec<(String, String, i32, String)> =
-        serde_json::from_str(include_str!("data/go_float.json")).unwrap();
-    let mut wrong = Vec::new();
-    for (text, verb, precision, answer) in cases {
-        let number: f64 = text.parse().unwrap();
-        let precision = usize::try_from(precision).ok();
-        let written = match verb.as_str() {
-            "e" => number::format_e(number, precision),
-            "f" => number::format_f(number, precision),
-            "g" => number::format_g(number, precision),
-            _ => number::format_json(number).unwrap(),
-        };
-        if written != answer {
-            wrong.push(format!("{text} {verb} {precision:?}: {written} instead of {answer}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use engine::MonitorId;
-use engine::hook::{WatchEvent, json};
+use engine::hook::WatchEvent;
 use engine::snapshot::{Item, Key};
+use golang::json;
 use serde_json::Value;
 use values::Checksum;
 

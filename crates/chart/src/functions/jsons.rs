@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use golang::json::{Escape, decode, encode, indented};
+
 use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes};
 use super::shown;
 use crate::call::{CallError, Function};
-use crate::gojson::{decode, encode, indented};
 use crate::template::Context;
 use crate::value::{Kind, List, ListClass, Map, MapClass, Value};
 
@@ -18,15 +19,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let decoded = decode(bytes(args, 0)).map_err(|error| error.to_string())?;
         match decoded.too_great {
             Some(number) => Err(too_great(&number).into()),
-            None => Ok(decoded.value),
+            None => Ok(Value::from_json(&decoded.value)),
         }
     }),
-    Function::new("mustToJson", &[ANY], STRING, |context, args| written(context, args, true)),
+    Function::new("mustToJson", &[ANY], STRING, |context, args| written(context, args, Escape::Html)),
     Function::new("mustToPrettyJson", &[ANY], STRING, pretty),
-    Function::new("mustToRawJson", &[ANY], STRING, |context, args| written(context, args, false)),
-    Function::new("toJson", &[ANY], STRING, |context, args| or_nothing(written(context, args, true))),
+    Function::new("mustToRawJson", &[ANY], STRING, |context, args| written(context, args, Escape::Nothing)),
+    Function::new("toJson", &[ANY], STRING, |context, args| or_nothing(written(context, args, Escape::Html))),
     Function::new("toPrettyJson", &[ANY], STRING, |context, args| or_nothing(pretty(context, args))),
-    Function::new("toRawJson", &[ANY], STRING, |context, args| written(context, args, false)),
+    Function::new("toRawJson", &[ANY], STRING, |context, args| written(context, args, Escape::Nothing)),
     Function::new("toYaml", &[ANY], STRING, |context, args| to_yaml(context, any(args, 0))),
     Function::new("toYamlPretty", &[ANY], STRING, |context, args| to_yaml_pretty(context, any(args, 0))),
 ];
@@ -34,15 +35,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const MAP_NAME: &str = "map[string]interface {}";
 const LIST_NAME: &str = "[]interface {}";
 
-fn written(context: &mut Context<'_>, args: &[Value], html: bool) -> Answer {
+fn written(context: &mut Context<'_>, args: &[Value], escape: Escape) -> Answer {
     shown::charge(context, any(args, 0))?;
-    let json = encode(any(args, 0), html)?;
+    let json = encode(any(args, 0), escape).map_err(|error| error.to_string())?;
     Ok(json.into())
 }
 
 fn pretty(context: &mut Context<'_>, args: &[Value]) -> Answer {
     shown::charge(context, any(args, 0))?;
-    let json = indented(&encode(any(args, 0), true)?);
+    let json = indented(&encode(any(args, 0), Escape::Html).map_err(|error| error.to_string())?);
     context.charge(json.len())?;
     Ok(json.into())
 }
@@ -82,7 +83,7 @@ fn from_json(args: &[Value]) -> Value {
         Ok(decoded) => decoded,
         Err(error) => return error_map(Map::new(BTreeMap::new()), &error.to_string()),
     };
-    match (decoded.value, decoded.too_great) {
+    match (Value::from_json(&decoded.value), decoded.too_great) {
         (Value::Map(map), None) => map.into(),
         (Value::Map(map), Some(number)) => error_map(map, &too_great(&number)),
         (Value::Nil, Some(_)) => {
@@ -98,7 +99,7 @@ fn from_json_array(args: &[Value]) -> Value {
         Ok(decoded) => decoded,
         Err(error) => return Value::list(vec![error.to_string().into()]),
     };
-    match (decoded.value, decoded.too_great) {
+    match (Value::from_json(&decoded.value), decoded.too_great) {
         (Value::List(list), None) => list.into(),
         (Value::List(_), Some(number)) => Value::list(vec![too_great(&number).into()]),
         (Value::Nil, Some(_)) => Value::list(vec![mismatch(&Value::Float(0.0), LIST_NAME).into()]),

@@ -223,7 +223,7 @@ fn float(number: f64) -> String {
         let sign = if number.is_sign_negative() { "-" } else { "" };
         return format!("{sign}{}", if number.is_nan() { "nan" } else { "inf" });
     }
-    let text = values::number::format_f(number, None);
+    let text = golang::strconv::format_float(number, 'f', None);
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 

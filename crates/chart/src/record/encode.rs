@@ -60,7 +60,7 @@ pub enum DecodeRecordError {
 
 /// Returns the data of the Secret that holds `record`.
 pub fn encode(record: &Record) -> Result<String, EncodeRecordError> {
-    let json = crate::json::to_vec(record).map_err(EncodeRecordError::Json)?;
+    let json = golang::json::to_vec(record).map_err(EncodeRecordError::Json)?;
     let mut packed = GzEncoder::new(Vec::with_capacity(json.len() / 4), Compression::best());
     packed.write_all(&json).map_err(EncodeRecordError::Gzip)?;
     let data = STANDARD.encode(packed.finish().map_err(EncodeRecordError::Gzip)?);

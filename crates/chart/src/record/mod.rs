@@ -325,7 +325,7 @@ fn stored_files(files: &[File]) -> Option<Vec<StoredFile<'_>>> {
 }
 
 fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, EncodeRecordError> {
-    let text = crate::json::to_vec(value).map_err(EncodeRecordError::Json)?;
+    let text = golang::json::to_vec(value).map_err(EncodeRecordError::Json)?;
     let text = String::from_utf8(text).map_err(|_| EncodeRecordError::Text)?;
     RawValue::from_string(text).map_err(EncodeRecordError::Json)
 }

@@ -32,7 +32,7 @@ fn record() -> Record {
 
 #[test]
 fn a_record_has_the_form_that_helm_writes() {
-    let text = String::from_utf8(crate::json::to_vec(&record()).unwrap()).unwrap();
+    let text = String::from_utf8(golang::json::to_vec(&record()).unwrap()).unwrap();
     assert_eq!(
         text,
         concat!(
@@ -49,7 +49,7 @@ fn a_record_has_the_form_that_helm_writes() {
 fn what_was_written_is_read_back() {
     let data = encode(&record()).unwrap();
     let read = decode(data.as_bytes()).unwrap();
-    assert_eq!(crate::json::to_vec(&read).unwrap(), crate::json::to_vec(&record()).unwrap());
+    assert_eq!(golang::json::to_vec(&read).unwrap(), golang::json::to_vec(&record()).unwrap());
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub(super) fn is_more(number: usize, most: i64) -> bool {
 
 /// Returns a number as English readers are shown it: `70,000`, `1.5×10⁰⁷`.
 fn float(number: f64) -> String {
-    let text = crate::json::format_general(number);
+    let text = golang::strconv::format_float(number, 'g', None);
     let Some((mantissa, exponent)) = text.split_once('e') else { return grouped(&text) };
     let exponent: String = exponent
         .chars()

@@ -14,10 +14,10 @@ mod metaschema;
 mod node;
 mod problem;
 
+use golang::json::{self, DecodeError};
 use serde_json::{Map, Value};
 
 use crate::chart::Chart;
-use crate::gojson::{self, DecodeError};
 use evaluate::Evaluation;
 
 /// What the schemas of a chart and its dependencies find wrong with values, as Helm prints it.
@@ -58,7 +58,7 @@ fn validate_one(schema: &[u8], values: &Value) -> Result<(), String> {
 
 /// Reads a schema; an error is in Go's words.
 fn read(text: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(text).map_err(|error| match gojson::decode(text) {
+    serde_json::from_slice(text).map_err(|error| match json::decode(text) {
         Err(problem) => unread(text, &problem),
         Ok(_) => format!("invalid JSON: {error}"),
     })
@@ -76,7 +76,7 @@ fn unread(text: &[u8], problem: &DecodeError) -> String {
     // A control character can't be right: if it is what is wrong now, the end was before.
     let mut marked = text.to_vec();
     marked.push(1);
-    let is_cut = gojson::decode(&marked).is_err_and(|error| error.to_string().contains("'\\x01'"));
+    let is_cut = json::decode(&marked).is_err_and(|error| error.to_string().contains("'\\x01'"));
     if is_cut { "unexpected EOF".to_owned() } else { problem }
 }
 

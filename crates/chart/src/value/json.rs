@@ -1,5 +1,6 @@
 //! To and from JSON values.
 
+use golang::json::Marshal;
 use serde_json::Number;
 
 use super::{List, MAX_NESTING, Map, Value};
@@ -37,6 +38,22 @@ impl Value {
     /// Returns the JSON form: floats stay floats, integers integers.
     pub fn to_json(&self) -> Result<serde_json::Value, ToJsonError> {
         to_json(self, 0, &mut 0)
+    }
+}
+
+impl Marshal for Value {
+    fn replacement(&self) -> Option<Self> {
+        let Self::Object(object) = self else {
+            return None;
+        };
+        object.json().map(|json| Self::from_typed_json(&json)).or_else(|| object.underlying())
+    }
+
+    fn members(&self) -> Vec<(&'static str, Self)> {
+        let Self::Object(object) = self else {
+            return Vec::new();
+        };
+        object.json_members().unwrap_or_else(|| object.fields())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values under the verbs of Go's formats.
 
-use golang::fmt::{Operand, PrintError, Shape};
+use golang::fmt::{Operand, Shape};
 use golang::reflect::Kind;
 
 use super::Value;
@@ -30,14 +30,11 @@ impl Operand for Value {
         self.type_name()
     }
 
-    fn each_item(&self, visit: &mut dyn FnMut(&Self) -> Result<(), PrintError>) -> Result<(), PrintError> {
+    fn each_item<E>(&self, visit: &mut dyn FnMut(&Self) -> Result<(), E>) -> Result<(), E> {
         self.as_list().map_or(Ok(()), |list| list.items().iter().try_for_each(visit))
     }
 
-    fn each_entry(
-        &self,
-        visit: &mut dyn FnMut(&str, &Self) -> Result<(), PrintError>,
-    ) -> Result<(), PrintError> {
+    fn each_entry<E>(&self, visit: &mut dyn FnMut(&str, &Self) -> Result<(), E>) -> Result<(), E> {
         self.as_map()
             .map_or(Ok(()), |map| map.entries().iter().try_for_each(|(key, value)| visit(key, value)))
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::json;
+use golang::json;
+
 use super::spec::{ConfigVersion, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent};
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 

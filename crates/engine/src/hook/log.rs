@@ -208,7 +208,7 @@ fn entry_of(value: Value, text: &str) -> Entry {
 }
 
 fn fields_of(map: Map<String, Value>) -> String {
-    let whole = super::json::bytes(&Value::Object(map.clone()));
+    let whole = golang::json::bytes(&Value::Object(map.clone()));
     let mut fields: Map<String, Value> = if whole.len() > LONGEST_TEXT {
         let truncated = cut(&String::from_utf8_lossy(&whole));
         [("hook".to_owned(), serde_json::json!({ "truncated": truncated }))].into_iter().collect()
@@ -216,7 +216,7 @@ fn fields_of(map: Map<String, Value>) -> String {
         map.into_iter().map(|(key, value)| (format!("hook_{key}"), value)).collect()
     };
     fields.insert("proxyJsonLog".to_owned(), true.into());
-    String::from_utf8_lossy(&super::json::bytes(&Value::Object(fields))).into_owned()
+    String::from_utf8_lossy(&golang::json::bytes(&Value::Object(fields))).into_owned()
 }
 
 fn level_of(name: &str) -> Option<Level> {

@@ -9,7 +9,6 @@
 pub(crate) mod combine;
 pub mod config;
 pub mod context;
-pub mod json;
 pub mod log;
 pub mod metric;
 pub mod object_patch;

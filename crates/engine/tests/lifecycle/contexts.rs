@@ -1,9 +1,9 @@
 //! Binding context files, byte by byte: every shape, their order and what becomes of those that wait.
 
 use engine::hook::WatchEvent::{self, Added, Deleted, Modified};
-use engine::hook::json;
 use engine::snapshot::{Item, Key};
 use engine::{CronLine, Event, MonitorId};
+use golang::json;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

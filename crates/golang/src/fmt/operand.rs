@@ -1,6 +1,5 @@
 //! What can be printed.
 
-use super::PrintError;
 use crate::reflect::Kind;
 
 /// What a verb sees of a value.
@@ -49,13 +48,10 @@ pub trait Operand: Sized {
     fn type_name(&self) -> &str;
 
     /// Calls `visit` with the elements of a slice until it returns an error.
-    fn each_item(&self, visit: &mut dyn FnMut(&Self) -> Result<(), PrintError>) -> Result<(), PrintError>;
+    fn each_item<E>(&self, visit: &mut dyn FnMut(&Self) -> Result<(), E>) -> Result<(), E>;
 
     /// Calls `visit` with the entries of a map, sorted by key, until it returns an error.
-    fn each_entry(
-        &self,
-        visit: &mut dyn FnMut(&str, &Self) -> Result<(), PrintError>,
-    ) -> Result<(), PrintError>;
+    fn each_entry<E>(&self, visit: &mut dyn FnMut(&str, &Self) -> Result<(), E>) -> Result<(), E>;
 
     /// Returns the fields of a struct in the order of their declaration.
     fn fields(&self) -> Vec<(&'static str, Self)> {

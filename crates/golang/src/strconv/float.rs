@@ -22,6 +22,13 @@ pub fn format_float(number: f64, verb: char, precision: Option<usize>) -> String
     if verb.is_ascii_uppercase() && verb != 'F' { text.to_ascii_uppercase() } else { text }
 }
 
+/// Returns `number` in the Go format `g` with as few digits as tell it from its neighbours of 32 bits.
+pub fn format_float32(number: f32) -> String {
+    // These digits are few enough to be the shortest of the nearest float of 64 bits, too.
+    let wide = format!("{number:e}").parse().unwrap_or_else(|_| f64::from(number));
+    format_float(wide, 'g', None)
+}
+
 /// Gives the exponent a sign and at least two digits.
 fn exponent(number: f64, precision: Option<usize>) -> String {
     let (mantissa, exponent) = scientific(number, precision);
@@ -131,4 +138,24 @@ fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let sign = if negative { "-" } else { "" };
     let (exponent_sign, exponent) = if exponent < 0 { ('-', -exponent) } else { ('+', exponent) };
     format!("{sign}0x{}{point}{fraction}p{exponent_sign}{exponent:02}", mantissa >> 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_form_has_an_exponent_from_a_million_on() {
+        for (number, expected) in [
+            (1.1, "1.1"),
+            (1e6, "1e+06"),
+            (-1_234_567.5, "-1.2345675e+06"),
+            (1e-5, "1e-05"),
+            (999_999.0, "999999"),
+        ] {
+            assert_eq!(format_float(number, 'g', None), expected);
+        }
+        assert_eq!(format_float32(1.1), "1.1");
+        assert_eq!(format_float32(f32::NEG_INFINITY), "-Inf");
+    }
 }

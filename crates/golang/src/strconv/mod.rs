@@ -4,6 +4,6 @@ mod float;
 mod parse;
 mod quote;
 
-pub use float::format_float;
+pub use float::{format_float, format_float32};
 pub use parse::{parse_float, parse_int, parse_uint, uint_to_float};
 pub use quote::{can_backquote, quote, quote_rune, quote_to_ascii};

@@ -1,10 +1,10 @@
 //! From the bytes of a patch file to operations.
 
+use golang::json::normalize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{Operation, Patch, Path, Root, Target, decode};
-use crate::number::normalize;
 
 /// How many elements a path may have.
 const MAX_ELEMENTS: usize = 128;

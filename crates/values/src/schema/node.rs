@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use golang::json::normalize;
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::transform::{below, target};
-use crate::number::normalize;
 use crate::pattern;
 
 /// The index of a node.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use golang::strconv::format_float;
 use serde_json::{Map, Value};
 
 use super::format::fits;
 use super::node::{Dependency, Id, Items, Node, Others, Schema};
-use crate::number::format_g;
 
 /// How deeply schema and value are followed into one another.
 const MAX_DEPTH: usize = 256;
@@ -228,11 +228,11 @@ impl<'s> Check<'s> {
         if let Some(factor) = node.multiple_of
             && !is_multiple(number, factor)
         {
-            let factor = format_g(factor, None);
+            let factor = format_float(factor, 'g', None);
             self.in_body(path, &format!("should be a multiple of {factor}"));
         }
         if let Some(limit) = node.maximum {
-            let value = format_g(limit.value, None);
+            let value = format_float(limit.value, 'g', None);
             if limit.exclusive && number >= limit.value {
                 self.in_body(path, &format!("should be less than {value}"));
             } else if number > limit.value {
@@ -240,7 +240,7 @@ impl<'s> Check<'s> {
             }
         }
         if let Some(limit) = node.minimum {
-            let value = format_g(limit.value, None);
+            let value = format_float(limit.value, 'g', None);
             if limit.exclusive && number <= limit.value {
                 self.in_body(path, &format!("should be greater than {value}"));
             } else if number < limit.value {
@@ -374,7 +374,7 @@ fn in_go(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => format_g(number.as_f64().unwrap_or(0.0), None),
+        Value::Number(number) => format_float(number.as_f64().unwrap_or(0.0), 'g', None),
         Value::String(text) => text.clone(),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(in_go).collect();

@@ -1,5 +1,6 @@
 //! From a JSON tree to YAML text, byte for byte as Go writes it.
 
+use golang::strconv::format_float;
 use serde_json::{Map, Number, Value};
 
 use super::order::{self, Letters};
@@ -219,11 +220,11 @@ impl Emitter {
 /// Writes a number: integers in full, others in the shortest form.
 fn number_text(number: &Number, floats: Floats) -> String {
     match number.as_f64() {
-        Some(float) if number.is_f64() && floats == Floats::Shown => crate::number::format_g(float, None),
-        Some(float) if number.is_f64() => match crate::number::from_f64(float) {
+        Some(float) if number.is_f64() && floats == Floats::Shown => format_float(float, 'g', None),
+        Some(float) if number.is_f64() => match golang::json::number(float) {
             Some(whole) if !whole.is_f64() => whole.to_string(),
             _ if float == 0.0 => "0".to_owned(),
-            _ => crate::number::format_g(float, None),
+            _ => format_float(float, 'g', None),
         },
         _ => number.to_string(),
     }

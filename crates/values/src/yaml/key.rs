@@ -26,7 +26,7 @@ fn float_key(number: f64) -> String {
     } else if number.is_infinite() {
         if number > 0.0 { ".inf" } else { "-.inf" }.to_owned()
     } else {
-        crate::number::format_g_single(number)
+        golang::strconv::format_float32(number)
     }
 }
 

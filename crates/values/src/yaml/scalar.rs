@@ -307,7 +307,7 @@ pub(super) fn to_json(scalar: &Scalar, text: String) -> Option<Value> {
         Scalar::Bool(flag) => Value::Bool(*flag),
         Scalar::Int(number) => Value::from(*number),
         Scalar::Uint(number) => Value::from(*number),
-        Scalar::Float(number) => Value::Number(crate::number::from_f64(*number)?),
+        Scalar::Float(number) => Value::Number(golang::json::number(*number)?),
         Scalar::Timestamp | Scalar::Text => Value::String(text),
     })
 }

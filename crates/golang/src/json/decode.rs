@@ -1,6 +1,8 @@
 //! Reading.
 
-use crate::value::{Entries, MAX_NESTING, Map, Value};
+use serde_json::{Map, Number, Value};
+
+use crate::MAX_NESTING;
 
 /// Why a text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +28,7 @@ pub enum DecodeError {
 pub struct Decoded {
     /// The value; every number is a `float64`.
     pub value: Value,
-    /// The first number that is too great for a `float64`; it became nil.
+    /// The first number that is too great for a `float64`; it became null.
     pub too_great: Option<String>,
 }
 
@@ -82,10 +84,10 @@ impl Reader<'_> {
         match first {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
-            b'"' => self.string().map(Value::text),
+            b'"' => self.string().map(Value::String),
             b't' => self.literal(TRUE).map(|()| Value::Bool(true)),
             b'f' => self.literal(FALSE).map(|()| Value::Bool(false)),
-            b'n' => self.literal(NULL).map(|()| Value::Nil),
+            b'n' => self.literal(NULL).map(|()| Value::Null),
             b'-' | b'0'..=b'9' => self.number(first),
             other => Err(unexpected(other, place)),
         }
@@ -93,7 +95,7 @@ impl Reader<'_> {
 
     fn object(&mut self, depth: usize) -> Result<Value, DecodeError> {
         const KEY: &str = "looking for beginning of object key string";
-        let mut entries = Entries::new();
+        let mut entries = Map::new();
         let mut first = true;
         loop {
             match self.next_token()? {
@@ -108,14 +110,14 @@ impl Reader<'_> {
                 other => return Err(unexpected(other, "after object key")),
             }
             let value = self.value("looking for beginning of value", depth + 1)?;
-            entries.insert(key.into(), value);
+            entries.insert(key, value);
             match self.next_token()? {
                 b',' => {}
                 b'}' => break,
                 other => return Err(unexpected(other, "after object key:value pair")),
             }
         }
-        Ok(Value::Map(Map::new(entries)))
+        Ok(Value::Object(entries))
     }
 
     fn array(&mut self, depth: usize) -> Result<Value, DecodeError> {
@@ -132,7 +134,7 @@ impl Reader<'_> {
                 other => return Err(unexpected(other, "after array element")),
             }
         }
-        Ok(Value::list(items))
+        Ok(Value::Array(items))
     }
 
     fn literal(&mut self, rest: &[(u8, &'static str)]) -> Result<(), DecodeError> {
@@ -244,11 +246,11 @@ impl Reader<'_> {
             self.some_digits(&mut text, "in exponent of numeric literal")?;
         }
         let number: f64 = text.parse().unwrap_or(f64::INFINITY);
-        if number.is_finite() {
-            return Ok(Value::Float(number));
+        if let Some(number) = Number::from_f64(number) {
+            return Ok(Value::Number(number));
         }
         self.too_great.get_or_insert(text);
-        Ok(Value::Nil)
+        Ok(Value::Null)
     }
 
     fn digits(&mut self, text: &mut String) {
