@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
-    ("values", &["golang", "json-patch", "libyaml-safer", "regex", "serde", "serde_json", "thiserror"]),
+    ("values", &["golang", "json-patch", "libyaml-safer", "serde", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
     ("engine", &["golang", "jiff", "regex", "serde", "serde_json", "strsim", "thiserror", "values"]),

@@ -35,77 +35,23 @@ pub enum DurationError {
 
 /// Returns the length of `text` in nanoseconds; a leading `-` makes it negative.
 pub fn parse_nanos(text: &str) -> Result<i64, DurationError> {
-    let invalid = || DurationError::Invalid { text: text.to_owned() };
-    let too_long = || DurationError::TooLong { text: text.to_owned() };
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Ok(0);
-    }
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let (whole, after) = split_digits(rest);
-        let (fraction, after) = match after.strip_prefix('.') {
-            Some(after) => split_digits(after),
-            None => ("", after),
-        };
-        if whole.is_empty() && fraction.is_empty() {
-            return Err(invalid());
+    use golang::time::DurationError as Go;
+    let parsed = golang::time::Duration::parse(text.as_bytes());
+    let text = || text.to_owned();
+    parsed.map(|duration| duration.0).map_err(|error| match error {
+        Go::Invalid(_) => DurationError::Invalid { text: text() },
+        Go::TooLong(_) => DurationError::TooLong { text: text() },
+        Go::NoUnit(_) => DurationError::MissingUnit { text: text() },
+        Go::UnknownUnit { unit, .. } => {
+            let unit = String::from_utf8_lossy(&unit).into_owned();
+            DurationError::UnknownUnit { unit, text: text() }
         }
-        let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at_checked(end).ok_or_else(invalid)?;
-        if unit.is_empty() {
-            return Err(DurationError::MissingUnit { text: text.to_owned() });
-        }
-        let unit = nanos_of(unit)
-            .ok_or_else(|| DurationError::UnknownUnit { unit: unit.to_owned(), text: text.to_owned() })?;
-        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_long())? };
-        total += i128::from(whole) * unit + part_of(fraction, unit);
-        if total > i128::from(i64::MAX) {
-            return Err(too_long());
-        }
-        rest = after;
-    }
-    let nanos = i64::try_from(total).map_err(|_| too_long())?;
-    Ok(if negative { -nanos } else { nanos })
+    })
 }
 
 /// Returns the length of `text`; negative ones count as zero.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_nanos(u64::try_from(parse_nanos(text)?).unwrap_or(0)))
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or((text, ""))
-}
-
-fn nanos_of(unit: &str) -> Option<i128> {
-    Some(match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60 * 1_000_000_000,
-        "h" => 3_600 * 1_000_000_000,
-        _ => return None,
-    })
-}
-
-/// Returns the nanoseconds of the digits behind a point; those that are too small to count are cut.
-fn part_of(digits: &str, unit: i128) -> i128 {
-    let mut part = 0;
-    let mut scale = 1;
-    for digit in digits.bytes().take(18) {
-        part = part * 10 + i128::from(digit - b'0');
-        scale *= 10;
-    }
-    part * unit / scale
 }
 
 #[cfg(test)]

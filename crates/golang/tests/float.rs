@@ -1,7 +1,5 @@
 //! Floats answered by Go's `strconv` and `encoding/json`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use golang::json::format_number;
 use golang::strconv::format_float;
 

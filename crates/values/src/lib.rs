@@ -13,7 +13,6 @@ pub mod checksum;
 pub mod merge;
 pub mod name;
 pub mod patch;
-pub mod pattern;
 pub mod schema;
 mod section;
 #[path = "values.rs"]

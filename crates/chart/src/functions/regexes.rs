@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use golang::regexp::GoRegex;
+use golang::regexp::{Regexp, quote_meta};
 
 use super::args::{Answer, BOOL, INT, STRING, STRINGS, int, string};
 use super::shown;
@@ -19,10 +19,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(compiled(args, false)?.is_match(&string(args, 1)).into())
     }),
     Function::new("mustRegexReplaceAll", &[STRING, STRING, STRING], STRING, |context, args| {
-        replace(context, args, false, GoRegex::replace_all)
+        replace(context, args, false, Regexp::replace_all)
     }),
     Function::new("mustRegexReplaceAllLiteral", &[STRING, STRING, STRING], STRING, |context, args| {
-        replace(context, args, false, GoRegex::replace_all_literal)
+        replace(context, args, false, Regexp::replace_all_literal)
     }),
     Function::new("mustRegexSplit", &[STRING, STRING, INT], STRINGS, |_, args| split(args, false)),
     Function::new("regexFind", &[STRING, STRING], STRING, |_, args| find(args, true)),
@@ -30,21 +30,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("regexMatch", &[STRING, STRING], BOOL, |_, args| {
         Ok(compiled(args, false).is_ok_and(|regex| regex.is_match(&string(args, 1))).into())
     }),
-    Function::new("regexQuoteMeta", &[STRING], STRING, |_, args| {
-        let mut quoted = String::new();
-        for c in string(args, 0).chars() {
-            if r"\.+*?()|[]{}^$".contains(c) {
-                quoted.push('\\');
-            }
-            quoted.push(c);
-        }
-        Ok(quoted.into())
-    }),
+    Function::new("regexQuoteMeta", &[STRING], STRING, |_, args| Ok(quote_meta(&string(args, 0)).into())),
     Function::new("regexReplaceAll", &[STRING, STRING, STRING], STRING, |context, args| {
-        replace(context, args, true, GoRegex::replace_all)
+        replace(context, args, true, Regexp::replace_all)
     }),
     Function::new("regexReplaceAllLiteral", &[STRING, STRING, STRING], STRING, |context, args| {
-        replace(context, args, true, GoRegex::replace_all_literal)
+        replace(context, args, true, Regexp::replace_all_literal)
     }),
     Function::new("regexSplit", &[STRING, STRING, INT], STRINGS, |_, args| split(args, true)),
 ];
@@ -57,17 +48,17 @@ const CHEAP: usize = 1 << 20;
 
 thread_local! {
     /// Expressions that were compiled before: templates use the same few in loops.
-    static COMPILED: RefCell<BTreeMap<String, Rc<GoRegex>>> = const { RefCell::new(BTreeMap::new()) };
+    static COMPILED: RefCell<BTreeMap<String, Rc<Regexp>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Compiles the first argument; `panics` says whether Go would panic over an error, which
 /// makes its text longer.
-fn compiled(args: &[Value], panics: bool) -> Result<Rc<GoRegex>, CallError> {
+fn compiled(args: &[Value], panics: bool) -> Result<Rc<Regexp>, CallError> {
     let expression = string(args, 0);
     if let Some(regex) = COMPILED.with_borrow(|kept| kept.get(expression.as_ref()).cloned()) {
         return Ok(regex);
     }
-    let regex = Rc::new(GoRegex::compile(&expression).map_err(|error| {
+    let regex = Rc::new(Regexp::compile(&expression).map_err(|error| {
         if panics {
             CallError::new(format!("regexp: Compile({}): {error}", back_quoted(&expression)))
         } else {
@@ -122,7 +113,7 @@ fn replace(
     context: &mut Context<'_>,
     args: &[Value],
     panics: bool,
-    replace: fn(&GoRegex, &str, &str) -> String,
+    replace: fn(&Regexp, &str, &str) -> String,
 ) -> Answer {
     let regex = compiled(args, panics)?;
     let (text, replacement) = (string(args, 1), string(args, 2));

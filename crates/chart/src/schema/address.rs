@@ -1,6 +1,6 @@
 //! Addresses of schemas: a document, and a place in it.
 
-use golang::url::{Url, path_escaped, path_unescaped};
+use golang::url::{Url, path_escape, path_unescape};
 use serde_json::Value;
 
 use super::problem::SchemaProblem;
@@ -8,7 +8,7 @@ use super::problem::SchemaProblem;
 /// Splits off what stands behind the hash sign, unescaped.
 pub(super) fn split(reference: &str) -> Result<(&str, String), SchemaProblem> {
     let (url, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-    match path_unescaped(fragment) {
+    match path_unescape(fragment) {
         Ok(fragment) => Ok((url, fragment)),
         Err(why) => Err(SchemaProblem::ParseUrl { url: reference.to_owned(), why: why.to_string() }),
     }
@@ -23,68 +23,7 @@ pub(super) fn join(base: &str, reference: &str) -> Result<(String, String), Sche
     let base = parse(base)?;
     let (reference, fragment) = split(reference)?;
     let reference = parse(reference)?;
-    Ok((resolved(&base, &reference).to_string(), fragment))
-}
-
-fn resolved(base: &Url, reference: &Url) -> Url {
-    let mut url = reference.clone();
-    if !reference.scheme.is_empty() {
-        if reference.opaque.is_empty() {
-            url.path = without_dots(&reference.path);
-        }
-        return url;
-    }
-    url.scheme.clone_from(&base.scheme);
-    if !reference.host.is_empty() || reference.user.is_some() {
-        url.path = without_dots(&reference.path);
-        return url;
-    }
-    if !base.opaque.is_empty() {
-        url.opaque.clone_from(&base.opaque);
-        url.path.clear();
-        return url;
-    }
-    url.host.clone_from(&base.host);
-    url.user.clone_from(&base.user);
-    url.omit_host = base.omit_host;
-    if reference.path.is_empty() {
-        url.path.clone_from(&base.path);
-        if reference.query.is_empty() && !reference.force_query {
-            url.query.clone_from(&base.query);
-        }
-        return url;
-    }
-    let path = if reference.path.starts_with('/') {
-        reference.path.clone()
-    } else {
-        let folder = base.path.rfind('/').and_then(|slash| base.path.get(..=slash)).unwrap_or_default();
-        format!("{folder}{}", reference.path)
-    };
-    url.path = without_dots(&path);
-    url
-}
-
-/// Resolves `.` and `..`.
-fn without_dots(path: &str) -> String {
-    if path.is_empty() {
-        return String::new();
-    }
-    let mut kept: Vec<&str> = Vec::new();
-    let mut last_is_dots = false;
-    for part in path.strip_prefix('/').unwrap_or(path).split('/') {
-        last_is_dots = matches!(part, "." | "..");
-        match part {
-            "." => {}
-            ".." => {
-                kept.pop();
-            }
-            part => kept.push(part),
-        }
-    }
-    if last_is_dots {
-        kept.push("");
-    }
-    format!("/{}", kept.join("/"))
+    Ok((base.resolve(&reference).to_string(), fragment))
 }
 
 /// Returns `pointer` with one more segment.
@@ -99,7 +38,7 @@ pub(super) fn escaped(segment: &str) -> String {
 
 /// Returns the whole address.
 pub(super) fn shown(url: &str, pointer: &str) -> String {
-    let parts: Vec<String> = pointer.split('/').map(path_escaped).collect();
+    let parts: Vec<String> = pointer.split('/').map(path_escape).collect();
     format!("{url}#{}", parts.join("/"))
 }
 

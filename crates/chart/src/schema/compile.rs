@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use golang::regexp::GoRegex;
+use golang::regexp::Regexp;
 use serde_json::{Map, Value};
 
 use super::address::{self, below, shown};
@@ -280,8 +280,8 @@ impl Compiler {
     }
 }
 
-fn regex(here: &Here<'_>, keyword: &str, pattern: &str) -> Result<GoRegex, SchemaProblem> {
-    GoRegex::compile(pattern).map_err(|error| SchemaProblem::Regex {
+fn regex(here: &Here<'_>, keyword: &str, pattern: &str) -> Result<Regexp, SchemaProblem> {
+    Regexp::compile(pattern).map_err(|error| SchemaProblem::Regex {
         regex: pattern.to_owned(),
         url: format!("{}/{keyword}", shown(here.url, here.pointer)),
         why: error.to_string(),

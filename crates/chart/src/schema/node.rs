@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use golang::regexp::GoRegex;
+use golang::regexp::Regexp;
 use serde_json::{Map, Number, Value};
 
 use super::decimal::Decimal;
@@ -67,7 +67,7 @@ pub(super) struct Objects {
     pub(super) most: Option<i64>,
     pub(super) required: Vec<String>,
     pub(super) properties: BTreeMap<String, Id>,
-    pub(super) patterns: Vec<(GoRegex, Id)>,
+    pub(super) patterns: Vec<(Regexp, Id)>,
     pub(super) additional: Option<Rest>,
     pub(super) dependencies: Vec<(String, Needs)>,
     pub(super) dependent_schemas: Vec<(String, Id)>,
@@ -98,7 +98,7 @@ pub(super) struct Texts {
     pub(super) least: Option<i64>,
     pub(super) most: Option<i64>,
     /// The expression, and how it was written.
-    pub(super) pattern: Option<(GoRegex, String)>,
+    pub(super) pattern: Option<(Regexp, String)>,
 }
 
 /// What is asked of numbers.

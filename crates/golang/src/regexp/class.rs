@@ -1,6 +1,6 @@
 //! Classes of characters.
 
-use super::error::{RegexError, RegexErrorKind};
+use super::error::{ErrorCode, SyntaxError};
 use super::escape::{character, consumed, push_literal};
 
 /// The classes between `[:` and `:]`.
@@ -10,7 +10,7 @@ const POSIX: [&str; 14] = [
 ];
 
 /// A class that was read: its translation and what follows it.
-type Read<'a> = Result<Option<(String, &'a str)>, RegexError>;
+type Read<'a> = Result<Option<(String, &'a str)>, SyntaxError>;
 
 /// Reads `\d`, `\s` or `\w` or their opposites, which are about ASCII only.
 pub(super) fn perl(text: &str) -> Option<(&'static str, &str)> {
@@ -36,7 +36,7 @@ pub(super) fn unicode(text: &str) -> Read<'_> {
     } else {
         return Ok(None);
     };
-    let unknown = |rest: &str| RegexError::new(RegexErrorKind::CharRange, consumed(text, rest));
+    let unknown = |rest: &str| SyntaxError::new(ErrorCode::CharRange, consumed(text, rest));
     let (name, rest) = match rest.chars().next() {
         None => return Ok(None),
         Some('{') => rest.get(1..).and_then(|r| r.split_once('}')).ok_or_else(|| unknown(""))?,
@@ -60,12 +60,12 @@ fn posix(text: &str) -> Read<'_> {
     if POSIX.contains(&name.strip_prefix('^').unwrap_or(name)) {
         Ok(Some((format!("[:{name}:]"), rest)))
     } else {
-        Err(RegexError::new(RegexErrorKind::CharRange, consumed(text, rest)))
+        Err(SyntaxError::new(ErrorCode::CharRange, consumed(text, rest)))
     }
 }
 
 /// Reads a class in brackets at the front of `text`.
-pub(super) fn bracketed(text: &str) -> Result<(String, &str), RegexError> {
+pub(super) fn bracketed(text: &str) -> Result<(String, &str), SyntaxError> {
     let mut class = String::from("[");
     let mut rest = text.strip_prefix('[').unwrap_or(text);
     if let Some(after) = rest.strip_prefix('^') {
@@ -93,13 +93,13 @@ pub(super) fn bracketed(text: &str) -> Result<(String, &str), RegexError> {
 }
 
 /// Reads one character of a class, or a range of them.
-fn range<'a>(class: &mut String, text: &'a str, whole: &str) -> Result<&'a str, RegexError> {
+fn range<'a>(class: &mut String, text: &'a str, whole: &str) -> Result<&'a str, SyntaxError> {
     let (low, mut rest) = class_character(text, whole)?;
     let mut high = low;
     if let Some(after) = rest.strip_prefix('-').filter(|r| !r.is_empty() && !r.starts_with(']')) {
         (high, rest) = class_character(after, whole)?;
         if high < low {
-            return Err(RegexError::new(RegexErrorKind::CharRange, consumed(text, rest)));
+            return Err(SyntaxError::new(ErrorCode::CharRange, consumed(text, rest)));
         }
     }
     push_literal(class, low);
@@ -110,13 +110,13 @@ fn range<'a>(class: &mut String, text: &'a str, whole: &str) -> Result<&'a str, 
     Ok(rest)
 }
 
-fn class_character<'a>(text: &'a str, whole: &str) -> Result<(char, &'a str), RegexError> {
+fn class_character<'a>(text: &'a str, whole: &str) -> Result<(char, &'a str), SyntaxError> {
     if text.starts_with('\\') {
         return character(text);
     }
     let mut chars = text.chars();
     match chars.next() {
         Some(c) => Ok((c, chars.as_str())),
-        None => Err(RegexError::new(RegexErrorKind::MissingBracket, whole)),
+        None => Err(SyntaxError::new(ErrorCode::MissingBracket, whole)),
     }
 }

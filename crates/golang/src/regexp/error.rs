@@ -2,7 +2,7 @@
 
 /// The kinds of errors in expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RegexErrorKind {
+pub enum ErrorCode {
     /// A range whose end is before its beginning, or an unknown name of a class.
     #[error("invalid character class range")]
     CharRange,
@@ -47,15 +47,15 @@ pub enum RegexErrorKind {
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {kind}: `{expression}`")]
-pub struct RegexError {
+pub struct SyntaxError {
     /// What is wrong.
-    pub kind: RegexErrorKind,
+    pub kind: ErrorCode,
     /// The part of the expression that is.
     pub expression: String,
 }
 
-impl RegexError {
-    pub(super) fn new(kind: RegexErrorKind, expression: &str) -> Self {
+impl SyntaxError {
+    pub(super) fn new(kind: ErrorCode, expression: &str) -> Self {
         Self { kind, expression: expression.to_owned() }
     }
 }

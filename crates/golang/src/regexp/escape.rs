@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::error::{RegexError, RegexErrorKind};
+use super::error::{ErrorCode, SyntaxError};
 
 /// Returns what was consumed of `text`, of which `rest` remains.
 pub(super) fn consumed<'a>(text: &'a str, rest: &str) -> &'a str {
@@ -10,11 +10,11 @@ pub(super) fn consumed<'a>(text: &'a str, rest: &str) -> &'a str {
 }
 
 /// Reads the character that begins with a backslash at the front of `text`.
-pub(super) fn character(text: &str) -> Result<(char, &str), RegexError> {
+pub(super) fn character(text: &str) -> Result<(char, &str), SyntaxError> {
     let after = text.strip_prefix('\\').unwrap_or(text);
     let mut chars = after.chars();
     let Some(first) = chars.next() else {
-        return Err(RegexError::new(RegexErrorKind::TrailingBackslash, ""));
+        return Err(SyntaxError::new(ErrorCode::TrailingBackslash, ""));
     };
     let rest = chars.as_str();
     let (found, rest) = match first {
@@ -35,7 +35,7 @@ pub(super) fn character(text: &str) -> Result<(char, &str), RegexError> {
     };
     match found {
         Some(found) => Ok((found, rest)),
-        None => Err(RegexError::new(RegexErrorKind::Escape, consumed(text, rest))),
+        None => Err(SyntaxError::new(ErrorCode::Escape, consumed(text, rest))),
     }
 }
 
@@ -94,4 +94,16 @@ pub(super) fn push_literal(out: &mut String, c: char) {
     } else {
         out.push(c);
     }
+}
+
+/// Returns an expression that matches nothing but `text`.
+pub fn quote_meta(text: &str) -> String {
+    let mut quoted = String::new();
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(c) {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted
 }

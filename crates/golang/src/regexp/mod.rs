@@ -10,5 +10,6 @@ mod replace;
 mod search;
 mod translate;
 
-pub use error::{RegexError, RegexErrorKind};
-pub use search::GoRegex;
+pub use error::{ErrorCode, SyntaxError};
+pub use escape::quote_meta;
+pub use search::Regexp;

@@ -2,7 +2,7 @@
 
 use regex::Captures;
 
-use super::GoRegex;
+use super::Regexp;
 
 /// A part of a replacement.
 enum Part<'a> {
@@ -11,7 +11,7 @@ enum Part<'a> {
     Groups(Vec<usize>),
 }
 
-impl GoRegex {
+impl Regexp {
     /// Returns `text` with every match replaced; `$1` and `${name}` stand for groups.
     pub fn replace_all(&self, text: &str, replacement: &str) -> String {
         let parts = self.parts(replacement);

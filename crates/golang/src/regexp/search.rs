@@ -2,25 +2,25 @@
 
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::error::{RegexError, RegexErrorKind};
+use super::error::{ErrorCode, SyntaxError};
 use super::translate::translate;
 
 /// A compiled expression.
-#[derive(Debug)]
-pub struct GoRegex {
+#[derive(Clone, Debug)]
+pub struct Regexp {
     regex: Regex,
     names: Vec<Option<String>>,
     empty: bool,
 }
 
-impl GoRegex {
+impl Regexp {
     /// Compiles an expression of RE2's syntax.
-    pub fn compile(expression: &str) -> Result<Self, RegexError> {
+    pub fn compile(expression: &str) -> Result<Self, SyntaxError> {
         let translated = translate(expression)?;
         let regex = RegexBuilder::new(&translated.pattern)
             .nest_limit(2_500)
             .build()
-            .map_err(|_| RegexError::new(RegexErrorKind::Large, expression))?;
+            .map_err(|_| SyntaxError::new(ErrorCode::Large, expression))?;
         Ok(Self { regex, names: translated.names, empty: expression.is_empty() })
     }
 
@@ -122,4 +122,41 @@ impl GoRegex {
 
 fn char_len(text: &str, position: usize) -> Option<usize> {
     text.get(position..)?.chars().next().map(char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_go() {
+        for (pattern, text, matches) in [
+            (r"^\d+$", "12", true),
+            (r"^\d+$", "١٢", false),
+            (r"^[\w-]+$", "a_b-c", true),
+            (r"^[\w-]+$", "é", false),
+            (r"^[^\d]$", "a", true),
+            (r"^[^\D]$", "1", true),
+            (r"^\s$", "\u{a0}", false),
+            (r"^{{.*}}$", "{{x}}", true),
+            (r"^a{2}$", "aa", true),
+            (r"^a{2,}$", "aaa", true),
+            (r"^a{,2}$", "a{,2}", true),
+            (r"^[a[b]$", "[", true),
+            (r"^[[:alpha:]]+$", "ab", true),
+            (r"^[]a]+$", "]a", true),
+            (r"^[[:]+$", "[:", true),
+            (r"^[^]a]$", "b", true),
+            (r"^[a&&b]+$", "a&b", true),
+            (r"^\Qa.b\E+$", "a.bb", true),
+            (r"^(?i)abc$", "ABC", true),
+            (r"\bfoo\b", "a foo b", true),
+            (r"^\/x$", "/x", true),
+            (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-b", true),
+        ] {
+            assert_eq!(Regexp::compile(pattern).unwrap().is_match(text), matches, "{pattern} {text}");
+        }
+        assert!(Regexp::compile("(").is_err());
+        assert!(Regexp::compile("\\").is_err());
+    }
 }

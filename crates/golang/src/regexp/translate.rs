@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::class;
-use super::error::{RegexError, RegexErrorKind};
+use super::error::{ErrorCode, SyntaxError};
 use super::escape::{character, consumed, push_literal};
 
 /// How deeply groups may be nested.
@@ -66,7 +66,7 @@ struct Translator<'a> {
 }
 
 /// Checks `expression` as Go does and translates it.
-pub(super) fn translate(expression: &str) -> Result<Translated, RegexError> {
+pub(super) fn translate(expression: &str) -> Result<Translated, SyntaxError> {
     let mut translator =
         Translator { whole: expression, groups: Vec::new(), current: Group::default(), names: Vec::new() };
     let mut rest = expression;
@@ -93,7 +93,7 @@ pub(super) fn translate(expression: &str) -> Result<Translated, RegexError> {
         last_repeat = repeats.then_some(before);
     }
     if !translator.groups.is_empty() {
-        return Err(RegexError::new(RegexErrorKind::MissingParen, expression));
+        return Err(SyntaxError::new(ErrorCode::MissingParen, expression));
     }
     let (pattern, _) = translator.current.finish();
     Ok(Translated { pattern, names: translator.names })
@@ -101,7 +101,7 @@ pub(super) fn translate(expression: &str) -> Result<Translated, RegexError> {
 
 impl Translator<'_> {
     /// Reads what is not a repetition.
-    fn item<'t>(&mut self, first: char, text: &'t str) -> Result<&'t str, RegexError> {
+    fn item<'t>(&mut self, first: char, text: &'t str) -> Result<&'t str, SyntaxError> {
         let after = text.get(first.len_utf8()..).unwrap_or_default();
         match first {
             '(' if after.starts_with('?') => return self.perl_group(text),
@@ -142,7 +142,7 @@ impl Translator<'_> {
         self.current.push(&literal, 1);
     }
 
-    fn escape<'t>(&mut self, text: &'t str) -> Result<&'t str, RegexError> {
+    fn escape<'t>(&mut self, text: &'t str) -> Result<&'t str, SyntaxError> {
         let second = text.chars().nth(1).unwrap_or_default();
         let after = text.get(1 + second.len_utf8()..).unwrap_or_default();
         let assertion = match second {
@@ -150,7 +150,7 @@ impl Translator<'_> {
             'z' => r"(?:\z)",
             'b' => r"(?-u:\b)",
             'B' => r"(?-u:\B)",
-            'C' => return Err(RegexError::new(RegexErrorKind::Escape, r"\C")),
+            'C' => return Err(SyntaxError::new(ErrorCode::Escape, r"\C")),
             'Q' => {
                 let (literal, rest) = after.split_once(r"\E").unwrap_or((after, ""));
                 literal.chars().for_each(|c| self.push_char(c));
@@ -175,18 +175,18 @@ impl Translator<'_> {
         Ok(rest)
     }
 
-    fn open(&mut self, open: &str) -> Result<(), RegexError> {
+    fn open(&mut self, open: &str) -> Result<(), SyntaxError> {
         if self.groups.len() >= MAX_NESTING {
-            return Err(RegexError::new(RegexErrorKind::NestingDepth, self.whole));
+            return Err(SyntaxError::new(ErrorCode::NestingDepth, self.whole));
         }
         let group = Group { open: open.to_owned(), ..Group::default() };
         self.groups.push(std::mem::replace(&mut self.current, group));
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), RegexError> {
+    fn close(&mut self) -> Result<(), SyntaxError> {
         let Some(outer) = self.groups.pop() else {
-            return Err(RegexError::new(RegexErrorKind::UnexpectedParen, self.whole));
+            return Err(SyntaxError::new(ErrorCode::UnexpectedParen, self.whole));
         };
         let (text, weight) = std::mem::replace(&mut self.current, outer).finish();
         self.current.push(&format!("{text})"), weight);
@@ -194,14 +194,14 @@ impl Translator<'_> {
     }
 
     /// Reads `(?P<name>`, `(?<name>`, `(?i)` or `(?i:`.
-    fn perl_group<'t>(&mut self, text: &'t str) -> Result<&'t str, RegexError> {
+    fn perl_group<'t>(&mut self, text: &'t str) -> Result<&'t str, SyntaxError> {
         let named = text.strip_prefix("(?P<").filter(|rest| !rest.is_empty());
         if let Some(rest) = named.or_else(|| text.strip_prefix("(?<").filter(|rest| !rest.is_empty())) {
             let Some((name, rest)) = rest.split_once('>') else {
-                return Err(RegexError::new(RegexErrorKind::NamedCapture, text));
+                return Err(SyntaxError::new(ErrorCode::NamedCapture, text));
             };
             if name.is_empty() || !name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) {
-                return Err(RegexError::new(RegexErrorKind::NamedCapture, consumed(text, rest)));
+                return Err(SyntaxError::new(ErrorCode::NamedCapture, consumed(text, rest)));
             }
             self.names.push(Some(name.to_owned()));
             self.open("(")?;
@@ -225,7 +225,7 @@ impl Translator<'_> {
                 }
                 _ => {
                     let expression = consumed(text, chars.as_str());
-                    return Err(RegexError::new(RegexErrorKind::PerlSyntax, expression));
+                    return Err(SyntaxError::new(ErrorCode::PerlSyntax, expression));
                 }
             }
             // `regex` refuses a flag that is given twice.
@@ -233,7 +233,7 @@ impl Translator<'_> {
                 flags.push(c);
             }
         }
-        Err(RegexError::new(RegexErrorKind::PerlSyntax, text))
+        Err(SyntaxError::new(ErrorCode::PerlSyntax, text))
     }
 
     /// Repeats the last atom; `after` is what follows the operator.
@@ -244,21 +244,21 @@ impl Translator<'_> {
         before: &'t str,
         after: &'t str,
         last_repeat: Option<&str>,
-    ) -> Result<&'t str, RegexError> {
+    ) -> Result<&'t str, SyntaxError> {
         let (lazy, rest) = match after.strip_prefix('?') {
             Some(rest) => ("?", rest),
             None => ("", after),
         };
         if let Some(last) = last_repeat {
-            return Err(RegexError::new(RegexErrorKind::RepeatOperator, consumed(last, rest)));
+            return Err(SyntaxError::new(ErrorCode::RepeatOperator, consumed(last, rest)));
         }
         let written = consumed(before, rest);
         let Some(atom) = self.current.atoms.last_mut() else {
-            return Err(RegexError::new(RegexErrorKind::MissingRepeatArgument, written));
+            return Err(SyntaxError::new(ErrorCode::MissingRepeatArgument, written));
         };
         atom.weight = atom.weight.saturating_mul(times.max(1));
         if atom.weight > MAX_REPEAT && times > 1 {
-            return Err(RegexError::new(RegexErrorKind::RepeatSize, written));
+            return Err(SyntaxError::new(ErrorCode::RepeatSize, written));
         }
         self.current.weight = self.current.weight.max(atom.weight);
         atom.text.push_str(operator);
@@ -289,10 +289,10 @@ impl Count {
         Some((Self { min, max, open: false }, rest.strip_prefix('}')?))
     }
 
-    fn check(&self, expression: &str) -> Result<(), RegexError> {
+    fn check(&self, expression: &str) -> Result<(), SyntaxError> {
         let in_range = |n: Option<u32>| n.is_some_and(|n| n <= MAX_REPEAT);
         let fits = in_range(self.min) && (self.open || (in_range(self.max) && self.min <= self.max));
-        if fits { Ok(()) } else { Err(RegexError::new(RegexErrorKind::RepeatSize, expression)) }
+        if fits { Ok(()) } else { Err(SyntaxError::new(ErrorCode::RepeatSize, expression)) }
     }
 
     fn written(&self) -> String {

@@ -9,19 +9,22 @@ pub struct Duration(pub i64);
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// It does not have the shape of a duration, or is too long.
-    #[error("time: invalid duration {0}")]
-    Invalid(String),
+    /// It does not have the shape of a duration.
+    #[error("time: invalid duration {}", quoted(.0))]
+    Invalid(Vec<u8>),
+    /// It does not fit into 64 bits of nanoseconds, for which Go has the same words.
+    #[error("time: invalid duration {}", quoted(.0))]
+    TooLong(Vec<u8>),
     /// A number has no unit behind it.
-    #[error("time: missing unit in duration {0}")]
-    NoUnit(String),
+    #[error("time: missing unit in duration {}", quoted(.0))]
+    NoUnit(Vec<u8>),
     /// There is no such unit.
-    #[error("time: unknown unit {unit} in duration {text}")]
+    #[error("time: unknown unit {} in duration {}", quoted(unit), quoted(text))]
     UnknownUnit {
-        /// The quoted unit.
-        unit: String,
-        /// The quoted text.
-        text: String,
+        /// The unit.
+        unit: Vec<u8>,
+        /// The whole text.
+        text: Vec<u8>,
     },
 }
 
@@ -36,7 +39,8 @@ impl Duration {
 
     /// Reads a duration: a sign, then decimal numbers each with a unit.
     pub fn parse(text: &[u8]) -> Result<Self, DurationError> {
-        let invalid = || DurationError::Invalid(quoted(text));
+        let invalid = || DurationError::Invalid(text.to_owned());
+        let too_long = || DurationError::TooLong(text.to_owned());
         let (negative, mut rest) = match text.split_first() {
             Some((b'-', rest)) => (true, rest),
             Some((b'+', rest)) => (false, rest),
@@ -51,13 +55,13 @@ impl Duration {
         let mut total: u64 = 0;
         while !rest.is_empty() {
             let (part, after) = parse_part(rest, text)?;
-            total = total.checked_add(part).filter(|t| *t <= LIMIT).ok_or_else(invalid)?;
+            total = total.checked_add(part).filter(|t| *t <= LIMIT).ok_or_else(too_long)?;
             rest = after;
         }
         match (negative, i64::try_from(total)) {
             (true, _) => Ok(Self(total.wrapping_neg().cast_signed())),
             (false, Ok(nanos)) => Ok(Self(nanos)),
-            (false, Err(_)) => Err(invalid()),
+            (false, Err(_)) => Err(too_long()),
         }
     }
 
@@ -92,26 +96,26 @@ impl Duration {
 
 /// Reads one number with its unit; returns nanoseconds and what follows.
 fn parse_part<'a>(rest: &'a [u8], text: &[u8]) -> Result<(u64, &'a [u8]), DurationError> {
-    let invalid = || DurationError::Invalid(quoted(text));
+    let too_long = || DurationError::TooLong(text.to_owned());
     let (whole, after) = digits(rest);
     let (fraction, after) = match after.strip_prefix(b".") {
         Some(after) => digits(after),
         None => (&[][..], after),
     };
     if whole.is_empty() && fraction.is_empty() {
-        return Err(invalid());
+        return Err(DurationError::Invalid(text.to_owned()));
     }
     let end = after.iter().position(|b| *b == b'.' || b.is_ascii_digit()).unwrap_or(after.len());
     let (unit, after) = after.split_at_checked(end).unwrap_or((after, &[]));
     // A number that is too great is reported before its unit is looked at.
-    let number = number(whole).ok_or_else(invalid)?;
+    let number = number(whole).ok_or_else(too_long)?;
     if unit.is_empty() {
-        return Err(DurationError::NoUnit(quoted(text)));
+        return Err(DurationError::NoUnit(text.to_owned()));
     }
     let nanos = unit_nanos(unit)
-        .ok_or_else(|| DurationError::UnknownUnit { unit: quoted(unit), text: quoted(text) })?;
-    let part = number.checked_mul(nanos).filter(|p| *p <= LIMIT).ok_or_else(invalid)?;
-    let part = part.checked_add(fraction_of(fraction, nanos)).filter(|p| *p <= LIMIT).ok_or_else(invalid)?;
+        .ok_or_else(|| DurationError::UnknownUnit { unit: unit.to_owned(), text: text.to_owned() })?;
+    let part = number.checked_mul(nanos).filter(|p| *p <= LIMIT).ok_or_else(too_long)?;
+    let part = part.checked_add(fraction_of(fraction, nanos)).filter(|p| *p <= LIMIT).ok_or_else(too_long)?;
     Ok((part, after))
 }
 

@@ -1,25 +1,9 @@
 //! Writing a time by a layout.
 
 use super::Time;
+use super::calendar::{MONTHS, WEEKDAYS, name};
 use super::instant::Clock;
 use super::layout::{Fields, Item, Pad, next_item};
-
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-pub(super) const WEEKDAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl Time {
     /// Returns the time as the layout writes it.
@@ -77,12 +61,6 @@ fn half_day(hour: i64, upper: bool) -> &'static str {
     }
 }
 
-pub(super) fn name(names: &[&str], index: i64, long: bool) -> String {
-    let name = usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or_default();
-    let len = if long { name.len() } else { 3 };
-    name.chars().take(len).collect()
-}
-
 fn fraction(nanos: u32, digits: usize, zeros: bool, comma: bool) -> String {
     let all = format!("{nanos:09}");
     let mut shown: String = all.chars().chain(std::iter::repeat('0')).take(digits.min(9)).collect();
@@ -111,5 +89,13 @@ fn offset(offset: i64, colon: bool, fields: Fields) -> String {
         Fields::Hours => format!("{sign}{hour:02}"),
         Fields::Minutes => format!("{sign}{hour:02}{colon}{minute:02}"),
         Fields::Seconds => format!("{sign}{hour:02}{colon}{minute:02}{colon}{second:02}"),
+    }
+}
+
+/// Writes the time as Go prints it.
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = self.format(b"2006-01-02 15:04:05.999999999 -0700 MST");
+        f.write_str(&String::from_utf8_lossy(&text))
     }
 }

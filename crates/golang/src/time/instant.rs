@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::calendar::{Month, Weekday};
 use super::civil::Date;
-use super::format::{MONTHS, WEEKDAYS, name};
 use super::{Duration, Zone};
 
 /// The instant at which Go's clock begins, 0001-01-01, in seconds since 1970.
@@ -29,26 +29,6 @@ pub(super) struct Clock {
     pub(super) nanos: u32,
     pub(super) offset: i64,
     pub(super) abbreviation: String,
-}
-
-/// A month, beginning with 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Month(pub i64);
-
-/// A day of the week, beginning with 0 for Sunday.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weekday(pub i64);
-
-impl std::fmt::Display for Month {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&name(&MONTHS, self.0 - 1, true))
-    }
-}
-
-impl std::fmt::Display for Weekday {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&name(&WEEKDAYS, self.0, true))
-    }
 }
 
 impl Time {
@@ -197,13 +177,5 @@ impl Time {
             offset,
             abbreviation,
         }
-    }
-}
-
-/// Writes the time as Go prints it.
-impl std::fmt::Display for Time {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = self.format(b"2006-01-02 15:04:05.999999999 -0700 MST");
-        f.write_str(&String::from_utf8_lossy(&text))
     }
 }

@@ -3,6 +3,7 @@
 //! A layout is an example: the reference time Mon Jan 2 15:04:05 MST 2006,
 //! written as the time is to be written.
 
+mod calendar;
 mod civil;
 mod duration;
 mod format;
@@ -13,8 +14,9 @@ mod zone;
 
 use std::fmt::Write as _;
 
+pub use calendar::{Month, Weekday};
 pub use duration::{Duration, DurationError};
-pub use instant::{Month, Time, Weekday};
+pub use instant::Time;
 pub use parse::ParseTimeError;
 pub use zone::Zone;
 

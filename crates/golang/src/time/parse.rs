@@ -1,7 +1,7 @@
 //! Reading a time by a layout.
 
+use super::calendar::{MONTHS, WEEKDAYS};
 use super::civil::{Date, days_in, is_leap};
-use super::format::{MONTHS, WEEKDAYS};
 use super::layout::{Fields, Item, Pad, next_item};
 use super::{Time, Zone, quoted};
 

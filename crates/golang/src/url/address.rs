@@ -3,9 +3,9 @@
 /// How many fields an address has.
 const FIELDS: usize = 8;
 
-/// Says what is wrong with an address, as Go's `net/netip` does; nothing if it is one of IPv6
+/// Returns what is wrong with an address, as Go's `net/netip` does; nothing if it is one of IPv6
 /// or IPv4.
-pub fn problem(address: &str) -> Option<String> {
+pub fn address_problem(address: &str) -> Option<String> {
     let text = address.split('%').next().unwrap_or_default();
     if text.parse::<std::net::IpAddr>().is_ok() && !address.ends_with('%') {
         return None;

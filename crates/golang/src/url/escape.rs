@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Url;
-use super::parse::UrlErrorKind;
+use super::error::UrlErrorKind;
 
 /// The part of a URL; each allows other characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub(super) enum Mode {
     Zone,
 }
 
-/// Must this byte be written with a percent sign?
+/// Reports whether this byte must be written with a percent sign.
 fn is_special(byte: u8, mode: Mode) -> bool {
     if byte.is_ascii_alphanumeric() {
         return false;
@@ -112,23 +111,11 @@ pub(super) fn unescaped(text: &str, mode: Mode) -> Result<String, UrlErrorKind> 
 }
 
 /// Writes one segment of a path with percent signs where it needs them.
-pub fn path_escaped(text: &str) -> String {
+pub fn path_escape(text: &str) -> String {
     escaped(text, Mode::Segment)
 }
 
 /// Reads one segment of a path; an error says what is no escape.
-pub fn path_unescaped(text: &str) -> Result<String, UrlErrorKind> {
+pub fn path_unescape(text: &str) -> Result<String, UrlErrorKind> {
     unescaped(text, Mode::Segment)
-}
-
-/// Returns the path of `url` as `text` writes it; nothing if it is written as usual.
-pub fn raw_path<'t>(text: &'t str, url: &Url) -> &'t str {
-    let text = text.split(['?', '#']).next().unwrap_or_default();
-    let text = if url.scheme.is_empty() { text } else { text.split_once(':').map_or("", |(_, rest)| rest) };
-    let authority = text.strip_prefix("//").filter(|_| !url.host.is_empty() || url.user.is_some());
-    let path = match authority {
-        Some(authority) => authority.find('/').and_then(|at| authority.get(at..)).unwrap_or_default(),
-        None => text,
-    };
-    if path == escaped(&url.path, Mode::Path) { "" } else { path }
 }

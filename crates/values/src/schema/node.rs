@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use golang::json::normalize;
-use regex::Regex;
+use golang::regexp::Regexp;
 use serde_json::{Map, Value};
 
 use super::transform::{below, target};
-use crate::pattern;
 
 /// The index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +22,7 @@ pub(super) struct Schema {
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
-    pub(super) regex: Regex,
+    pub(super) regex: Regexp,
 }
 
 impl PartialEq for Pattern {
@@ -414,7 +413,7 @@ impl<'d> Keywords<'d, '_> {
     }
 
     fn pattern(&self, keyword: &str, text: &str) -> Result<Pattern, Problem> {
-        let regex = pattern::compile(text).map_err(|_| {
+        let regex = Regexp::compile(text).map_err(|_| {
             let problem = format!("'{text}' is not a regular expression");
             self.problem(keyword, &problem)
         })?;

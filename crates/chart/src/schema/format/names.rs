@@ -1,6 +1,6 @@
 //! Identifiers, versions and expressions.
 
-use golang::regexp::GoRegex;
+use golang::regexp::Regexp;
 
 use super::{failed, quoted};
 
@@ -22,7 +22,7 @@ pub(super) fn uuid(text: &str) -> Result<(), String> {
 }
 
 pub(super) fn regex(text: &str) -> Result<(), String> {
-    GoRegex::compile(text).map(|_| ()).map_err(|error| error.to_string())
+    Regexp::compile(text).map(|_| ()).map_err(|error| error.to_string())
 }
 
 pub(super) fn semver(text: &str) -> Result<(), String> {

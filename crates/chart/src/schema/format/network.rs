@@ -1,6 +1,6 @@
 //! Addresses and names in networks.
 
-use golang::url::{Url, address_problem, raw_path};
+use golang::url::{Url, address_problem};
 
 use super::{failed, integer, quoted};
 
@@ -117,9 +117,8 @@ pub(super) fn uri_template(text: &str) -> Result<(), String> {
     if !url.opaque.is_empty() {
         return Ok(());
     }
-    for part in raw_path(text, &url).split('/') {
-        let part =
-            golang::url::path_unescaped(part).map_err(|why| format!("percent decode failed: {why}"))?;
+    for part in url.raw_path(text).split('/') {
+        let part = golang::url::path_unescape(part).map_err(|why| format!("percent decode failed: {why}"))?;
         let mut is_open = false;
         for brace in part.chars().filter(|character| matches!(character, '{' | '}')) {
             if (brace == '{') == is_open {
