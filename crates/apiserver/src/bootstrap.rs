@@ -5,10 +5,12 @@ use std::sync::Arc;
 use objects::decode::Node;
 use serde_json::{Value, json};
 
-use crate::call::Call;
+use crate::admission::SYSTEM_NAMESPACES;
 use crate::cluster::Cluster;
+use crate::request::Call;
+use crate::request::WriteOptions;
 use crate::store::{Encoded, Place, Write, key_of};
-use crate::write::{SYSTEM_NAMESPACES, WriteOptions, create_object, seconds};
+use crate::write::{create_object, seconds};
 
 /// Creates what is missing.
 pub(crate) fn fill(cluster: &Arc<Cluster>) {
@@ -90,8 +92,8 @@ fn keep(cluster: &Cluster, mut object: Value, now: &str) {
 /// Lets the simulated controllers and the node begin.
 pub(crate) fn simulate(cluster: &Arc<Cluster>) {
     if cluster.config.simulate.is_some() {
-        crate::simulate::register_node(cluster);
-        crate::simulate::resume(cluster);
+        crate::controllers::simulation::register_node(cluster);
+        crate::controllers::simulation::resume(cluster);
     }
 }
 

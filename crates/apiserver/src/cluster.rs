@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::chores::{Chore, Chores};
 use crate::config::Config;
-use crate::custom::Definition;
-use crate::fault::Faults;
+use crate::controllers::simulation;
+use crate::fault_injection::Faults;
 use crate::random::Random;
+use crate::registry::Definition;
 use crate::registry::{Registry, Resource};
-use crate::simulate;
-use crate::state::Saver;
+use crate::storage::state_file::Saver;
 use crate::store::{Committed, Event, Place, Refusal, Store, Stored, TableName, Write, key_of};
+use crate::work_queue::{Chore, Chores};
 
 /// A cluster: everything that the requests of all clients share.
 pub(crate) struct Cluster {
@@ -29,9 +29,9 @@ pub(crate) struct Cluster {
     random: Mutex<Random>,
     pub(crate) chores: Chores,
     pub(crate) faults: Faults,
-    pub(crate) quiet: crate::quiet::Quiet,
-    pub(crate) addresses: crate::write::Addresses,
-    pub(crate) tokens: crate::auth::Tokens,
+    pub(crate) quiet: crate::storage::watchers::Quiet,
+    pub(crate) addresses: crate::services::Addresses,
+    pub(crate) tokens: crate::authentication::Tokens,
     pub(crate) documents: crate::discovery::Documents,
     pub(crate) published: crate::openapi::Documents,
 }
@@ -56,9 +56,9 @@ impl Cluster {
             random: Mutex::new(Random::new(config.seed)),
             chores: Chores::default(),
             faults: Faults::default(),
-            quiet: crate::quiet::Quiet::default(),
-            addresses: crate::write::Addresses::default(),
-            tokens: crate::auth::Tokens::default(),
+            quiet: crate::storage::watchers::Quiet::default(),
+            addresses: crate::services::Addresses::default(),
+            tokens: crate::authentication::Tokens::default(),
             documents: crate::discovery::Documents::default(),
             published: crate::openapi::Documents::default(),
             config,
@@ -116,8 +116,8 @@ impl Cluster {
         }
         let store = self.read();
         self.chores.notice(&store, place, event);
-        if self.config.simulate.is_some() && simulate::is_simulated(&place.table) {
-            for affected in simulate::affected(&store, place, event) {
+        if self.config.simulate.is_some() && simulation::is_simulated(&place.table) {
+            for affected in simulation::affected(&store, place, event) {
                 self.chores.plan(Chore::Simulate(affected));
             }
         }

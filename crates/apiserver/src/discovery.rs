@@ -8,10 +8,10 @@ use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::answer;
 use crate::cluster::{Cluster, lock};
 use crate::kind::{Subresource, Verb, join_group_version};
 use crate::registry::{Registry, Resource};
+use crate::response;
 use crate::status::{ApiError, Outcome};
 
 /// The aggregated documents of the present registry: generation, core groups, other groups.
@@ -41,7 +41,7 @@ pub(crate) fn core_versions(cluster: &Cluster, headers: &HeaderMap, host: &str) 
         "versions": ["v1"],
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
     });
-    answer::json(StatusCode::OK, body.to_string())
+    response::json(StatusCode::OK, body.to_string())
 }
 
 /// Answers `/apis`.
@@ -53,7 +53,7 @@ pub(crate) fn groups(cluster: &Cluster, headers: &HeaderMap) -> Response<Body> {
     let named = registry.groups().iter().filter(|(group, _)| !group.is_empty());
     let groups: Vec<Value> = named.map(|(group, versions)| group_value(group, versions)).collect();
     let body = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups});
-    answer::json(StatusCode::OK, body.to_string())
+    response::json(StatusCode::OK, body.to_string())
 }
 
 /// Answers `/apis/GROUP`.
@@ -65,7 +65,7 @@ pub(crate) fn group(cluster: &Cluster, name: &str) -> Option<Response<Body>> {
         fields.insert("kind".into(), json!("APIGroup"));
         fields.insert("apiVersion".into(), json!("v1"));
     }
-    Some(answer::json(StatusCode::OK, body.to_string()))
+    Some(response::json(StatusCode::OK, body.to_string()))
 }
 
 fn group_value(group: &str, versions: &[String]) -> Value {
@@ -93,7 +93,7 @@ pub(crate) fn group_version(cluster: &Cluster, name: &str) -> Outcome<Option<Res
     }
     let body =
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list});
-    Ok(Some(answer::json(StatusCode::OK, body.to_string())))
+    Ok(Some(response::json(StatusCode::OK, body.to_string())))
 }
 
 fn verbs(verbs: &[Verb]) -> Vec<&'static str> {

@@ -15,69 +15,57 @@
 //!                                    store             revision → event; no I/O, no clock
 //! ```
 
-mod answer;
-mod audit;
-mod auth;
+mod admission;
+mod authentication;
 mod bootstrap;
-mod call;
-mod chores;
 pub mod cli;
 mod cluster;
-mod columns;
 mod config;
-mod convert;
-mod custom;
+mod controllers;
 pub mod defaults;
+mod definitions;
 mod discovery;
-mod dispatch;
+mod fault_injection;
+pub mod kind;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
-pub mod document;
-mod endpoint;
-mod fault;
-mod garbage;
-mod gzip;
-pub mod kind;
-mod openapi;
-mod parts;
+pub mod openapi;
 mod protobuf;
-mod quiet;
 mod random;
 mod read;
 mod registry;
 mod request;
+mod response;
 mod reviews;
-mod scale;
-mod semantics;
 mod server;
+mod services;
+mod storage;
+mod strategy;
+mod subresources;
+mod work_queue;
 
-mod simulate;
-mod state;
 mod status;
 pub mod store;
-pub mod swagger;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod table;
-mod transport;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod validation;
-mod version;
 mod write;
 mod yaml;
 
 pub use cli::{Options, RunError, run};
 pub use config::{Clock, Config};
-pub use endpoint::{ConnectionCut, Endpoint};
-pub use fault::{Effect, FaultPlan, Faults};
+pub use fault_injection::{Effect, FaultPlan, Faults};
+pub use server::endpoint::{ConnectionCut, Endpoint};
+pub use server::transport::{Serving, TransportError};
 pub use server::{ApiServer, Builder, StartError};
-pub use state::StateError;
 pub use status::{ApiError, Cause};
-pub use transport::{Serving, TransportError};
+pub use storage::state_file::StateError;

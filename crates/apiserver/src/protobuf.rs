@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-
 use objects::decode::Node;
 
 /// What every body begins with.

@@ -5,10 +5,11 @@ use http::Response;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use crate::call::Call;
-use crate::semantics::{self, Owner};
+use crate::request::Call;
+use crate::request::WriteOptions;
 use crate::status::{ApiError, Outcome};
-use crate::write::{WriteOptions, seconds, untyped};
+use crate::strategy::{self, Owner};
+use crate::write::{seconds, untyped};
 
 /// Answers a review; nothing for kinds that are stored.
 pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
@@ -26,7 +27,7 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
             headers: call.headers.clone(),
             ..Call::own(&call.cluster, &pods, call.namespace.as_deref())
         };
-        return crate::parts::answer(&inner, &name, "binding").map(Some);
+        return crate::subresources::answer(&inner, &name, "binding").map(Some);
     }
     let types = (call.resource.api_version.as_str(), &*kind.kind);
     let mut review = untyped(&call.body, call.header(CONTENT_TYPE), types)?;
@@ -38,7 +39,7 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
         "SelfSubjectRulesReview" => rules(),
         "TokenReview" => {
             let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
-            match token.and_then(|token| crate::endpoint::user_of(&call.cluster, token)) {
+            match token.and_then(|token| crate::server::endpoint::user_of(&call.cluster, token)) {
                 Some(user) => json!({"authenticated": true, "user": user.to_value()}),
                 None => json!({"user": {}, "error": "the token is not known"}),
             }
@@ -64,7 +65,7 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
     if kind.group == "authorization.k8s.io" {
         let options = WriteOptions::of(&call.query, &call.headers, "CreateOptions")?;
         let owner = Owner { manager: &options.field_manager, subresource: "", now: call.now };
-        semantics::own(&call.resource, None, &mut review, &owner);
+        strategy::own(&call.resource, None, &mut review, &owner);
     }
     if let Some(fields) = review.as_object_mut() {
         fields.insert("status".into(), status);

@@ -8,9 +8,8 @@ mod special;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
-
 use objects::types::{Object, Shape};
+use serde_json::{Map, Value};
 
 pub(crate) type Fields = Map<String, Value>;
 

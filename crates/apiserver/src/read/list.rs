@@ -8,9 +8,9 @@ use http::Response;
 use objects::selector::{FieldSelector, LabelSelector, Selection};
 use serde_json::{Map, Value, json};
 
-use super::present::{Presenter, respond};
+use super::encoder::{Presenter, respond};
 use super::token::Token;
-use crate::call::Call;
+use crate::request::Call;
 use crate::request::Shape;
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
@@ -146,7 +146,7 @@ impl Plan {
 }
 
 /// Returns the revision that is asked for; none means "any" or "the latest".
-pub(super) fn revision(call: &Call) -> Outcome<Option<u64>> {
+pub(crate) fn revision(call: &Call) -> Outcome<Option<u64>> {
     let Some(text) = call.query.text("resourceVersion") else {
         return Ok(None);
     };

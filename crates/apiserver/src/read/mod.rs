@@ -1,11 +1,12 @@
 //! Requests that change nothing: get, list and watch.
 
+mod encoder;
 mod list;
-mod present;
+mod table;
 mod token;
 mod watch;
 
+pub(crate) use encoder::{Presenter, convert, encode, respond};
 pub(crate) use list::selection;
 pub(crate) use list::{get, list};
-pub(crate) use present::{Presenter, convert, encode, respond};
 pub(crate) use watch::watch;

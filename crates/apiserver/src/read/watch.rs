@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
+use super::encoder::{Presenter, respond};
 use super::list::{invalid_options, revision, selection};
-use super::present::{Presenter, respond};
-use crate::call::Call;
 use crate::cluster::{CLOSED, Cluster};
-use crate::quiet::Follower;
+use crate::request::Call;
 use crate::status::{ApiError, Outcome};
+use crate::storage::watchers::Follower;
 use crate::store::{Event, Range, Stored, TableName, frame};
 
 /// How many changes are read at once, so that one watch does not hold the store for long.
@@ -78,7 +78,7 @@ pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> 
         Some((Ok::<_, std::convert::Infallible>(chunk), watch))
     });
     let mut answer = respond(200, content_type, Body::from_stream(lines))?;
-    answer.extensions_mut().insert(crate::gzip::Endless);
+    answer.extensions_mut().insert(crate::server::gzip::Endless);
     Ok(answer)
 }
 

@@ -1,9 +1,13 @@
 //! What a client asks for: the path, the query and the representation, read from the HTTP request.
 
 mod accept;
+mod context;
+pub(crate) mod options;
 mod path;
 mod query;
 
 pub(crate) use accept::{Encoding, Representation, Shape};
+pub(crate) use context::Call;
+pub(crate) use options::WriteOptions;
 pub(crate) use path::{Path, ResourcePath};
 pub(crate) use query::Query;

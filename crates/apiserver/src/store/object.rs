@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
-
 use objects::selector::{FieldPath, Selectable};
+use serde_json::{Map, Value};
 
 /// The place of an object in its table: `namespace/name`, or `name` for objects without a namespace.
 ///

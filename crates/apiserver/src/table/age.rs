@@ -1,7 +1,6 @@
 //! Spans of time in the few characters that tables have.
 
 use jiff::Timestamp;
-
 use objects::time;
 
 /// Returns a span in its two largest units, for example `5d3h`.

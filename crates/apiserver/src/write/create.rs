@@ -8,14 +8,15 @@ use http::header::CONTENT_TYPE;
 use objects::decode::Node;
 use serde_json::Value;
 
-use super::decode::object;
-use super::options::WriteOptions;
-use super::steps::{self, Chain};
-use super::{admit, metadata};
-use crate::call::Call;
-use crate::semantics;
+use super::body::object;
+use super::metadata;
+use super::pipeline::{self, Chain};
+use crate::admission;
+use crate::request::Call;
+use crate::request::options::WriteOptions;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
+use crate::strategy;
 
 /// What a write left behind.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Written {
                 presenter.answer_value(status, &presenter.value(&bytes, true))?
             }
         };
-        crate::answer::warn(&mut answer, warnings);
+        crate::response::warn(&mut answer, warnings);
         Ok(answer)
     }
 }
@@ -49,7 +50,7 @@ pub(crate) fn create(call: &Call, name: Option<&str>) -> Outcome<Response<Body>>
     let mut warnings = Vec::new();
     match create_object(call, body, name, &options, &mut warnings) {
         Ok(written) => written.answer(call, 201, &warnings),
-        Err(error) => Ok(crate::answer::warned_refusal(&error, &warnings)),
+        Err(error) => Ok(crate::response::warned_refusal(&error, &warnings)),
     }
 }
 
@@ -71,18 +72,18 @@ pub(crate) fn create_object(
         metadata::of_mut(&mut object)?.insert("name".into(), name.into());
     }
     metadata::place_in_namespace(call, &mut object)?;
-    semantics::complete(resource, &mut object);
-    admit::convert_new(call, &mut object);
+    strategy::complete(resource, &mut object);
+    admission::convert_new(call, &mut object);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata::of_mut(&mut object)?.remove(field);
     }
     // What admission and the strategy of the kind fill in belongs to nobody.
     let owned = if options.applies { None } else { chain.own_new(&mut object) };
     metadata::check_name_given(call, &object, options)?;
-    metadata::prepare_new(call, &mut object, steps::has_generation(resource))?;
-    admit::check_namespace(call, metadata::text(&object, "name"))?;
+    metadata::prepare_new(call, &mut object, pipeline::has_generation(resource))?;
+    admission::check_namespace(call, metadata::text(&object, "name"))?;
     chain.first_status(&mut object);
-    admit::admit_new(call, &mut object, options)?;
+    admission::admit_new(call, &mut object, options)?;
     chain.validate_create(&object)?;
     let key = key_of(call.namespace.as_deref(), metadata::text(&object, "name"));
     let place = Place { table: Arc::clone(&resource.table), key };
@@ -109,12 +110,12 @@ fn commit_new(
         }
         return Ok(Written::Tried(object));
     }
-    crate::convert::to_stored(&mut object, resource);
+    crate::strategy::conversion::to_stored(&mut object, resource);
     let encoded = Encoded::owned(&object, owned.as_deref(), &resource.fields);
-    steps::check_size(&encoded)?;
+    pipeline::check_size(&encoded)?;
     match call.cluster.commit(place, Write::Create(encoded)) {
         Ok(committed) => {
-            crate::custom::observe(&call.cluster, place, Some(&object));
+            crate::definitions::observe(&call.cluster, place, Some(&object));
             Ok(Written::Kept(Arc::clone(committed.object())))
         }
         Err(Refusal::Exists | Refusal::Missing | Refusal::Changed) => Err(exists()),

@@ -7,12 +7,13 @@ use http::Response;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 
-use super::decode::untyped;
-use super::options::{invalid_options, not_supported};
+use super::body::untyped;
 use super::update::{ATTEMPTS, place_of};
-use super::{admit, metadata, steps};
-use crate::call::Call;
+use super::{metadata, pipeline};
+use crate::admission;
 use crate::registry::Resource;
+use crate::request::Call;
+use crate::request::options::{invalid_options, not_supported};
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
 
@@ -123,7 +124,7 @@ pub(crate) enum Deleted {
 /// Answers a DELETE of one object.
 pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let options = DeleteOptions::of(call)?;
-    admit::check_deletable(call, name)?;
+    admission::check_deletable(call, name)?;
     let deleted = delete_object(call, name, &options)?;
     let accepted = options.orphan == Some(false);
     let mut answer = match &deleted {
@@ -136,7 +137,7 @@ pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
             let presenter = call.presenter();
             presenter.answer_value(200, &presenter.value(&bytes, true))?
         }
-        Deleted::Gone(object) if steps::shows_deleted(&call.resource) => {
+        Deleted::Gone(object) if pipeline::shows_deleted(&call.resource) => {
             call.presenter().answer(200, object)?
         }
         Deleted::Gone(object) => {
@@ -148,7 +149,7 @@ pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
     };
     if call.resource.is("batch", "jobs") && options.propagation.is_none() {
         let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
-        crate::answer::warn(&mut answer, &[text.to_owned()]);
+        crate::response::warn(&mut answer, &[text.to_owned()]);
     }
     Ok(answer)
 }
@@ -189,7 +190,7 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
         };
         match call.cluster.commit(&place, write) {
             Ok(committed) => {
-                crate::custom::observe(&call.cluster, &place, waits.then_some(&value));
+                crate::definitions::observe(&call.cluster, &place, waits.then_some(&value));
                 let object = Arc::clone(committed.object());
                 return Ok(if waits { Deleted::Waiting(object) } else { Deleted::Gone(old) });
             }
@@ -242,16 +243,16 @@ struct Marked {
 /// Writes into the object what it waits for.
 fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> Marked {
     let resource = &call.resource;
-    let grace = steps::grace(resource, object, options.grace);
+    let grace = pipeline::grace(resource, object, options.grace);
     let before = object.clone();
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        crate::custom::hold_back(object);
+        crate::definitions::hold_back(object);
     }
     set_propagation(resource, object, options.propagation);
-    let waits = grace > 0 || steps::waits_for_others(resource, object);
+    let waits = grace > 0 || pipeline::waits_for_others(resource, object);
     if waits {
         set_deleting(call, object, grace);
-        steps::terminate(resource, object, call.now);
+        pipeline::terminate(resource, object, call.now);
     }
     Marked { waits, changed: *object != before }
 }
@@ -263,7 +264,7 @@ fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propag
         Some(policy) => policy,
         None if orphans => Propagation::Orphan,
         None if foreground => Propagation::Foreground,
-        None if steps::orphans_by_default(resource) => Propagation::Orphan,
+        None if pipeline::orphans_by_default(resource) => Propagation::Orphan,
         None => Propagation::Background,
     };
     let wanted = match policy {

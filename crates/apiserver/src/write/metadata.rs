@@ -2,25 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use super::options::WriteOptions;
-use crate::call::Call;
+use crate::request::Call;
+use crate::request::options::WriteOptions;
 use crate::status::{ApiError, Outcome};
 
 /// The longest name that a generated name's beginning may have.
 const GENERATED_BASE: usize = 58;
 
 /// Returns the metadata of an object.
-pub(super) fn of(object: &Value) -> Option<&Map<String, Value>> {
+pub(crate) fn of(object: &Value) -> Option<&Map<String, Value>> {
     object.get("metadata").and_then(Value::as_object)
 }
 
 /// Returns a text of the metadata, empty if it is absent.
-pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     of(object).and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the metadata for a change; whatever is no object is replaced by one.
-pub(super) fn of_mut(object: &mut Value) -> Outcome<&mut Map<String, Value>> {
+pub(crate) fn of_mut(object: &mut Value) -> Outcome<&mut Map<String, Value>> {
     let fields = object.as_object_mut().ok_or_else(not_an_object)?;
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {
@@ -45,7 +45,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 }
 
 /// Checks the namespace of the body against the request and sets it.
-pub(super) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()> {
+pub(crate) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()> {
     let metadata = of_mut(object)?;
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     match call.namespace.as_deref() {
@@ -66,7 +66,7 @@ pub(super) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()>
 }
 
 /// Gives a new object what only the server can give: name, identity, time.
-pub(super) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> Outcome<()> {
+pub(crate) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> Outcome<()> {
     let revision = text(object, "resourceVersion");
     if !revision.is_empty() {
         return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
@@ -100,7 +100,7 @@ pub(super) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> 
 /// Checks identity and revision of a new version against the kept one and restores what clients cannot change.
 ///
 /// Returns whether the client named the revision that it changes.
-pub(super) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<bool> {
+pub(crate) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<bool> {
     let kind = &call.resource.kind;
     check_name(name, new)?;
     let (given, kept) = (text(new, "uid"), text(old, "uid"));
@@ -134,7 +134,7 @@ fn check_name(name: &str, new: &Value) -> Outcome<()> {
 }
 
 /// Checks the revision of a patched version; everything else is for validation to find.
-pub(super) fn prepare_patched(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<()> {
+pub(crate) fn prepare_patched(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<()> {
     check_name(name, new)?;
     let revision = text(new, "resourceVersion");
     if !revision.is_empty() && revision != "0" && revision != text(old, "resourceVersion") {
@@ -150,7 +150,7 @@ pub(super) fn prepare_patched(call: &Call, name: &str, old: &Value, new: &mut Va
 }
 
 /// Puts back the fields of the metadata that only the server changes.
-pub(super) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
+pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
     const KEPT: [&str; 7] = [
         "uid",
         "creationTimestamp",
@@ -175,7 +175,7 @@ pub(crate) fn seconds(time: jiff::Timestamp) -> String {
 }
 
 /// Returns the refusal of an object without a name.
-pub(super) fn check_name_given(call: &Call, object: &Value, _options: &WriteOptions) -> Outcome<()> {
+pub(crate) fn check_name_given(call: &Call, object: &Value, _options: &WriteOptions) -> Outcome<()> {
     if text(object, "name").is_empty() && text(object, "generateName").is_empty() {
         let cause = crate::status::Cause {
             reason: "FieldValueRequired".into(),

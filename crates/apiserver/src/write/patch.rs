@@ -8,15 +8,15 @@ use http::header::CONTENT_TYPE;
 use objects::decode::Decoded;
 use serde_json::{Value, json};
 
+use super::body::patch as read_patch;
 use super::create::create_object;
-use super::decode::patch as read_patch;
 use super::metadata;
-use super::options::WriteOptions;
-use super::steps::{self, Chain};
+use super::pipeline::{self, Chain};
 use super::update::ATTEMPTS;
-use crate::call::Call;
-use crate::semantics::{self, PatchKind};
+use crate::request::Call;
+use crate::request::options::WriteOptions;
 use crate::status::{ApiError, Outcome};
+use crate::strategy::{self, PatchKind};
 
 /// Answers a PATCH.
 pub(crate) fn patch(call: &Call, name: &str) -> Outcome<Response<Body>> {
@@ -35,20 +35,20 @@ pub(crate) fn patch(call: &Call, name: &str) -> Outcome<Response<Body>> {
             message: "Forbidden: may not be specified for non-apply patch".into(),
             field: "force".into(),
         };
-        return Err(super::options::invalid_options("PatchOptions", vec![cause]));
+        return Err(crate::request::options::invalid_options("PatchOptions", vec![cause]));
     }
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
         match attempt(call, name, kind, &decoded, &options, &mut warnings) {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
-            Err(error) => return Ok(crate::answer::warned_refusal(&error, &warnings)),
+            Err(error) => return Ok(crate::response::warned_refusal(&error, &warnings)),
         }
     }
     Err(ApiError::modified(&call.resource.kind, name))
 }
 
-pub(super) fn patch_kind(content_type: &str, custom: bool) -> Outcome<PatchKind> {
+pub(crate) fn patch_kind(content_type: &str, custom: bool) -> Outcome<PatchKind> {
     Ok(match content_type {
         "application/json-patch+json" => PatchKind::Json,
         "application/merge-patch+json" => PatchKind::Merge,
@@ -76,7 +76,7 @@ fn check_apply(call: &Call, name: &str, options: &WriteOptions, decoded: &Decode
             message: "Required value: is required for apply patch".into(),
             field: "fieldManager".into(),
         };
-        return Err(super::options::invalid_options("PatchOptions", vec![cause]));
+        return Err(crate::request::options::invalid_options("PatchOptions", vec![cause]));
     }
     let managed = decoded.value.pointer("/metadata/managedFields");
     if managed.is_some_and(|list| !list.is_null() && list != &json!([])) {
@@ -112,7 +112,7 @@ fn attempt(
         }
         return create_applied(call, name, decoded, options, warnings).map(Some);
     };
-    let old_value = steps::kept(&old, resource);
+    let old_value = pipeline::kept(&old, resource);
     let mut chain = Chain { call, options, warnings };
     let written = match kind {
         PatchKind::Apply => {
@@ -122,10 +122,10 @@ fn attempt(
             chain.apply(&old, &old_value, applied)?
         }
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => {
-            let new = semantics::patched(resource, kind, &old_value, &decoded.value)?;
+            let new = strategy::patched(resource, kind, &old_value, &decoded.value)?;
             let conformed = chain.conform(new.clone().into(), &decoded.strict);
             let mut new = conformed
-                .map_err(|error| semantics::misfit(resource, kind, &decoded.value, &new).unwrap_or(error))?;
+                .map_err(|error| strategy::misfit(resource, kind, &decoded.value, &new).unwrap_or(error))?;
             metadata::place_in_namespace(call, &mut new)?;
             metadata::prepare_patched(call, name, &old_value, &mut new)?;
             chain.change(&old, &old_value, new)?
@@ -174,10 +174,10 @@ impl Chain<'_> {
             }
         }
         let new = self.applied(Some(old_value), &applied)?;
-        let mut new = semantics::conform(&call.resource, new.into())?.value;
+        let mut new = strategy::conform(&call.resource, new.into())?.value;
         metadata::keep(old_value, metadata::of_mut(&mut new)?);
-        semantics::complete(&call.resource, &mut new);
-        super::admit::convert_changed(call, old_value, &mut new);
+        strategy::complete(&call.resource, &mut new);
+        crate::admission::convert_changed(call, old_value, &mut new);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)
     }

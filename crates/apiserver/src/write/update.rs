@@ -8,20 +8,21 @@ use http::header::CONTENT_TYPE;
 use objects::decode::Node;
 use serde_json::Value;
 
+use super::body::object;
 use super::create::{Written, create_object};
-use super::decode::object;
-use super::options::WriteOptions;
-use super::steps::{self, Chain};
-use super::{admit, metadata};
-use crate::call::Call;
+use super::metadata;
+use super::pipeline::{self, Chain};
+use crate::admission;
 use crate::cluster::Cluster;
 use crate::registry::Resource;
-use crate::semantics;
+use crate::request::Call;
+use crate::request::options::WriteOptions;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, Place, Refusal, Stored, Write, key_of};
+use crate::strategy;
 
 /// How often a change that met another one is computed again.
-pub(super) const ATTEMPTS: usize = 16;
+pub(crate) const ATTEMPTS: usize = 16;
 
 /// Answers a PUT.
 pub(crate) fn update(call: &Call, name: &str) -> Outcome<Response<Body>> {
@@ -30,7 +31,7 @@ pub(crate) fn update(call: &Call, name: &str) -> Outcome<Response<Body>> {
     let mut warnings = Vec::new();
     match replace(call, name, &body, &options, &mut warnings) {
         Ok(answer) => Ok(answer),
-        Err(error) => Ok(crate::answer::warned_refusal(&error, &warnings)),
+        Err(error) => Ok(crate::response::warned_refusal(&error, &warnings)),
     }
 }
 
@@ -44,7 +45,7 @@ fn replace(
     let resource = &call.resource;
     for _ in 0..ATTEMPTS {
         let Some(old) = call.cluster.get(&resource.table, call.namespace.as_deref(), name) else {
-            if call.subresource.is_none() && steps::creates_on_update(resource) {
+            if call.subresource.is_none() && pipeline::creates_on_update(resource) {
                 let written = create_object(call, body.clone(), Some(name), options, warnings)?;
                 return written.answer(call, 201, warnings);
             }
@@ -53,9 +54,9 @@ fn replace(
         let mut chain = Chain { call, options, warnings };
         let mut new = chain.conform(body.clone(), &[])?;
         metadata::place_in_namespace(call, &mut new)?;
-        let old_value = steps::kept(&old, resource);
+        let old_value = pipeline::kept(&old, resource);
         let conditional = metadata::prepare_update(call, name, &old_value, &mut new)?;
-        steps::check_conditional(resource, name, conditional)?;
+        pipeline::check_conditional(resource, name, conditional)?;
         match chain.change(&old, &old_value, new)? {
             Some(written) => return written.answer(call, 200, warnings),
             None if conditional => break,
@@ -67,22 +68,22 @@ fn replace(
 
 impl Chain<'_> {
     /// Takes a new version through the chain; nothing is returned when another change came first.
-    pub(super) fn change(
+    pub(crate) fn change(
         &mut self,
         old: &Arc<Stored>,
         old_value: &Value,
         mut new: Value,
     ) -> Outcome<Option<Written>> {
-        steps::separate_status(self.call, old_value, &mut new);
-        semantics::complete(&self.call.resource, &mut new);
-        admit::convert_changed(self.call, old_value, &mut new);
+        pipeline::separate_status(self.call, old_value, &mut new);
+        strategy::complete(&self.call.resource, &mut new);
+        admission::convert_changed(self.call, old_value, &mut new);
         self.own(Some(old_value), &mut new);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)
     }
 
     /// Takes a new version through the chain that says nothing about who owns what.
-    pub(super) fn change_unowned(
+    pub(crate) fn change_unowned(
         &mut self,
         old: &Arc<Stored>,
         old_value: &Value,
@@ -93,34 +94,34 @@ impl Chain<'_> {
     }
 
     /// Separates status and the rest, admits, counts the generation and validates.
-    pub(super) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
+    pub(crate) fn prepare_change(&mut self, old: &Value, new: &mut Value) -> Outcome<()> {
         let call = self.call;
-        steps::separate_status(call, old, new);
-        admit::keep_unsaid(call, old, new);
-        admit::admit_change(call, old, new)?;
-        steps::count_generation(&call.resource, old, new)?;
+        pipeline::separate_status(call, old, new);
+        admission::keep_unsaid(call, old, new);
+        admission::admit_change(call, old, new)?;
+        pipeline::count_generation(&call.resource, old, new)?;
         self.validate_update(old, new)
     }
 
     /// Commits a new version, or the deletion that it completes.
-    pub(super) fn finish_change(
+    pub(crate) fn finish_change(
         &mut self,
         old: &Arc<Stored>,
         old_value: &Value,
         mut new: Value,
     ) -> Outcome<Option<Written>> {
         let resource = &self.call.resource;
-        if steps::is_same(old_value, &new) {
+        if pipeline::is_same(old_value, &new) {
             return Ok(Some(Written::Kept(Arc::clone(old))));
         }
         if self.options.dry_run {
             return Ok(Some(Written::Tried(new)));
         }
-        crate::convert::to_stored(&mut new, resource);
+        crate::strategy::conversion::to_stored(&mut new, resource);
         let place = Place { table: Arc::clone(&resource.table), key: old.key.clone() };
         let committed = commit_change(&self.call.cluster, resource, &place, old, &new)?;
         // The answer shows what was written even if that let the object go.
-        let gone = metadata::is_deleting(&new) && !steps::holds_back(resource, &new);
+        let gone = metadata::is_deleting(&new) && !pipeline::holds_back(resource, &new);
         Ok(committed.map(|kept| if gone { Written::Tried(new) } else { Written::Kept(kept) }))
     }
 }
@@ -134,13 +135,13 @@ fn commit_change(
     new: &Value,
 ) -> Outcome<Option<Arc<Stored>>> {
     let encoded = Encoded::new(new, &resource.fields);
-    steps::check_size(&encoded)?;
+    pipeline::check_size(&encoded)?;
     let expected = old.revision;
-    let gone = metadata::is_deleting(new) && !steps::holds_back(resource, new);
+    let gone = metadata::is_deleting(new) && !pipeline::holds_back(resource, new);
     let write = if gone { Write::Delete { expected } } else { Write::Update { expected, object: encoded } };
     match cluster.commit(place, write) {
         Ok(committed) => {
-            crate::custom::observe(cluster, place, (!gone).then_some(new));
+            crate::definitions::observe(cluster, place, (!gone).then_some(new));
             Ok(Some(Arc::clone(committed.object())))
         }
         Err(Refusal::Missing) => Err(ApiError::not_found(&resource.kind, old.name())),
@@ -182,8 +183,8 @@ pub(crate) fn modify(
             return Ok(Some(old));
         }
         let owner =
-            semantics::Owner { manager: hand.manager, subresource: hand.subresource, now: cluster.now() };
-        semantics::own(resource, Some(&before), &mut new, &owner);
+            strategy::Owner { manager: hand.manager, subresource: hand.subresource, now: cluster.now() };
+        strategy::own(resource, Some(&before), &mut new, &owner);
         if let Some(kept) = commit_change(cluster, resource, place, &old, &new)? {
             return Ok(Some(kept));
         }
@@ -196,6 +197,6 @@ fn key_name(place: &Place) -> &str {
 }
 
 /// Returns the place of an object of the call's resource.
-pub(super) fn place_of(call: &Call, name: &str) -> Place {
+pub(crate) fn place_of(call: &Call, name: &str) -> Place {
     Place { table: Arc::clone(&call.resource.table), key: key_of(call.namespace.as_deref(), name) }
 }

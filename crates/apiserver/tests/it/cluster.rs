@@ -29,7 +29,7 @@ async fn the_older_document_of_types_comes_as_json_and_as_protobuf() {
     assert!(!document.to_string().contains("#/components"));
     let alias = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let (status, kind, body) = fetch(&server, "/openapi/v2", alias).await;
-    assert_eq!((status, kind.as_str()), (200, apiserver::swagger::PROTOBUF));
+    assert_eq!((status, kind.as_str()), (200, apiserver::openapi::v2::PROTOBUF));
     assert!(body.starts_with(b"\x0a\x032.0"));
     assert_eq!(fetch(&server, "/openapi/v2", "text/html").await.0, 406);
 }

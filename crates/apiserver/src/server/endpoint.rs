@@ -1,0 +1,204 @@
+//! The server as a `tower` service: in process, or behind a socket.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::FutureExt;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Limited};
+
+use crate::authentication::{User, bearer};
+use crate::cluster::Cluster;
+use crate::fault_injection::Effect;
+use crate::request::Query;
+use crate::server::audit::{Audit, Entry};
+use crate::server::routes::{Incoming, dispatch};
+use crate::status::{ApiError, Outcome};
+use crate::{response, work_queue};
+
+/// The largest body that is read, in bytes.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// How long a client may take to send a body.
+const BODY_TIME: Duration = Duration::from_mins(1);
+
+/// The connection was cut on purpose, by a fault plan.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the connection was cut by a fault plan")]
+pub struct ConnectionCut;
+
+/// A Kubernetes API server as a service: `kube::Client::new(service, "default")`. Clones are the same server.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) audit: Option<Arc<Audit>>,
+    /// Whether clients must show a token: those of a socket must.
+    pub(crate) checks_token: bool,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, ConnectionCut>> + Send>>;
+
+impl<B> tower::Service<Request<B>> for Endpoint
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = ConnectionCut;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectionCut>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Answer {
+        let server = self.clone();
+        Box::pin(async move { server.answer(request).await })
+    }
+}
+
+/// Returns the user that a token stands for.
+pub(crate) fn user_of(cluster: &Cluster, token: &str) -> Option<User> {
+    if token == cluster.config.token { Some(User::admin()) } else { cluster.tokens.user(token) }
+}
+
+impl Endpoint {
+    async fn answer<B>(self, request: Request<B>) -> Result<Response<Body>, ConnectionCut>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
+        let query = head.uri.query().unwrap_or_default();
+        let entry = self
+            .audit
+            .as_ref()
+            .map(|_| Entry::new(self.cluster.now(), &head.method, path, query, &head.headers));
+        let struck = self.cluster.faults.strike(&head.method, path, query);
+        let user = self.user(&head);
+        let name = user.as_ref().map_or_else(String::new, |user| user.name.clone());
+        let answered = match struck {
+            Some(Effect::Cut) => Err(ConnectionCut),
+            Some(Effect::Fail(code)) => Ok(response::refusal(&injected(code))),
+            Some(Effect::TooManyRequests(seconds)) => {
+                Ok(response::refusal(&ApiError::too_many_requests(seconds)))
+            }
+            Some(Effect::Delay(time)) => {
+                tokio::time::sleep(time).await;
+                Ok(self.carry_out(&head, body, user).await)
+            }
+            Some(Effect::CutAnswer) => {
+                self.carry_out(&head, body, user).await;
+                Err(ConnectionCut)
+            }
+            None => Ok(self.carry_out(&head, body, user).await),
+        };
+        if let (Some(audit), Some(entry)) = (&self.audit, entry) {
+            let status = answered.as_ref().map_or(0, |answer| answer.status().as_u16());
+            audit.write(&entry, &name, status, self.cluster.now());
+        }
+        answered
+    }
+
+    /// Returns who asks; nothing if the token is not known.
+    fn user(&self, head: &http::request::Parts) -> Option<User> {
+        if !self.checks_token {
+            return Some(User::admin());
+        }
+        match bearer(&head.headers) {
+            Some(token) => user_of(&self.cluster, token),
+            None => Some(User::anonymous()),
+        }
+    }
+
+    async fn carry_out<B>(&self, head: &http::request::Parts, body: B, user: Option<User>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let answered = async {
+            let user = user.ok_or_else(ApiError::unauthorized)?;
+            check_anonymous(&user, head.uri.path())?;
+            let body = read_body(head, body).await?;
+            let incoming = Incoming {
+                method: head.method.clone(),
+                path: head.uri.path().to_owned(),
+                query: Query::parse(head.uri.query().unwrap_or_default()),
+                headers: head.headers.clone(),
+                body,
+                user,
+            };
+            let cluster = Arc::clone(&self.cluster);
+            // A panic is a fault of the server, and one request's only.
+            let answered = std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(&cluster, incoming)));
+            answered.map_err(|_| ApiError::internal("the request made the server panic"))
+        };
+        let answered = answered.boxed().await.unwrap_or_else(|error: ApiError| response::refusal(&error));
+        work_queue::start(&self.cluster);
+        let mut answered = crate::server::gzip::compressed(answered, accepts_gzip(head));
+        answered.headers_mut().insert("cache-control", http::HeaderValue::from_static("no-cache, private"));
+        answered
+    }
+}
+
+fn injected(code: u16) -> ApiError {
+    let reason = match code {
+        404 => "NotFound",
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "",
+    };
+    ApiError::new(code, reason, "this fault was planned")
+}
+
+/// Clients without a token may only ask how the server is.
+fn check_anonymous(user: &User, path: &str) -> Outcome<()> {
+    let public = ["/healthz", "/livez", "/readyz", "/version"];
+    if user.name != "system:anonymous" || public.iter().any(|name| path.starts_with(name)) {
+        return Ok(());
+    }
+    let message = format!("forbidden: User \"system:anonymous\" cannot use path {path:?}");
+    Err(ApiError::new(403, "Forbidden", message).with_details(crate::status::Details::default()))
+}
+
+async fn read_body<B>(head: &http::request::Parts, body: B) -> Outcome<Bytes>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let announced =
+        head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > BODY_LIMIT) {
+        return Err(ApiError::too_large(BODY_LIMIT));
+    }
+    let read = tokio::time::timeout(BODY_TIME, Limited::new(body, BODY_LIMIT).collect());
+    let body = match read.await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            return Err(ApiError::too_large(BODY_LIMIT));
+        }
+        Ok(Err(error)) => {
+            return Err(ApiError::bad_request(format!("the body could not be read: {error}")));
+        }
+        Err(_) => return Err(ApiError::new(408, "Timeout", "the body did not come in time")),
+    };
+    let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value == "gzip");
+    if encoded { crate::server::gzip::decompressed(&body, BODY_LIMIT) } else { Ok(body) }
+}
+
+fn accepts_gzip(head: &http::request::Parts) -> bool {
+    head.headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        value.split(',').any(|item| item.split(';').next().is_some_and(|name| name.trim() == "gzip"))
+    })
+}

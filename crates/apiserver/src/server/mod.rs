@@ -1,0 +1,184 @@
+//! A server: made from a configuration, used in process or served on a socket.
+
+pub(crate) mod audit;
+pub(crate) mod endpoint;
+pub(crate) mod gzip;
+pub(crate) mod routes;
+pub(crate) mod transport;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::cluster::Cluster;
+use crate::config::{Clock, Config};
+use crate::fault_injection::Faults;
+use crate::server::audit::Audit;
+use crate::server::endpoint::Endpoint;
+use crate::server::transport::{Serving, TransportError, serve};
+use crate::storage::state_file::{self, StateError};
+use crate::storage::watchers;
+use crate::{bootstrap, work_queue};
+
+/// A Kubernetes API server.
+///
+/// It needs nothing but a tokio runtime. [`ApiServer::service`] answers requests in process,
+/// [`ApiServer::serve`] also on a socket; both show the same cluster.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    cluster: Arc<Cluster>,
+    audit: Option<Arc<Audit>>,
+}
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The audit log could not be opened.
+    #[error("open the audit log {path}: {source}", path = .path.display())]
+    Audit {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The state file could not be read or written.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The socket could not be served.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// Sets a server up step by step.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    config: Config,
+}
+
+impl Builder {
+    /// Lets simulated workloads become ready after `delay`.
+    #[must_use]
+    pub fn simulate(mut self, delay: Duration) -> Builder {
+        self.config.simulate = Some(delay);
+        self
+    }
+
+    /// Keeps the cluster in this file.
+    #[must_use]
+    pub fn state(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.config.state = Some(path.into());
+        self
+    }
+
+    /// Writes each request into this file.
+    #[must_use]
+    pub fn audit(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.config.audit = Some(path.into());
+        self
+    }
+
+    /// Sets the token that clients of the socket must show.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Builder {
+        self.config.token = token.into();
+        self
+    }
+
+    /// Makes names and identities the same in each run.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.config.seed = Some(seed);
+        self
+    }
+
+    /// Sets what tells the time.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Builder {
+        self.config.clock = clock;
+        self
+    }
+
+    /// Keeps so many changes a resource.
+    #[must_use]
+    pub fn history(mut self, events: usize) -> Builder {
+        self.config.history.events = events;
+        self
+    }
+
+    /// Returns the server.
+    pub fn build(self) -> Result<ApiServer, StartError> {
+        ApiServer::new(self.config)
+    }
+}
+
+impl ApiServer {
+    /// Begins to set a server up.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Returns a server with a new cluster, or the one that is kept in the state file.
+    pub fn new(config: Config) -> Result<ApiServer, StartError> {
+        let audit = match &config.audit {
+            Some(path) => {
+                let open =
+                    Audit::open(path).map_err(|source| StartError::Audit { path: path.clone(), source });
+                Some(Arc::new(open?))
+            }
+            None => None,
+        };
+        let cluster = Arc::new(Cluster::new(config));
+        cluster.faults.attach(&cluster);
+        let state = cluster.config.state.clone();
+        if let Some(path) = &state {
+            state_file::load(&cluster, path)?;
+        }
+        bootstrap::fill(&cluster);
+        bootstrap::simulate(&cluster);
+        if let Some(path) = state {
+            state_file::start(&cluster, path);
+        }
+        Ok(ApiServer { cluster, audit })
+    }
+
+    /// Returns the server as a service for clients in this process, who need no token.
+    pub fn service(&self) -> Endpoint {
+        Endpoint { cluster: Arc::clone(&self.cluster), audit: self.audit.clone(), checks_token: false }
+    }
+
+    /// Serves the cluster on a socket, with TLS; clients must show the token.
+    pub fn serve(&self, listener: TcpListener) -> Result<Serving, StartError> {
+        let service = Endpoint { checks_token: true, ..self.service() };
+        Ok(serve(listener, service, &self.cluster.config.token)?)
+    }
+
+    /// Returns the faults of the server, which tests may plan.
+    pub fn faults(&self) -> Faults {
+        self.cluster.faults.clone()
+    }
+
+    /// Waits until the server has done everything that follows from the requests so far: garbage collection,
+    /// namespaces, definitions.
+    pub async fn settled(&self) {
+        work_queue::settled(&self.cluster).await;
+    }
+
+    /// Returns whether nothing is left to do and every client has taken all that its watches tell.
+    ///
+    /// This is about clients in this process; what a socket still holds is not known.
+    pub fn is_still(&self) -> bool {
+        watchers::is_still(&self.cluster)
+    }
+
+    /// Finishes what follows from the requests so far and writes the state file, if there is one.
+    pub async fn shutdown(&self) -> Result<(), StartError> {
+        self.settled().await;
+        self.cluster.saver.stop();
+        if let Some(path) = &self.cluster.config.state {
+            self.cluster.saver.save(&self.cluster, path)?;
+        }
+        Ok(())
+    }
+}

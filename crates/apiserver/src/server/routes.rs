@@ -1,0 +1,299 @@
+//! From a path and a method to what answers it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode};
+use serde_json::json;
+
+use crate::authentication::User;
+use crate::cluster::Cluster;
+use crate::kind::Verb;
+use crate::registry::Resource;
+use crate::request::Call;
+use crate::request::{Path, Query, Representation, ResourcePath, Shape};
+use crate::status::{ApiError, Outcome};
+use crate::subresources::scale;
+use crate::{discovery, read, response, reviews, subresources, write};
+
+/// A request whose body has been read.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) user: User,
+}
+
+/// Returns the answer to a request.
+pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<Body> {
+    let answer = match Path::parse(&incoming.path) {
+        Path::CoreVersions => only_get(&incoming).map(|()| {
+            let host =
+                incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+            discovery::core_versions(cluster, &incoming.headers, host)
+        }),
+        Path::Groups => only_get(&incoming).map(|()| discovery::groups(cluster, &incoming.headers)),
+        Path::Group(name) => {
+            only_get(&incoming).map(|()| discovery::group(cluster, &name).unwrap_or_else(not_found))
+        }
+        Path::GroupVersion(name) => only_get(&incoming)
+            .and_then(|()| discovery::group_version(cluster, &name))
+            .map(|found| found.unwrap_or_else(not_found)),
+        Path::Resource(path) => {
+            let registry = cluster.registry();
+            match registry.find(&path.group_version, &path.resource) {
+                Some(resource) => resource_call(cluster, resource, path, incoming),
+                None if registry.has_group(group_of(&path.group_version)) => {
+                    Err(ApiError::unknown_resource())
+                }
+                None => Ok(not_found()),
+            }
+        }
+        Path::Other => other(cluster, &incoming),
+    };
+    answer.unwrap_or_else(|error| response::refusal(&error))
+}
+
+fn group_of(group_version: &str) -> &str {
+    group_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+fn not_found() -> Response<Body> {
+    response::text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn only_get(incoming: &Incoming) -> Outcome<()> {
+    if incoming.method == Method::GET || incoming.method == Method::HEAD {
+        return Ok(());
+    }
+    Err(ApiError::method_not_allowed())
+}
+
+fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>> {
+    only_get(incoming)?;
+    Ok(match incoming.path.trim_end_matches('/') {
+        "" => {
+            let registry = cluster.registry();
+            let groups = registry.groups().iter().filter(|(group, _)| !group.is_empty());
+            let mut paths: Vec<String> =
+                ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+                    .map(str::to_owned)
+                    .to_vec();
+            for (group, versions) in groups {
+                paths.push(format!("/apis/{group}"));
+                paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+            }
+            paths.sort();
+            let body = serde_json::to_vec_pretty(&json!({"paths": paths})).unwrap_or_default();
+            response::json(StatusCode::OK, body)
+        }
+        "/version" => response::json(StatusCode::OK, version()),
+        path if is_health(path) => health(path, incoming),
+        path if path.starts_with("/openapi/") => crate::openapi::answer(cluster, path, incoming),
+        _ => not_found(),
+    })
+}
+
+fn version() -> Vec<u8> {
+    let version = json!({
+        "major": "1",
+        "minor": "34",
+        "emulationMajor": "1",
+        "emulationMinor": "34",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "33",
+        "gitVersion": "v1.34.2",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    });
+    serde_json::to_vec_pretty(&version).unwrap_or_default()
+}
+
+/// The checks that the health of the server is made of.
+const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+fn is_health(path: &str) -> bool {
+    ["/healthz", "/livez", "/readyz"].iter().any(|name| {
+        path.strip_prefix(name).is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('/').is_some_and(|check| CHECKS.contains(&check))
+        })
+    })
+}
+
+fn health(path: &str, incoming: &Incoming) -> Response<Body> {
+    let name = path.trim_start_matches('/');
+    let text = if incoming.query.get("verbose").is_some() && !name.contains('/') {
+        let checks = CHECKS.map(|check| format!("[+]{check} ok\n")).concat();
+        format!("{checks}{name} check passed\n")
+    } else {
+        "ok".to_owned()
+    };
+    response::text(StatusCode::OK, text)
+}
+
+/// Answers a request for objects.
+fn resource_call(
+    cluster: &Arc<Cluster>,
+    resource: &Arc<Resource>,
+    path: ResourcePath,
+    incoming: Incoming,
+) -> Outcome<Response<Body>> {
+    if path.namespace.is_some() != resource.kind.namespaced
+        && (path.name.is_some() || path.namespace.is_some())
+    {
+        return Err(ApiError::unknown_resource());
+    }
+    let representation = Representation::of(&incoming.headers, &incoming.query)?;
+    check_include(&representation, &incoming.query)?;
+    let call = Call {
+        cluster: Arc::clone(cluster),
+        resource: Arc::clone(resource),
+        namespace: path.namespace,
+        subresource: path.subresource,
+        query: incoming.query,
+        representation,
+        headers: incoming.headers,
+        body: incoming.body,
+        user: incoming.user,
+        now: cluster.now(),
+    };
+    let answered = match (&path.name, &call.subresource) {
+        (Some(name), Some(_)) => part(&call, name, &incoming.method),
+        (Some(name), None) => one(&call, name, &incoming.method, path.watch),
+        (None, _) => many(&call, &incoming.method, path.watch),
+    };
+    // Refusals carry the warning as well.
+    let mut answer = answered.unwrap_or_else(|error| response::refusal(&error));
+    if let Some(warning) = deprecation(resource) {
+        response::warn(&mut answer, &[warning]);
+    }
+    Ok(answer)
+}
+
+/// Refuses tables whose rows shall carry something unknown.
+fn check_include(representation: &Representation, query: &Query) -> Outcome<()> {
+    let include = query.get("includeObject").unwrap_or_default();
+    let known = ["", "Metadata", "Object", "None"].contains(&include);
+    if known || !matches!(representation.shape, Shape::Table(_)) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "Unable to convert to Table as requested: includeObject: Invalid value: {include:?}: must be 'Metadata', 'Object', 'None', or empty"
+    )))
+}
+
+/// Returns what clients of a kind that goes out of use are told.
+fn deprecation(resource: &Resource) -> Option<String> {
+    if let Some(version) = resource.version() {
+        return version.warning.clone();
+    }
+    let text = match (&*resource.kind.group, &*resource.kind.plural) {
+        ("", "endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn check(call: &Call, verb: Verb) -> Outcome<()> {
+    if call.resource.kind.allows(verb) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+}
+
+fn one(call: &Call, name: &str, method: &Method, watch: bool) -> Outcome<Response<Body>> {
+    match *method {
+        Method::GET | Method::HEAD if watch || call.query.flag("watch") => {
+            check(call, Verb::Watch)?;
+            read::watch(call, Some(name))
+        }
+        Method::GET | Method::HEAD => {
+            check(call, Verb::Get)?;
+            read::get(call, name)
+        }
+        Method::PUT => {
+            check(call, Verb::Update)?;
+            write::update(call, name)
+        }
+        Method::PATCH => {
+            check(call, Verb::Patch)?;
+            write::patch(call, name)
+        }
+        Method::DELETE => {
+            check(call, Verb::Delete)?;
+            write::delete(call, name)
+        }
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+fn many(call: &Call, method: &Method, watch: bool) -> Outcome<Response<Body>> {
+    let everywhere = call.resource.kind.namespaced && call.namespace.is_none();
+    match *method {
+        Method::GET | Method::HEAD if watch || call.query.flag("watch") => {
+            check(call, Verb::Watch)?;
+            read::watch(call, None)
+        }
+        Method::GET | Method::HEAD => {
+            check(call, Verb::List)?;
+            read::list(call)
+        }
+        Method::POST if !everywhere => {
+            check(call, Verb::Create)?;
+            if let Some(answer) = reviews::answer(call)? {
+                return Ok(answer);
+            }
+            if call.resource.custom.as_ref().is_some_and(|(definition, _)| definition.terminating) {
+                let message = "create not allowed while custom resource definition is terminating";
+                return Err(ApiError::new(405, "MethodNotAllowed", message));
+            }
+            write::create(call, None)
+        }
+        Method::DELETE if !everywhere => {
+            check(call, Verb::DeleteCollection)?;
+            write::delete_collection(call)
+        }
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+fn part(call: &Call, name: &str, method: &Method) -> Outcome<Response<Body>> {
+    let part = call.subresource.as_deref().unwrap_or_default();
+    let first = part.split('/').next().unwrap_or_default();
+    let kind = &call.resource.kind;
+    let unknown = || {
+        let error = ApiError::unknown_resource();
+        if call.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
+    };
+    let offered = kind.subresource(first).ok_or_else(unknown)?;
+    let verb = match *method {
+        Method::GET | Method::HEAD => Verb::Get,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::POST => Verb::Create,
+        Method::DELETE => Verb::Delete,
+        _ => return Err(ApiError::method_not_allowed()),
+    };
+    if !offered.verbs.contains(&verb) {
+        return Err(ApiError::method_not_allowed());
+    }
+    match (part, verb) {
+        ("scale", _) => scale::answer(call, name, verb),
+        ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Get) => {
+            read::get(call, name)
+        }
+        ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Update) => {
+            write::update(call, name)
+        }
+        ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Patch) => {
+            write::patch(call, name)
+        }
+        _ => subresources::answer(call, name, part),
+    }
+}

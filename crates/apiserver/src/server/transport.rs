@@ -1,0 +1,204 @@
+//! The socket: TLS with certificates made at start, HTTP/1.1 and HTTP/2, and a kubeconfig that leads to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, SanType,
+};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::server::endpoint::Endpoint;
+
+/// How long a client may take to agree on a connection.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// How long requests that are under way may take when the server stops.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(1);
+
+/// Why a socket cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The address of the socket is not known.
+    #[error("find the address of the socket: {0}")]
+    Address(#[from] std::io::Error),
+    /// The certificates could not be made.
+    #[error("make certificates: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificates could not be used.
+    #[error("set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// A server on a socket. It is served until this is dropped or shut down.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    kubeconfig: String,
+    stop: watch::Sender<bool>,
+}
+
+impl Serving {
+    /// Returns the address of the socket.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns a kubeconfig with which clients reach the server as its administrator.
+    pub fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
+    /// Takes no more connections, ends the watches and waits for the requests that are under way.
+    pub async fn shutdown(self) {
+        self.stop.send_replace(true);
+        self.stop.closed().await;
+    }
+}
+
+/// Serves `service` on `listener`.
+pub(crate) fn serve(
+    listener: TcpListener,
+    service: Endpoint,
+    token: &str,
+) -> Result<Serving, TransportError> {
+    let address = listener.local_addr()?;
+    let identity = Identity::new(address)?;
+    let tls =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![identity.certificate], identity.key)?;
+    let mut tls = tls;
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(accept(listener, acceptor, service, stopped));
+    let kubeconfig = kubeconfig(address, &identity.authority, token);
+    Ok(Serving { address, kubeconfig, stop })
+}
+
+struct Identity {
+    /// The authority's certificate in PEM.
+    authority: String,
+    certificate: rustls::pki_types::CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    fn new(address: SocketAddr) -> Result<Identity, rcgen::Error> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "addon-operator apiserver");
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let mut params = CertificateParams::new(names.map(str::to_owned).to_vec())?;
+        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        params.subject_alt_names.push(SanType::IpAddress(address.ip()));
+        params.subject_alt_names.push(SanType::IpAddress([127, 0, 0, 1].into()));
+        params.subject_alt_names.push(SanType::IpAddress(std::net::Ipv6Addr::LOCALHOST.into()));
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &authority)?;
+        Ok(Identity {
+            authority: authority.pem(),
+            certificate: certificate.der().clone(),
+            key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+        })
+    }
+}
+
+fn kubeconfig(address: SocketAddr, authority: &str, token: &str) -> String {
+    let authority = base64::engine::general_purpose::STANDARD.encode(authority);
+    // An address that stands for all interfaces is reached through the loopback one.
+    let host = match address.ip() {
+        ip if ip.is_unspecified() && ip.is_ipv4() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        ip if ip.is_unspecified() => SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port())),
+        _ => address,
+    };
+    let token = serde_json::Value::from(token);
+    format!(
+        "apiVersion: v1\n\
+         kind: Config\n\
+         clusters:\n\
+         - name: addon-operator\n\
+         \x20 cluster:\n\
+         \x20   server: https://{host}\n\
+         \x20   certificate-authority-data: {authority}\n\
+         users:\n\
+         - name: admin\n\
+         \x20 user:\n\
+         \x20   token: {token}\n\
+         contexts:\n\
+         - name: addon-operator\n\
+         \x20 context:\n\
+         \x20   cluster: addon-operator\n\
+         \x20   user: admin\n\
+         \x20   namespace: default\n\
+         current-context: addon-operator\n"
+    )
+}
+
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    service: Endpoint,
+    mut stopped: watch::Receiver<bool>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                tokio::spawn(converse(stream, acceptor.clone(), service.clone(), stopped.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Without free descriptors the next attempt fails as well.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn converse(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    service: Endpoint,
+    mut stopped: watch::Receiver<bool>,
+) {
+    // Small answers must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await else {
+        return;
+    };
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(2_000).keep_alive_interval(None);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    tokio::pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    // Watches do not end by themselves: what is not finished by then is cut.
+    let _ = tokio::time::timeout(SHUTDOWN_TIME, connection).await;
+}

@@ -1,0 +1,203 @@
+//! Scales: the number of replicas of an object, read and changed in one form for all kinds.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Body;
+use http::Response;
+use objects::{decode, types};
+use serde_json::{Map, Value, json};
+
+use super::scale_update::{self, Scaling};
+use crate::kind::Verb;
+use crate::request::Call;
+use crate::request::{Representation, Shape};
+use crate::status::{ApiError, Cause, Outcome};
+use crate::store::Stored;
+
+/// Answers a request for the scale of an object.
+pub(crate) fn answer(call: &Call, name: &str, verb: Verb) -> Outcome<Response<Body>> {
+    match verb {
+        Verb::Get => {
+            let object = call
+                .cluster
+                .get(&call.resource.table, call.namespace.as_deref(), name)
+                .ok_or_else(|| ApiError::not_found(&call.resource.kind, name))?;
+            show(call, &object.value())
+        }
+        Verb::Update => scale_update::scale(call, name, Scaling::Put),
+        Verb::Patch => scale_update::scale(call, name, Scaling::Patch),
+        Verb::Create | Verb::Delete | Verb::DeleteCollection | Verb::List | Verb::Watch => {
+            Err(ApiError::method_not_allowed())
+        }
+    }
+}
+
+/// Answers with the scale of an object.
+pub(crate) fn show(call: &Call, object: &Value) -> Outcome<Response<Body>> {
+    let scale = of(call, object)?;
+    let plain = Representation { shape: Shape::Whole, ..call.representation.clone() };
+    let shown = match &call.representation.shape {
+        Shape::Table(version) => table(&scale, version, call.now),
+        Shape::Whole | Shape::Metadata(_) => scale,
+    };
+    let body = crate::read::encode(&shown, &plain)?;
+    crate::read::respond(200, plain.content_type(), Body::from(body))
+}
+
+/// Returns a scale as a row of a table.
+fn table(scale: &Value, version: &str, now: jiff::Timestamp) -> Value {
+    let column = |name: &str, kind: &str| json!({"name": name, "type": kind, "format": "", "description": "", "priority": 0});
+    let number = |path: &str| scale.pointer(path).and_then(Value::as_i64).unwrap_or(0);
+    let metadata = scale.get("metadata").cloned().unwrap_or_default();
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+    let age = crate::table::since(Some(text("creationTimestamp")), now);
+    json!({
+        "kind": "Table",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": {"resourceVersion": text("resourceVersion")},
+        "columnDefinitions": [
+            column("Name", "string"),
+            column("Desired", "integer"),
+            column("Available", "integer"),
+            column("Age", "string"),
+        ],
+        "rows": [{
+            "cells": [text("name"), number("/spec/replicas"), number("/status/replicas"), age],
+            "object": {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": format!("meta.k8s.io/{version}"),
+                "metadata": metadata,
+            },
+        }],
+    })
+}
+
+/// The type of scales.
+pub(crate) static SHAPE: LazyLock<types::Shape> = LazyLock::new(|| {
+    types::name_of_kind("autoscaling", "v1", "Scale").map_or(types::Shape::Any, types::Shape::Named)
+});
+
+struct Paths {
+    spec: String,
+    status: String,
+    selector: Option<String>,
+}
+
+fn paths(call: &Call) -> Outcome<Paths> {
+    let Some((definition, index)) = &call.resource.custom else {
+        return Ok(Paths {
+            spec: ".spec.replicas".into(),
+            status: ".status.replicas".into(),
+            selector: None,
+        });
+    };
+    let version = definition.versions.get(*index);
+    let scale = version.and_then(|version| version.scale.as_ref()).ok_or_else(ApiError::unknown_resource)?;
+    Ok(Paths {
+        spec: scale.spec_replicas.clone(),
+        status: scale.status_replicas.clone(),
+        selector: scale.selector.clone(),
+    })
+}
+
+fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').filter(|part| !part.is_empty()).try_fold(object, |at, part| at.get(part))
+}
+
+/// Returns the scale of an object.
+pub(crate) fn of(call: &Call, object: &Value) -> Outcome<Value> {
+    let paths = paths(call)?;
+    let mut metadata = Map::new();
+    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object.pointer(&format!("/metadata/{name}")) {
+            metadata.insert(name.into(), value.clone());
+        }
+    }
+    let mut spec = Map::new();
+    if let Some(replicas) = at(object, &paths.spec).filter(|replicas| replicas.as_i64() != Some(0)) {
+        spec.insert("replicas".into(), replicas.clone());
+    }
+    let replicas = at(object, &paths.status).cloned().unwrap_or(json!(0));
+    let mut status = Map::from_iter([("replicas".to_owned(), replicas)]);
+    let selector = match &paths.selector {
+        Some(path) => at(object, path).and_then(Value::as_str).map(str::to_owned),
+        None if call.resource.custom.is_none() => object.pointer("/spec/selector").map(selector_text),
+        None => None,
+    };
+    if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+        status.insert("selector".into(), json!(selector));
+    }
+    Ok(
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
+    )
+}
+
+/// Returns a selector of an object as requests write it.
+fn selector_text(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    // Selectors of replication controllers are plain maps.
+    let plain = if labels.is_none() && expressions.is_none() { selector.as_object() } else { None };
+    let pairs = labels.into_iter().chain(plain).flatten();
+    let mut terms: Vec<String> =
+        pairs.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+    for expression in expressions.into_iter().flatten() {
+        let text = |name: &str| expression.get(name).and_then(Value::as_str).unwrap_or_default();
+        let values = expression.get("values").and_then(Value::as_array);
+        let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
+        let (key, values) = (text("key"), values.join(","));
+        terms.push(match text("operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    terms.sort();
+    terms.join(",")
+}
+
+/// Tells whether somebody owns the replicas of the object.
+pub(crate) fn is_owned(call: &Call, object: &Value) -> bool {
+    let Ok(paths) = paths(call) else {
+        return false;
+    };
+    let parts = paths.spec.split('.').filter(|part| !part.is_empty());
+    let pointer = parts.fold("/fieldsV1".to_owned(), |path, part| format!("{path}/f:{part}"));
+    let owners = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    owners.into_iter().flatten().any(|owner| owner.pointer(&pointer).is_some())
+}
+
+/// Writes the replicas of `scale` into the object.
+pub(crate) fn set(call: &Call, object: &mut Value, old: &Arc<Stored>, scale: &Value) -> Outcome<()> {
+    let name = old.name();
+    let kind = &call.resource.kind;
+    let given = scale.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    if !given.is_empty() && given != old.revision.to_string() {
+        return Err(ApiError::modified(kind, name));
+    }
+    let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or(json!(0));
+    let fits = decode::typed(decode::Node::from(scale.clone()), &SHAPE).map_err(|error| error.to_string());
+    let number = fits.and_then(|_| replicas.as_i64().ok_or_else(|| "spec.replicas is null".to_owned()));
+    let number = number.map_err(|why| {
+        ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+    })?;
+    if number < 0 {
+        let cause = Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!("Invalid value: {number}: must be greater than or equal to 0"),
+            field: "spec.replicas".into(),
+        };
+        return Err(ApiError::invalid(kind, name, vec![cause]));
+    }
+    let paths = paths(call)?;
+    let mut at = object;
+    for part in paths.spec.split('.').filter(|part| !part.is_empty()) {
+        let Some(fields) = at.as_object_mut() else {
+            return Ok(());
+        };
+        at = fields.entry(part).or_insert_with(|| json!({}));
+    }
+    *at = replicas;
+    Ok(())
+}
