@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
-use crate::cluster::lock;
+use crate::sync::lock;
 
 /// A client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +50,31 @@ impl User {
 /// How many issued tokens are known at a time.
 const LIMIT: usize = 10_000;
 
-/// The tokens that were issued to service accounts, by token.
-#[derive(Debug, Default)]
-pub(crate) struct Tokens(Mutex<BTreeMap<String, User>>);
+/// Finds the user of a token: the administrator's token, and those that were issued to service accounts.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    admin_token: String,
+    issued: Mutex<BTreeMap<String, User>>,
+}
 
-impl Tokens {
-    /// Makes a token known.
-    pub(crate) fn add(&self, token: String, user: User) {
-        let mut tokens = lock(&self.0);
-        if tokens.len() >= LIMIT {
-            tokens.pop_first();
-        }
-        tokens.insert(token, user);
+impl Authenticator {
+    /// Returns an authenticator that knows the administrator's token only.
+    pub(crate) fn new(admin_token: String) -> Authenticator {
+        Authenticator { admin_token, issued: Mutex::default() }
     }
 
-    /// Returns whose token this is.
+    /// Adds a token of a service account; the first in order is dropped when there are too many.
+    pub(crate) fn issue(&self, token: String, user: User) {
+        let mut issued = lock(&self.issued);
+        if issued.len() >= LIMIT {
+            issued.pop_first();
+        }
+        issued.insert(token, user);
+    }
+
+    /// Returns the user that a token stands for, nothing if it is not known.
     pub(crate) fn user(&self, token: &str) -> Option<User> {
-        lock(&self.0).get(token).cloned()
+        if token == self.admin_token { Some(User::admin()) } else { lock(&self.issued).get(token).cloned() }
     }
 }
 

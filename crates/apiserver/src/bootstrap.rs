@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use objects::decode::Node;
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::admission::SYSTEM_NAMESPACES;
 use crate::cluster::Cluster;
-use crate::request::Call;
-use crate::request::WriteOptions;
-use crate::store::{Encoded, Place, Write, key_of};
-use crate::write::{create_object, seconds};
+use crate::store::{Encoded, ObjectRef, Write, key_of};
+use crate::write::loopback::create;
 
 /// Creates what is missing.
 pub(crate) fn fill(cluster: &Arc<Cluster>) {
@@ -45,14 +43,14 @@ pub(crate) fn fill(cluster: &Arc<Cluster>) {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         create(cluster, "scheduling.k8s.io/v1", "priorityclasses", None, class);
     }
-    let since = seconds(cluster.now());
+    let since = format_seconds(cluster.now());
     let since = since.split('T').next().unwrap_or_default();
     let map = json!({
         "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking"},
         "data": {"since": since},
     });
     create(cluster, "v1", "configmaps", Some("kube-system"), map);
-    let now = seconds(cluster.now());
+    let now = format_seconds(cluster.now());
     for line in include_str!("../data/bootstrap.jsonl").lines() {
         if let Ok(object) = serde_json::from_str(&line.replace("NOW", &now)) {
             keep(cluster, object, &now);
@@ -70,56 +68,21 @@ fn keep(cluster: &Cluster, mut object: Value, now: &str) {
     let Some(kind) = crate::kind::find_kind(group, number, &kind) else {
         return;
     };
-    let Some(resource) = cluster.registry().find(&version, &kind.plural).cloned() else {
+    let Some(resource) = cluster.registry.resources().find(&version, &kind.plural).cloned() else {
         return;
     };
-    let uid = cluster.random().uid();
+    let uid = cluster.random.uid();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("uid".into(), json!(uid));
         metadata.insert("creationTimestamp".into(), json!(now));
     }
     let (name, namespace) = (text(&object, "/metadata/name"), text(&object, "/metadata/namespace"));
     let namespace = kind.namespaced.then_some(namespace.as_str());
-    let place = Place { table: Arc::clone(&resource.table), key: key_of(namespace, &name) };
-    if cluster.at(&place).is_some() {
+    let object_ref = ObjectRef { table: Arc::clone(&resource.table), key: key_of(namespace, &name) };
+    if cluster.storage.get(&object_ref).is_some() {
         return;
     }
-    if cluster.commit(&place, Write::Create(Encoded::new(&object, &resource.fields))).is_err() {
+    if cluster.commit(&object_ref, Write::Create(Encoded::new(&object, &resource.fields))).is_err() {
         tracing::warn!(kind = &*kind.kind, name, "an object of the server could not be created");
-    }
-}
-
-/// Lets the simulated controllers and the node begin.
-pub(crate) fn simulate(cluster: &Arc<Cluster>) {
-    if cluster.config.simulate.is_some() {
-        crate::controllers::simulation::register_node(cluster);
-        crate::controllers::simulation::resume(cluster);
-    }
-}
-
-/// Creates an object in the name of the server, unless it is there.
-pub(crate) fn create(
-    cluster: &Arc<Cluster>,
-    group_version: &str,
-    plural: &str,
-    namespace: Option<&str>,
-    object: Value,
-) {
-    let Some(resource) = cluster.registry().find(group_version, plural).cloned() else {
-        return;
-    };
-    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    let place = Place { table: Arc::clone(&resource.table), key: key_of(namespace, name) };
-    // Another would be refused for its address before its name is looked at.
-    if cluster.at(&place).is_some() {
-        return;
-    }
-    let call = Call::own(cluster, &resource, namespace);
-    let body = Node::from(object);
-    let options = WriteOptions::own("kube-apiserver");
-    if let Err(error) = create_object(&call, body, None, &options, &mut Vec::new())
-        && error.code() != 409
-    {
-        tracing::warn!(resource = plural, %error, "an object of the server could not be created");
     }
 }

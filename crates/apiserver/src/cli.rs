@@ -78,8 +78,8 @@ pub async fn run(options: Options) -> Result<(), RunError> {
 
 /// Returns a token that nobody guesses.
 fn token() -> String {
-    let mut random = crate::random::Random::new(None);
-    let mut other = crate::random::Random::new(None);
+    let random = crate::random::Random::new(None);
+    let other = crate::random::Random::new(None);
     format!("{:016x}{:016x}{:016x}{:016x}", random.next(), other.next(), random.next(), other.next())
 }
 

@@ -1,66 +1,82 @@
-//! The state that requests share: the store, what is served, and who must hear of changes.
+//! A cluster: the parts that own its state, and what follows in one part from a change in another.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use tokio::sync::watch;
+use objects::time::format_seconds;
+use serde_json::Value;
 
+use crate::authentication::Authenticator;
 use crate::config::Config;
-use crate::controllers::simulation;
+use crate::definitions::naming;
+use crate::discovery::Discovery;
 use crate::fault_injection::Faults;
+use crate::object_meta;
+use crate::openapi::OpenApi;
 use crate::random::Random;
-use crate::registry::Definition;
-use crate::registry::{Registry, Resource};
-use crate::storage::state_file::Saver;
-use crate::store::{Committed, Event, Place, Refusal, Store, Stored, TableName, Write, key_of};
-use crate::work_queue::{Chore, Chores};
+use crate::registry::{DEFINITIONS, Definition, Registry, Resource};
+use crate::services::ServiceAllocator;
+use crate::status::{ApiError, Outcome};
+use crate::storage::Storage;
+use crate::storage::state_file::{StateError, StateFile};
+use crate::store::{Change, Committed, Encoded, ObjectRef, Refusal, Stored, Write, split_key};
+use crate::strategy::{self, FieldOwner};
+use crate::work_queue::{Work, WorkQueue};
 
-/// A cluster: everything that the requests of all clients share.
+/// How often a change that met another one is computed again.
+pub(crate) const ATTEMPTS: usize = 16;
+
+/// The largest object that is stored, in bytes.
+const OBJECT_LIMIT: usize = 1_572_864;
+
+/// Whose the status of custom resource definitions is.
+const DEFINITION_STATUS: FieldOwner<'_> = FieldOwner { manager: "kube-apiserver", subresource: "status" };
+
+/// What the requests of all clients share. Each part owns its state; a commit is passed on from here.
 pub(crate) struct Cluster {
     pub(crate) config: Config,
-    store: RwLock<Store>,
-    registry: RwLock<Arc<Registry>>,
-    definitions: Mutex<std::collections::BTreeMap<String, Arc<Definition>>>,
-    /// Tells watchers of a table the revision of its latest change.
-    wakes: Mutex<HashMap<TableName, watch::Sender<u64>>>,
-    /// Keeps the cluster in a file.
-    pub(crate) saver: Arc<Saver>,
-    random: Mutex<Random>,
-    pub(crate) chores: Chores,
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) registry: Registry,
+    pub(crate) work_queue: WorkQueue,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) service_allocator: ServiceAllocator,
+    pub(crate) discovery: Discovery,
+    pub(crate) openapi: OpenApi,
     pub(crate) faults: Faults,
-    pub(crate) quiet: crate::storage::watchers::Quiet,
-    pub(crate) addresses: crate::services::Addresses,
-    pub(crate) tokens: crate::authentication::Tokens,
-    pub(crate) documents: crate::discovery::Documents,
-    pub(crate) published: crate::openapi::Documents,
+    pub(crate) random: Random,
+    pub(crate) state_file: Option<Arc<StateFile>>,
 }
 
-/// The revision that watchers are told when their table is gone.
-pub(crate) const CLOSED: u64 = u64::MAX;
+/// What is to be done with an object that [`Cluster::modify`] showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// It stays as it was.
+    Keep,
+    /// The changed version is stored.
+    Write,
+}
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("revision", &self.read().revision()).finish_non_exhaustive()
+        let revision = self.storage.read().revision();
+        f.debug_struct("Cluster").field("revision", &revision).finish_non_exhaustive()
     }
 }
 
 impl Cluster {
     pub(crate) fn new(config: Config) -> Cluster {
+        let storage = Arc::new(Storage::new(config.history));
         Cluster {
-            store: RwLock::new(Store::new(config.history)),
-            registry: RwLock::new(Arc::new(Registry::new(std::iter::empty(), 1))),
-            definitions: Mutex::default(),
-            wakes: Mutex::default(),
-            saver: Arc::default(),
-            random: Mutex::new(Random::new(config.seed)),
-            chores: Chores::default(),
-            faults: Faults::default(),
-            quiet: crate::storage::watchers::Quiet::default(),
-            addresses: crate::services::Addresses::default(),
-            tokens: crate::authentication::Tokens::default(),
-            documents: crate::discovery::Documents::default(),
-            published: crate::openapi::Documents::default(),
+            registry: Registry::new(),
+            work_queue: WorkQueue::new(config.simulate.is_some()),
+            authenticator: Authenticator::new(config.token.clone()),
+            service_allocator: ServiceAllocator::default(),
+            discovery: Discovery::default(),
+            openapi: OpenApi::default(),
+            faults: Faults::new(&storage),
+            random: Random::new(config.seed),
+            state_file: config.state.clone().map(|path| Arc::new(StateFile::new(path))),
+            storage,
             config,
         }
     }
@@ -70,111 +86,148 @@ impl Cluster {
         self.config.clock.now()
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
-        self.store.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Store> {
-        self.store.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn random(&self) -> MutexGuard<'_, Random> {
-        lock(&self.random)
-    }
-
-    /// Returns what is served at this moment.
-    pub(crate) fn registry(&self) -> Arc<Registry> {
-        Arc::clone(&self.registry.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Returns the latest version of an object.
-    pub(crate) fn get(&self, table: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Stored>> {
-        self.read().get(table, &key_of(namespace, name)).cloned()
-    }
-
-    /// Returns the latest version of the object at `place`.
-    pub(crate) fn at(&self, place: &Place) -> Option<Arc<Stored>> {
-        self.read().get(&place.table, &place.key).cloned()
-    }
-
-    /// Commits a change and tells everybody who must hear of it.
-    pub(crate) fn commit(&self, place: &Place, write: Write) -> Result<Committed, Refusal> {
-        let now = self.now();
-        let committed = self.write().commit(place, write, now)?;
+    /// Commits a change and passes it on: to the state file, the work queue and, for definitions, the registry.
+    pub(crate) fn commit(&self, object: &ObjectRef, write: Write) -> Result<Committed, Refusal> {
+        let committed = self.storage.commit(object, write, self.now())?;
         if let Committed::Changed(event) = &committed {
-            self.announce(place, event);
+            if let Some(file) = &self.state_file {
+                file.mark(event.revision);
+            }
+            self.work_queue.observe(&self.storage.read(), object, event);
+        }
+        if &*object.table == DEFINITIONS {
+            match &committed {
+                Committed::Changed(event) if event.change == Change::Deleted => self.withdraw(&object.key),
+                Committed::Changed(_) | Committed::Same(_) => self.establish(object, committed.object()),
+            }
         }
         Ok(committed)
     }
 
-    fn announce(&self, place: &Place, event: &Arc<Event>) {
-        if let Some(wake) = lock(&self.wakes).get(&place.table) {
-            wake.send_replace(event.revision);
+    /// Commits a new version of an object; one that waited only for its finalizers is deleted.
+    ///
+    /// Returns nothing if the object has another version by now.
+    pub(crate) fn commit_change(
+        &self,
+        resource: &Resource,
+        object: &ObjectRef,
+        old: &Stored,
+        new: &Value,
+    ) -> Outcome<Option<Arc<Stored>>> {
+        let encoded = Encoded::new(new, &resource.fields);
+        check_size(&encoded)?;
+        let expected = old.revision;
+        let gone = object_meta::is_deleting(new) && !strategy::holds_back(resource, new);
+        let write =
+            if gone { Write::Delete { expected } } else { Write::Update { expected, object: encoded } };
+        match self.commit(object, write) {
+            Ok(committed) => Ok(Some(Arc::clone(committed.object()))),
+            Err(Refusal::Missing) => Err(ApiError::not_found(&resource.kind, old.name())),
+            Err(Refusal::Changed | Refusal::Exists) => Ok(None),
         }
-        if self.config.state.is_some() {
-            self.saver.mark(event.revision);
-        }
-        let store = self.read();
-        self.chores.notice(&store, place, event);
-        if self.config.simulate.is_some() && simulation::is_simulated(&place.table) {
-            for affected in simulation::affected(&store, place, event) {
-                self.chores.plan(Chore::Simulate(affected));
+    }
+
+    /// Changes an object on behalf of the server itself, past admission and validation.
+    ///
+    /// Returns the stored version; nothing if the object is gone. `edit` is called again when another change came first.
+    pub(crate) fn modify(
+        &self,
+        resource: &Resource,
+        object: &ObjectRef,
+        owner: FieldOwner<'_>,
+        mut edit: impl FnMut(&mut Value) -> Edit,
+    ) -> Outcome<Option<Arc<Stored>>> {
+        for _ in 0..ATTEMPTS {
+            let Some(old) = self.storage.get(object) else {
+                return Ok(None);
+            };
+            let mut new = old.value();
+            let before = new.clone();
+            if edit(&mut new) == Edit::Keep {
+                return Ok(Some(old));
+            }
+            strategy::own(resource, Some(&before), &mut new, owner, self.now());
+            if let Some(stored) = self.commit_change(resource, object, &old, &new)? {
+                return Ok(Some(stored));
             }
         }
+        Err(ApiError::modified(&resource.kind, split_key(&object.key).1))
     }
 
-    /// Returns a receiver that hears of the changes of a table.
-    pub(crate) fn subscribe(&self, table: &TableName) -> watch::Receiver<u64> {
-        let mut wakes = lock(&self.wakes);
-        // Tables that nobody watches any more are forgotten here, where new watches begin.
-        if wakes.len() > 256 {
-            wakes.retain(|_, wake| wake.receiver_count() > 0);
-        }
-        wakes.entry(Arc::clone(table)).or_insert_with(|| watch::Sender::new(0)).subscribe()
-    }
-
-    /// Forgets the history: older revisions than the present one are expired.
-    pub(crate) fn forget_history(&self) {
-        self.write().forget_history();
-    }
-
-    /// Serves (or no longer serves) the kinds of a custom resource definition.
-    pub(crate) fn define(&self, name: &str, definition: Option<Arc<Definition>>) {
-        let mut definitions = lock(&self.definitions);
-        let gone = match definition {
-            Some(definition) => {
-                definitions.insert(name.to_owned(), definition);
-                None
-            }
-            None => definitions.remove(name),
+    /// Serves a definition whose names are free, and writes the verdict into its status.
+    fn establish(&self, object: &ObjectRef, stored: &Stored) {
+        let Some(resource) = self.registry.of_table(&object.table) else {
+            return;
         };
-        let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
-        *registry = Arc::new(Registry::new(definitions.values(), registry.generation + 1));
-        drop(registry);
-        if let Some(table) = gone.as_ref().and_then(|definition| definition.table())
-            && let Some(wake) = lock(&self.wakes).remove(&table)
-        {
-            wake.send_replace(CLOSED);
+        let verdict = naming::verdict(&self.registry.resources(), &stored.value());
+        let now = format_seconds(self.now());
+        let updated = self.modify(&resource, object, DEFINITION_STATUS, |definition| {
+            if naming::write_status(definition, &verdict, &now) { Edit::Write } else { Edit::Keep }
+        });
+        if let Ok(Some(stored)) = updated {
+            self.define(&object.key, &stored.value());
         }
     }
 
-    /// Returns the definition called `name`.
-    pub(crate) fn definition(&self, name: &str) -> Option<Arc<Definition>> {
-        lock(&self.definitions).get(name).cloned()
+    fn define(&self, name: &str, definition: &Value) {
+        if !naming::is_established(definition) {
+            return;
+        }
+        match Definition::read(definition) {
+            Ok(definition) => self.registry.define(name, definition),
+            Err(error) => tracing::warn!(definition = name, %error, "a definition cannot be served"),
+        }
     }
 
-    /// Puts back what an earlier life kept.
-    pub(crate) fn restore(&self, restore: impl FnOnce(&mut Store)) {
-        restore(&mut self.write());
+    fn withdraw(&self, name: &str) {
+        if let Some(table) = self.registry.withdraw(name) {
+            self.storage.close(&table);
+        }
     }
 
-    /// Returns the built-in resource whose objects are in this table.
-    pub(crate) fn resource_of(&self, table: &str) -> Option<Arc<Resource>> {
-        self.registry().of_table(table).cloned()
+    /// Puts back what the state file holds, if there is one.
+    pub(crate) fn load_state(&self) -> Result<(), StateError> {
+        let Some(file) = &self.state_file else {
+            return Ok(());
+        };
+        let now = self.now();
+        let revision = file.load(|key, object, revision| {
+            let resource = self.registry.of_table(&key.table);
+            let fields = resource.map(|resource| resource.fields.clone()).unwrap_or_default();
+            self.storage.restore(&key, Encoded::new(object, &fields), revision, now);
+            if &*key.table == DEFINITIONS {
+                self.define(&key.key, object);
+            }
+            // A deletion that the end of the server interrupted continues with the first request.
+            if object.pointer("/metadata/deletionTimestamp").is_some() {
+                self.work_queue.add(Work::Deleting(key));
+            }
+        })?;
+        if let Some(revision) = revision {
+            self.storage.resume_at(revision);
+        }
+        Ok(())
+    }
+
+    /// Writes the state file, if there is one, and ends its thread.
+    pub(crate) fn save_state(&self) -> Result<(), StateError> {
+        if let Some(file) = &self.state_file {
+            file.stop();
+            file.save(&self.storage)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether nothing is left to do and every watch has sent all there is.
+    pub(crate) fn is_still(&self) -> bool {
+        !self.work_queue.has_delayed() && self.work_queue.is_idle() && self.storage.watches_are_done()
     }
 }
 
-/// Locks what cannot be left half-changed: a panic elsewhere does not matter.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Refuses an object that is larger than etcd accepts.
+pub(crate) fn check_size(encoded: &Encoded) -> Outcome<()> {
+    if encoded.len() > OBJECT_LIMIT {
+        return Err(ApiError::new(413, "RequestEntityTooLarge", "etcdserver: request is too large"));
+    }
+    Ok(())
 }

@@ -4,19 +4,23 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::header::ACCEPT;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, lock};
+use crate::fingerprint::fingerprint;
 use crate::kind::{Subresource, Verb, join_group_version};
-use crate::registry::{Registry, Resource};
-use crate::response;
+use crate::registry::{Resource, Resources};
+use crate::response::{self, tagged};
 use crate::status::{ApiError, Outcome};
+use crate::sync::lock;
 
-/// The aggregated documents of the present registry: generation, core groups, other groups.
+/// Answers discovery. The aggregated documents are kept until what is served changes.
 #[derive(Debug, Default)]
-pub(crate) struct Documents(Mutex<Option<(u64, Bytes, Bytes)>>);
+pub(crate) struct Discovery {
+    /// Generation, core groups, other groups.
+    aggregated: Mutex<Option<(u64, Bytes, Bytes)>>,
+}
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -31,35 +35,55 @@ fn wants_aggregated(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Answers `/api`.
-pub(crate) fn core_versions(cluster: &Cluster, headers: &HeaderMap, host: &str) -> Response<Body> {
-    if wants_aggregated(headers) {
-        return aggregated(cluster, headers, true);
+impl Discovery {
+    /// Answers `/api`.
+    pub(crate) fn core_versions(
+        &self,
+        resources: &Resources,
+        headers: &HeaderMap,
+        host: &str,
+    ) -> Response<Body> {
+        if wants_aggregated(headers) {
+            return self.aggregated(resources, headers, true);
+        }
+        let body = json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
+        });
+        response::json(StatusCode::OK, body.to_string())
     }
-    let body = json!({
-        "kind": "APIVersions",
-        "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
-    });
-    response::json(StatusCode::OK, body.to_string())
-}
 
-/// Answers `/apis`.
-pub(crate) fn groups(cluster: &Cluster, headers: &HeaderMap) -> Response<Body> {
-    if wants_aggregated(headers) {
-        return aggregated(cluster, headers, false);
+    /// Answers `/apis`.
+    pub(crate) fn groups(&self, resources: &Resources, headers: &HeaderMap) -> Response<Body> {
+        if wants_aggregated(headers) {
+            return self.aggregated(resources, headers, false);
+        }
+        let named = resources.groups().iter().filter(|(group, _)| !group.is_empty());
+        let groups: Vec<Value> = named.map(|(group, versions)| group_value(group, versions)).collect();
+        let body = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups});
+        response::json(StatusCode::OK, body.to_string())
     }
-    let registry = cluster.registry();
-    let named = registry.groups().iter().filter(|(group, _)| !group.is_empty());
-    let groups: Vec<Value> = named.map(|(group, versions)| group_value(group, versions)).collect();
-    let body = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups});
-    response::json(StatusCode::OK, body.to_string())
+
+    fn aggregated(&self, resources: &Resources, headers: &HeaderMap, core: bool) -> Response<Body> {
+        let mut documents = lock(&self.aggregated);
+        if documents.as_ref().is_none_or(|(generation, _, _)| *generation != resources.generation) {
+            let document = |core: bool| Bytes::from(aggregated_document(resources, core).to_string());
+            *documents = Some((resources.generation, document(true), document(false)));
+        }
+        let (core_groups, other_groups) = match &*documents {
+            Some((_, core_groups, other_groups)) => (core_groups.clone(), other_groups.clone()),
+            None => (Bytes::new(), Bytes::new()),
+        };
+        drop(documents);
+        tagged(headers, if core { core_groups } else { other_groups }, AGGREGATED)
+    }
 }
 
 /// Answers `/apis/GROUP`.
-pub(crate) fn group(cluster: &Cluster, name: &str) -> Option<Response<Body>> {
-    let registry = cluster.registry();
-    let (group, versions) = registry.groups().iter().find(|(group, _)| group == name && !group.is_empty())?;
+pub(crate) fn group(resources: &Resources, name: &str) -> Option<Response<Body>> {
+    let (group, versions) =
+        resources.groups().iter().find(|(group, _)| group == name && !group.is_empty())?;
     let mut body = group_value(group, versions);
     if let Some(fields) = body.as_object_mut() {
         fields.insert("kind".into(), json!("APIGroup"));
@@ -79,11 +103,10 @@ fn group_value(group: &str, versions: &[String]) -> Value {
 }
 
 /// Answers `/api/v1` and `/apis/GROUP/VERSION`.
-pub(crate) fn group_version(cluster: &Cluster, name: &str) -> Outcome<Option<Response<Body>>> {
-    let registry = cluster.registry();
-    let Some(resources) = registry.resources(name) else {
+pub(crate) fn group_version(served: &Resources, name: &str) -> Outcome<Option<Response<Body>>> {
+    let Some(resources) = served.resources(name) else {
         let group = name.split_once('/').map_or("", |(group, _)| group);
-        let known = registry.has_group(group);
+        let known = served.has_group(group);
         return if known { Err(ApiError::unknown_resource()) } else { Ok(None) };
     };
     let mut list = Vec::new();
@@ -148,57 +171,15 @@ fn storage_hash(resource: &Resource) -> String {
     base64::engine::general_purpose::STANDARD.encode(fingerprint(text.as_bytes()).to_be_bytes())
 }
 
-/// Returns a number that changes with `bytes` (the FNV-1a hash).
-pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn aggregated(cluster: &Cluster, headers: &HeaderMap, core: bool) -> Response<Body> {
-    let registry = cluster.registry();
-    let mut documents = lock(&cluster.documents.0);
-    if documents.as_ref().is_none_or(|(generation, _, _)| *generation != registry.generation) {
-        let document = |core: bool| Bytes::from(aggregated_document(&registry, core).to_string());
-        *documents = Some((registry.generation, document(true), document(false)));
-    }
-    let (core_groups, other_groups) = match &*documents {
-        Some((_, core_groups, other_groups)) => (core_groups.clone(), other_groups.clone()),
-        None => (Bytes::new(), Bytes::new()),
-    };
-    drop(documents);
-    tagged(headers, if core { core_groups } else { other_groups }, AGGREGATED)
-}
-
-/// Answers with a document that clients may keep: its tag tells whether theirs is still good.
-pub(crate) fn tagged(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response<Body> {
-    let tag = format!("\"{:016X}\"", fingerprint(&body));
-    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let mut answer = if known == Some(&tag) {
-        let mut answer = Response::new(Body::empty());
-        *answer.status_mut() = StatusCode::NOT_MODIFIED;
-        answer
-    } else {
-        let mut answer = Response::new(Body::from(body));
-        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        answer
-    };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        answer.headers_mut().insert(ETAG, tag);
-    }
-    answer.headers_mut().insert("vary", HeaderValue::from_static("Accept"));
-    answer
-}
-
-fn aggregated_document(registry: &Registry, core: bool) -> Value {
-    let chosen = registry.groups().iter().filter(|(group, _)| group.is_empty() == core);
+fn aggregated_document(served: &Resources, core: bool) -> Value {
+    let chosen = served.groups().iter().filter(|(group, _)| group.is_empty() == core);
     let groups: Vec<Value> = chosen
         .map(|(group, versions)| {
             let versions: Vec<Value> = versions
                 .iter()
                 .map(|version| {
                     let name = join_group_version(group, version);
-                    let resources = registry.resources(&name);
+                    let resources = served.resources(&name);
                     let resources: Vec<Value> =
                         resources.into_iter().flatten().map(aggregated_resource).collect();
                     json!({"version": version, "resources": resources, "freshness": "Current"})

@@ -13,7 +13,8 @@ use std::time::Duration;
 use http::Method;
 use tokio::sync::watch;
 
-use crate::cluster::{Cluster, lock};
+use crate::storage::Storage;
+use crate::sync::lock;
 
 /// Which requests are hit, and by what.
 #[derive(Clone, Debug)]
@@ -131,30 +132,24 @@ struct Armed {
     seen: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Plans {
     armed: Vec<Armed>,
     hit: u64,
-    cluster: Weak<Cluster>,
 }
 
 /// The faults of a server. Clones share the same plans.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Faults {
     plans: Arc<Mutex<Plans>>,
     drops: watch::Sender<u64>,
-}
-
-impl Default for Faults {
-    fn default() -> Self {
-        let plans = Plans { armed: Vec::new(), hit: 0, cluster: Weak::new() };
-        Faults { plans: Arc::new(Mutex::new(plans)), drops: watch::Sender::new(0) }
-    }
+    storage: Weak<Storage>,
 }
 
 impl Faults {
-    pub(crate) fn attach(&self, cluster: &Arc<Cluster>) {
-        lock(&self.plans).cluster = Arc::downgrade(cluster);
+    /// Returns no faults for the server with this storage.
+    pub(crate) fn new(storage: &Arc<Storage>) -> Faults {
+        Faults { storage: Arc::downgrade(storage), ..Faults::default() }
     }
 
     /// Adds a plan. Of several that match the earliest added hits.
@@ -179,9 +174,8 @@ impl Faults {
 
     /// Forgets the history: watches and lists that go on from an older revision get 410.
     pub fn expire_revisions(&self) {
-        let cluster = lock(&self.plans).cluster.upgrade();
-        if let Some(cluster) = cluster {
-            cluster.forget_history();
+        if let Some(storage) = self.storage.upgrade() {
+            storage.forget_history();
         }
     }
 

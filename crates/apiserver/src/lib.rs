@@ -26,7 +26,9 @@ pub mod defaults;
 mod definitions;
 mod discovery;
 mod fault_injection;
+mod fingerprint;
 pub mod kind;
+mod object_meta;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
@@ -41,13 +43,12 @@ mod response;
 mod reviews;
 mod server;
 mod services;
+mod status;
 mod storage;
+pub mod store;
 mod strategy;
 mod subresources;
-mod work_queue;
-
-mod status;
-pub mod store;
+mod sync;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
@@ -58,6 +59,7 @@ pub mod table;
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod validation;
+mod work_queue;
 mod write;
 mod yaml;
 

@@ -2,10 +2,11 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A stream of random numbers; not for secrets.
 #[derive(Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(AtomicU64);
 
 /// The characters of generated names: no vowels, so that no words come out, and nothing that looks like another.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -13,20 +14,20 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 impl Random {
     /// Returns a stream that begins at `seed`, or anywhere.
     pub(crate) fn new(seed: Option<u64>) -> Random {
-        Random(seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()))
+        Random(AtomicU64::new(seed.unwrap_or_else(|| RandomState::new().build_hasher().finish())))
     }
 
     /// Returns the next number (the splitmix64 generator).
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+    pub(crate) fn next(&self) -> u64 {
+        const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.0.fetch_add(GAMMA, Ordering::Relaxed).wrapping_add(GAMMA);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
     /// Returns an identity in the form of a UUID of version 4.
-    pub(crate) fn uid(&mut self) -> String {
+    pub(crate) fn uid(&self) -> String {
         let bits = (u128::from(self.next()) << 64) | u128::from(self.next());
         let bits = (bits & !(0xf << 76)) | (0x4 << 76);
         let bits = (bits & !(0x3 << 62)) | (0x2 << 62);
@@ -36,7 +37,7 @@ impl Random {
     }
 
     /// Returns `length` characters for the end of a generated name.
-    pub(crate) fn suffix(&mut self, length: usize) -> String {
+    pub(crate) fn suffix(&self, length: usize) -> String {
         let size = ALPHABET.len() as u64;
         (0..length)
             .filter_map(|_| ALPHABET.get(usize::try_from(self.next() % size).unwrap_or(0)))
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn identities_have_version_and_variant() {
-        let mut random = Random::new(Some(1));
+        let random = Random::new(Some(1));
         let uid = random.uid();
         assert_eq!(uid.len(), 36);
         assert_eq!(uid.as_bytes()[14], b'4');

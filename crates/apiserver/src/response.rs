@@ -1,8 +1,11 @@
 //! Pieces of answers.
 
 use axum::body::Body;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::{HeaderMap, Response, StatusCode};
+
+use crate::fingerprint::fingerprint;
 
 use crate::status::ApiError;
 
@@ -53,3 +56,27 @@ pub(crate) fn warned_refusal(error: &ApiError, warnings: &[String]) -> Response<
     warn(&mut answer, warnings);
     answer
 }
+
+/// Returns a document with its entity tag, or "not modified" if the client already has this version.
+pub(crate) fn tagged(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response<Body> {
+    let tag = format!("\"{:016X}\"", fingerprint(&body));
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut answer = if known == Some(&tag) {
+        let mut answer = Response::new(Body::empty());
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer
+    } else {
+        let mut answer = Response::new(Body::from(body));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        answer
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.headers_mut().insert(ETAG, tag);
+    }
+    answer.headers_mut().insert("vary", HeaderValue::from_static("Accept"));
+    answer
+}
+
+/// Marks answers that never end, which are not compressed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endless;

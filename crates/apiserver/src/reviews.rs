@@ -3,43 +3,50 @@
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use crate::request::Call;
+use crate::read::ObjectEncoder;
+use crate::request::RequestContext;
 use crate::request::WriteOptions;
 use crate::status::{ApiError, Outcome};
-use crate::strategy::{self, Owner};
-use crate::write::{seconds, untyped};
+use crate::strategy::{self, FieldOwner};
+use crate::write::untyped;
 
 /// Answers a review; nothing for kinds that are stored.
-pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
-    let kind = &call.resource.kind;
-    if call.resource.custom.is_some() || kind.allows(crate::kind::Verb::Get) {
+pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>> {
+    let kind = &request.resource.kind;
+    if request.resource.custom.is_some() || kind.allows(crate::kind::Verb::Get) {
         return Ok(None);
     }
     if kind.plural == "bindings" {
-        let body = untyped(&call.body, call.header(CONTENT_TYPE), ("v1", "Binding"))?;
+        let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
         let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let pods =
-            call.cluster.registry().find("v1", "pods").cloned().ok_or_else(ApiError::unknown_resource)?;
-        let inner = Call {
-            body: call.body.clone(),
-            headers: call.headers.clone(),
-            ..Call::own(&call.cluster, &pods, call.namespace.as_deref())
+        let pods = request
+            .cluster
+            .registry
+            .resources()
+            .find("v1", "pods")
+            .cloned()
+            .ok_or_else(ApiError::unknown_resource)?;
+        let inner = RequestContext {
+            body: request.body.clone(),
+            headers: request.headers.clone(),
+            ..RequestContext::internal(&request.cluster, &pods, request.namespace.as_deref())
         };
         return crate::subresources::answer(&inner, &name, "binding").map(Some);
     }
-    let types = (call.resource.api_version.as_str(), &*kind.kind);
-    let mut review = untyped(&call.body, call.header(CONTENT_TYPE), types)?;
+    let types = (request.resource.api_version.as_str(), &*kind.kind);
+    let mut review = untyped(&request.body, request.header(CONTENT_TYPE), types)?;
     let Some(fields) = review.as_object_mut() else {
         return Err(ApiError::bad_request("an object is expected"));
     };
     let status = match &*kind.kind {
-        "SelfSubjectReview" => json!({"userInfo": call.user.to_value()}),
+        "SelfSubjectReview" => json!({"userInfo": request.user.to_value()}),
         "SelfSubjectRulesReview" => rules(),
         "TokenReview" => {
             let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
-            match token.and_then(|token| crate::server::endpoint::user_of(&call.cluster, token)) {
+            match token.and_then(|token| request.cluster.authenticator.user(token)) {
                 Some(user) => json!({"authenticated": true, "user": user.to_value()}),
                 None => json!({"user": {}, "error": "the token is not known"}),
             }
@@ -47,14 +54,14 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
         _ => json!({"allowed": true}),
     };
     fields.insert("kind".into(), json!(kind.kind));
-    fields.insert("apiVersion".into(), json!(call.resource.api_version));
+    fields.insert("apiVersion".into(), json!(request.resource.api_version));
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {
         *metadata = json!({});
     }
     if let Some(metadata) = metadata.as_object_mut() {
         if kind.kind == "SelfSubjectReview" {
-            metadata.insert("creationTimestamp".into(), json!(seconds(call.now)));
+            metadata.insert("creationTimestamp".into(), json!(format_seconds(request.now)));
         } else {
             metadata.retain(|_, value| !value.is_null());
         }
@@ -63,14 +70,14 @@ pub(crate) fn answer(call: &Call) -> Outcome<Option<Response<Body>>> {
         fields.entry("spec").or_insert_with(|| json!({}));
     }
     if kind.group == "authorization.k8s.io" {
-        let options = WriteOptions::of(&call.query, &call.headers, "CreateOptions")?;
-        let owner = Owner { manager: &options.field_manager, subresource: "", now: call.now };
-        strategy::own(&call.resource, None, &mut review, &owner);
+        let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
+        let owner = FieldOwner { manager: &options.field_manager, subresource: "" };
+        strategy::own(&request.resource, None, &mut review, owner, request.now);
     }
     if let Some(fields) = review.as_object_mut() {
         fields.insert("status".into(), status);
     }
-    call.presenter().answer_value(201, &review).map(Some)
+    ObjectEncoder::of(request).answer_value(201, &review).map(Some)
 }
 
 /// Returns what everybody who is known may do, and what administrators may do besides: everything.

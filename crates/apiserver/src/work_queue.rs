@@ -1,133 +1,209 @@
-//! What the server does on its own after a change: collecting garbage, emptying namespaces, simulating workloads.
+//! The queue of what the server does on its own after a change: collecting garbage, emptying namespaces, simulating
+//! workloads.
 //!
-//! There is no loop that looks for work. A commit that makes work puts a chore into the queue; whoever finishes a
-//! request starts a worker if there is none, and the worker ends when the queue is empty.
+//! No loop looks for work. A commit adds the work that follows from it; whoever finishes a request starts a worker if
+//! there is none, and the worker ends when the queue is empty (`controllers`).
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cluster::{Cluster, lock};
-use crate::store::{Change, Event, Place, Range, Store, Stored};
+use crate::registry::DEFINITIONS;
+use crate::store::{Change, Event, ObjectRef, Store, Stored};
+use crate::sync::lock;
 
-/// One thing to do.
+/// One thing to do. The queue is worked off in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Chore {
-    /// A simulated object has had its time.
-    Due(Place),
+pub(crate) enum Work {
+    /// The delay of a simulated object has passed.
+    Due(ObjectRef),
     /// An object began to wait for its deletion.
-    Deleting(Place),
-    /// An object names owners: they must exist.
-    Owned(Place),
-    /// The object with this identity is gone: so are its dependents.
+    Deleting(ObjectRef),
+    /// An object names owners, which must exist.
+    Owned(ObjectRef),
+    /// The object with this identity is gone: its dependents must be looked at.
     OwnerGone(String),
     /// A simulated object changed.
-    Simulate(Place),
+    Simulate(ObjectRef),
 }
 
-/// The queue of chores.
-#[derive(Debug, Default)]
-pub(crate) struct Chores {
+/// The queue, and whether a worker is busy with it.
+#[derive(Debug)]
+pub(crate) struct WorkQueue {
+    /// Whether workloads are simulated.
+    simulates: bool,
     queue: Mutex<Queue>,
     idle: tokio::sync::Notify,
+    /// How much work waits for its delay.
+    delayed: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    chores: BTreeSet<Chore>,
-    working: bool,
+    work: BTreeSet<Work>,
+    has_worker: bool,
 }
 
-impl Chores {
-    /// Puts a chore into the queue unless it is there already.
-    pub(crate) fn plan(&self, chore: Chore) {
-        lock(&self.queue).chores.insert(chore);
+impl WorkQueue {
+    /// Returns an empty queue.
+    pub(crate) fn new(simulates: bool) -> WorkQueue {
+        WorkQueue {
+            simulates,
+            queue: Mutex::default(),
+            idle: tokio::sync::Notify::new(),
+            delayed: AtomicUsize::new(0),
+        }
     }
 
+    /// Adds work unless it is in the queue already.
+    pub(crate) fn add(&self, work: Work) {
+        lock(&self.queue).work.insert(work);
+    }
+
+    /// Adds the work that follows from a change.
+    pub(crate) fn observe(&self, store: &Store, object: &ObjectRef, event: &Event) {
+        let stored = &event.object;
+        if event.change != Change::Deleted {
+            if !stored.owners.is_empty() && event.change == Change::Added {
+                self.add(Work::Owned(object.clone()));
+            }
+            if stored.deleting {
+                self.add(Work::Deleting(object.clone()));
+            }
+        } else {
+            if store.dependents_of(&stored.uid).next().is_some() {
+                self.add(Work::OwnerGone(stored.uid.to_string()));
+            }
+            for waiting in waiting_for(store, object, stored) {
+                self.add(Work::Deleting(waiting));
+            }
+        }
+        if self.simulates && is_simulated(&object.table) {
+            for affected in affected(store, object, event) {
+                self.add(Work::Simulate(affected));
+            }
+        }
+    }
+
+    /// Returns whether a worker must be started; it counts as started then.
+    pub(crate) fn start_worker(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.has_worker || queue.work.is_empty() {
+            return false;
+        }
+        queue.has_worker = true;
+        true
+    }
+
+    /// Returns the next work of the worker; nothing ends it.
+    pub(crate) fn next(&self) -> Option<Work> {
+        let mut queue = lock(&self.queue);
+        let work = queue.work.pop_first();
+        queue.has_worker = work.is_some();
+        work
+    }
+
+    /// Wakes those who wait for the end of the worker.
+    pub(crate) fn worker_ended(&self) {
+        self.idle.notify_waiters();
+    }
+
+    /// Returns what is ready when a worker ends after this moment, once it is enabled.
+    pub(crate) fn idle(&self) -> tokio::sync::futures::Notified<'_> {
+        self.idle.notified()
+    }
+
+    /// Returns whether nothing is in the queue and no worker is busy.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = lock(&self.queue);
-        !queue.working && queue.chores.is_empty()
+        !queue.has_worker && queue.work.is_empty()
     }
 
-    /// Puts what follows from a change into the queue.
-    pub(crate) fn notice(&self, store: &Store, place: &Place, event: &Event) {
-        let object = &event.object;
-        if event.change != Change::Deleted {
-            if !object.owners.is_empty() && event.change == Change::Added {
-                self.plan(Chore::Owned(place.clone()));
-            }
-            if object.deleting {
-                self.plan(Chore::Deleting(place.clone()));
-            }
-            return;
-        }
-        if store.dependents_of(&object.uid).next().is_some() {
-            self.plan(Chore::OwnerGone(object.uid.to_string()));
-        }
-        for waiting in waiting_for(store, place, object) {
-            self.plan(Chore::Deleting(waiting));
-        }
+    /// Records that work will be added after a delay.
+    pub(crate) fn delay(&self) {
+        self.delayed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds work whose delay has passed.
+    pub(crate) fn add_delayed(&self, work: Work) {
+        self.delayed.fetch_sub(1, Ordering::Relaxed);
+        self.add(work);
+    }
+
+    /// Returns whether work waits for its delay.
+    pub(crate) fn has_delayed(&self) -> bool {
+        self.delayed.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Returns what may go now that `object` is gone: its owners, its namespace, its definition, its volumes.
-fn waiting_for(store: &Store, place: &Place, object: &Stored) -> Vec<Place> {
-    let mut found: Vec<Place> = object.owners.iter().filter_map(|uid| store.place_of(uid).cloned()).collect();
-    if !object.namespace().is_empty() {
-        found.push(Place { table: "/namespaces".into(), key: object.namespace().into() });
+/// Returns what may go now that an object is gone: its owners, its namespace, its definition, its volumes.
+fn waiting_for(store: &Store, object: &ObjectRef, stored: &Stored) -> Vec<ObjectRef> {
+    let mut found: Vec<ObjectRef> =
+        stored.owners.iter().filter_map(|uid| store.find_by_uid(uid).cloned()).collect();
+    if !stored.namespace().is_empty() {
+        found.push(ObjectRef { table: "/namespaces".into(), key: stored.namespace().into() });
     }
-    if let Some((group, plural)) = place.table.split_once('/')
+    if let Some((group, plural)) = object.table.split_once('/')
         && group.contains('.')
     {
-        found.push(Place { table: DEFINITIONS.into(), key: format!("{plural}.{group}").into() });
+        found.push(ObjectRef { table: DEFINITIONS.into(), key: format!("{plural}.{group}").into() });
     }
-    if &*place.table == "/pods" {
-        let range = Range { namespace: Some(object.namespace().to_owned()), ..Range::default() };
-        let claims = store.list("/persistentvolumeclaims", &range, None, &|claim| claim.deleting);
-        let claims = claims.unwrap_or_default().items.into_iter();
-        found.extend(claims.map(|c| Place { table: "/persistentvolumeclaims".into(), key: c.key.clone() }));
+    if &*object.table == "/pods" {
+        let claims = store.all("/persistentvolumeclaims", Some(stored.namespace()));
+        found.extend(
+            claims
+                .iter()
+                .map(|claim| ObjectRef { table: "/persistentvolumeclaims".into(), key: claim.key.clone() }),
+        );
     }
-    found.retain(|place| store.get(&place.table, &place.key).is_some_and(|waiting| waiting.deleting));
+    found.retain(|waiting| store.get(&waiting.table, &waiting.key).is_some_and(|stored| stored.deleting));
     found
 }
 
-/// The table of custom resource definitions.
-pub(crate) const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
+/// Returns whether the objects of a table are simulated.
+pub(crate) fn is_simulated(table: &str) -> bool {
+    matches!(
+        table,
+        "/pods"
+            | "/persistentvolumeclaims"
+            | "/services"
+            | "/namespaces"
+            | "apps/deployments"
+            | "apps/replicasets"
+            | "apps/statefulsets"
+            | "apps/daemonsets"
+            | "batch/jobs"
+    )
+}
 
-/// Starts a worker if there is something to do and nobody does it.
-pub(crate) fn start(cluster: &Arc<Cluster>) {
-    let mut queue = lock(&cluster.chores.queue);
-    if queue.working || queue.chores.is_empty() {
-        return;
+/// Returns the objects that must be looked at after a change: the object, and for pods and replica sets their owners.
+fn affected(store: &Store, object: &ObjectRef, event: &Event) -> Vec<ObjectRef> {
+    let mut found = Vec::new();
+    if event.change != Change::Deleted {
+        found.push(object.clone());
     }
-    queue.working = true;
-    drop(queue);
-    let cluster = Arc::clone(cluster);
-    tokio::spawn(async move {
-        while let Some(chore) = next(&cluster) {
-            crate::controllers::garbage_collector::carry_out(&cluster, chore);
-            tokio::task::yield_now().await;
-        }
-        cluster.chores.idle.notify_waiters();
-    });
+    if matches!(&*object.table, "/pods" | "apps/replicasets") {
+        found.extend(event.object.owners.iter().filter_map(|uid| store.find_by_uid(uid).cloned()));
+    }
+    found
 }
 
-fn next(cluster: &Cluster) -> Option<Chore> {
-    let mut queue = lock(&cluster.chores.queue);
-    let chore = queue.chores.pop_first();
-    queue.working = chore.is_some();
-    chore
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Waits until there is nothing to do.
-pub(crate) async fn settled(cluster: &Arc<Cluster>) {
-    loop {
-        let idle = cluster.chores.idle.notified();
-        tokio::pin!(idle);
-        idle.as_mut().enable();
-        start(cluster);
-        if cluster.chores.is_idle() {
-            return;
+    #[test]
+    fn work_is_done_once_and_by_one_worker() {
+        let queue = WorkQueue::new(false);
+        assert!(queue.is_idle() && !queue.start_worker());
+        for uid in ["b", "a", "b"] {
+            queue.add(Work::OwnerGone(uid.to_owned()));
         }
-        idle.await;
+        assert!(queue.start_worker() && !queue.start_worker() && !queue.is_idle());
+        assert_eq!(queue.next(), Some(Work::OwnerGone("a".to_owned())));
+        assert_eq!(queue.next(), Some(Work::OwnerGone("b".to_owned())));
+        assert!(!queue.is_idle());
+        assert_eq!(queue.next(), None);
+        assert!(queue.is_idle());
     }
 }

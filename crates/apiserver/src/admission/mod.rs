@@ -1,22 +1,24 @@
 //! Admission: what depends on other objects than the one that is written.
 
+mod pod;
+
 use serde_json::{Value, json};
 
 use crate::authentication::User;
-use crate::request::Call;
-use crate::request::options::WriteOptions;
+use crate::definitions;
+use crate::object_meta;
+use crate::request::RequestContext;
 use crate::status::{ApiError, Cause, Details, Outcome};
-use crate::write::metadata;
 
 /// Namespaces that are always there.
 pub(crate) const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Refuses new objects in a namespace that does not exist or goes away.
-pub(crate) fn check_namespace(call: &Call, name: &str) -> Outcome<()> {
-    let Some(namespace) = call.namespace.as_deref() else {
+pub(crate) fn check_namespace(request: &RequestContext, name: &str) -> Outcome<()> {
+    let Some(namespace) = request.namespace.as_deref() else {
         return Ok(());
     };
-    let Some(found) = call.cluster.get("/namespaces", None, namespace) else {
+    let Some(found) = request.cluster.storage.find("/namespaces", None, namespace) else {
         let message = format!("namespaces {namespace:?} not found");
         return Err(ApiError::new(404, "NotFound", message).with_details(Details {
             name: namespace.to_owned(),
@@ -33,30 +35,30 @@ pub(crate) fn check_namespace(call: &Call, name: &str) -> Outcome<()> {
             message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".into(),
         };
-        return Err(ApiError::forbidden(&call.resource.kind, name, &why).with_causes(vec![cause]));
+        return Err(ApiError::forbidden(&request.resource.kind, name, &why).with_causes(vec![cause]));
     }
     Ok(())
 }
 
 /// Refuses the deletion of namespaces that must stay.
-pub(crate) fn check_deletable(call: &Call, name: &str) -> Outcome<()> {
+pub(crate) fn check_deletable(request: &RequestContext, name: &str) -> Outcome<()> {
     let protected = matches!(name, "default" | "kube-system" | "kube-public");
-    if call.resource.is("", "namespaces") && protected {
-        return Err(ApiError::forbidden(&call.resource.kind, name, "this namespace may not be deleted"));
+    if request.resource.is("", "namespaces") && protected {
+        return Err(ApiError::forbidden(&request.resource.kind, name, "this namespace may not be deleted"));
     }
     Ok(())
 }
 
 /// Fills in what the version of a kind writes into new objects in the client's name.
-pub(crate) fn convert_new(call: &Call, object: &mut Value) {
-    if call.resource.is("apps", "daemonsets") {
+pub(crate) fn convert_new(request: &RequestContext, object: &mut Value) {
+    if request.resource.is("apps", "daemonsets") {
         count_templates(object, 1);
     }
 }
 
 /// Fills in what the version of a kind writes into changed objects in the client's name.
-pub(crate) fn convert_changed(call: &Call, old: &Value, new: &mut Value) {
-    if call.resource.is("apps", "daemonsets") && call.subresource.is_none() {
+pub(crate) fn convert_changed(request: &RequestContext, old: &Value, new: &mut Value) {
+    if request.resource.is("apps", "daemonsets") && request.subresource.is_none() {
         let template = |set: &Value| set.pointer("/spec/template").cloned();
         let before = old.pointer("/metadata/annotations").and_then(|a| a.get(TEMPLATE_GENERATION));
         let before = before.and_then(Value::as_str).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
@@ -65,13 +67,13 @@ pub(crate) fn convert_changed(call: &Call, old: &Value, new: &mut Value) {
 }
 
 /// Fills in what the cluster decides for a new object.
-pub(crate) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions) -> Outcome<()> {
-    let resource = &call.resource;
+pub(crate) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome<()> {
+    let resource = &request.resource;
     if resource.is("", "services") {
-        return call.cluster.addresses.allocate(call, None, object, options.dry_run);
+        return allocate_service(request, None, object);
     }
     if resource.is("", "pods") {
-        return admit_pod(call, object);
+        return pod::admit_new(request, object);
     }
     if resource.is("", "namespaces") {
         return admit_namespace(object);
@@ -83,7 +85,7 @@ pub(crate) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
         taint_new_node(object);
     }
     if resource.is("certificates.k8s.io", "certificatesigningrequests") {
-        sign_for(&call.user, object);
+        sign_for(&request.user, object);
     }
     if resource.is("coordination.k8s.io", "leases") {
         // Elections by strategy are not offered.
@@ -95,15 +97,21 @@ pub(crate) fn admit_new(call: &Call, object: &mut Value, options: &WriteOptions)
         if object.pointer("/spec/dataSource/name").is_none_or(|name| name == "") {
             remove_from_spec(object, "dataSource");
         }
-        add_finalizer(object, "kubernetes.io/pvc-protection")?;
+        object_meta::add_finalizer(object, "kubernetes.io/pvc-protection")?;
     }
     if resource.is("", "persistentvolumes") {
-        add_finalizer(object, "kubernetes.io/pv-protection")?;
+        object_meta::add_finalizer(object, "kubernetes.io/pv-protection")?;
     }
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        crate::definitions::admit(object);
+        definitions::prepare(object);
     }
     Ok(())
+}
+
+fn allocate_service(request: &RequestContext, old: Option<&Value>, service: &mut Value) -> Outcome<()> {
+    let cluster = &request.cluster;
+    let is_dry_run = request.query.get("dryRun").is_some();
+    cluster.service_allocator.allocate(&cluster.storage, &cluster.random, old, service, is_dry_run)
 }
 
 fn remove_from_spec(object: &mut Value, field: &str) {
@@ -114,8 +122,8 @@ fn remove_from_spec(object: &mut Value, field: &str) {
 
 /// A new namespace is active, and goes only when its contents are gone.
 fn admit_namespace(object: &mut Value) -> Outcome<()> {
-    let name = metadata::text(object, "name").to_owned();
-    let labels = metadata::of_mut(object)?.entry("labels").or_insert_with(|| json!({}));
+    let name = object_meta::text(object, "name").to_owned();
+    let labels = object_meta::of_mut(object)?.entry("labels").or_insert_with(|| json!({}));
     if let Some(labels) = labels.as_object_mut() {
         labels.insert("kubernetes.io/metadata.name".into(), json!(name));
     }
@@ -136,9 +144,9 @@ fn admit_namespace(object: &mut Value) -> Outcome<()> {
 }
 
 /// Keeps what a new version of an object cannot take away.
-pub(crate) fn keep_unsaid(call: &Call, old: &Value, new: &mut Value) {
-    if call.resource.is("", "namespaces")
-        && call.subresource.is_none()
+pub(crate) fn keep_unsaid(request: &RequestContext, old: &Value, new: &mut Value) {
+    if request.resource.is("", "namespaces")
+        && request.subresource.is_none()
         && let (Some(spec), Some(fields)) = (old.get("spec"), new.as_object_mut())
     {
         fields.insert("spec".into(), spec.clone());
@@ -146,34 +154,18 @@ pub(crate) fn keep_unsaid(call: &Call, old: &Value, new: &mut Value) {
 }
 
 /// Fills in what the cluster decides for a new version.
-pub(crate) fn admit_change(call: &Call, old: &Value, new: &mut Value) -> Outcome<()> {
-    if call.resource.is("", "services") {
-        return call.cluster.addresses.allocate(call, Some(old), new, true);
+pub(crate) fn admit_change(request: &RequestContext, old: &Value, new: &mut Value) -> Outcome<()> {
+    if request.resource.is("", "services") {
+        return allocate_service(request, Some(old), new);
     }
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        crate::definitions::admit(new);
+    if request.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        definitions::prepare(new);
     }
-    if call.resource.is("", "pods") && call.subresource.is_none() {
-        let before = |name: &str| old.pointer(&format!("/spec/{name}")).cloned();
-        if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
-            for name in ["priority", "preemptionPolicy"] {
-                if let (Some(kept), false) = (before(name), spec.contains_key(name)) {
-                    spec.insert(name.to_owned(), kept);
-                }
-            }
-            let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
-            if let Some(list) = tolerations.as_array_mut() {
-                for key in NODE_FAILURES {
-                    tolerate(list, key);
-                }
-            }
-        }
+    if request.resource.is("", "pods") && request.subresource.is_none() {
+        pod::admit_change(old, new);
     }
     Ok(())
 }
-
-/// Failures of nodes that pods tolerate for five minutes.
-const NODE_FAILURES: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -189,7 +181,7 @@ fn count_templates(set: &mut Value, generation: i64) {
 
 /// Makes the pods of a job selectable by the job's identity, unless the client chose the selector.
 fn select_pods_of_job(job: &mut Value) {
-    let (name, uid) = (metadata::text(job, "name").to_owned(), metadata::text(job, "uid").to_owned());
+    let (name, uid) = (object_meta::text(job, "name").to_owned(), object_meta::text(job, "uid").to_owned());
     let Some(spec) = job.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
@@ -225,8 +217,8 @@ fn select_pods_of_job(job: &mut Value) {
 }
 
 /// A request for a certificate says who made it, whatever the client wrote.
-fn sign_for(user: &User, request: &mut Value) {
-    if let Some(spec) = request.get_mut("spec").and_then(Value::as_object_mut) {
+fn sign_for(user: &User, signing_request: &mut Value) {
+    if let Some(spec) = signing_request.get_mut("spec").and_then(Value::as_object_mut) {
         spec.insert("username".into(), json!(user.name));
         spec.insert("uid".into(), json!(user.uid));
         spec.insert("groups".into(), json!(user.groups));
@@ -244,80 +236,5 @@ fn taint_new_node(node: &mut Value) {
         if let Some(taints) = taints.as_array_mut() {
             taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
         }
-    }
-}
-
-fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {
-    if metadata::finalizers(object).contains(&name) {
-        return Ok(());
-    }
-    let list = metadata::of_mut(object)?.entry("finalizers").or_insert_with(|| json!([]));
-    if let Some(list) = list.as_array_mut() {
-        list.push(json!(name));
-    }
-    Ok(())
-}
-
-/// Gives a pod its priority and the tolerations of short failures of nodes.
-fn admit_pod(call: &Call, object: &mut Value) -> Outcome<()> {
-    let kind = &call.resource.kind;
-    let name = metadata::text(object, "name").to_owned();
-    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return Ok(());
-    };
-    let class = spec.get("priorityClassName").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (priority, policy) = if class.is_empty() {
-        (0, "PreemptLowerPriority".to_owned())
-    } else {
-        let found = call.cluster.get("scheduling.k8s.io/priorityclasses", None, &class).ok_or_else(|| {
-            ApiError::forbidden(kind, &name, &format!("no PriorityClass with name {class} was found"))
-        })?;
-        let class = found.value();
-        let policy = class.get("preemptionPolicy").and_then(Value::as_str).unwrap_or("PreemptLowerPriority");
-        (class.get("value").and_then(Value::as_i64).unwrap_or(0), policy.to_owned())
-    };
-    let refuse = |what: &str, given: &str, computed: &str| {
-        let why = format!(
-            "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} from the given PriorityClass name"
-        );
-        Err(ApiError::forbidden(kind, &name, &why))
-    };
-    if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
-        return refuse("integer value of priority", &given.to_string(), &priority.to_string());
-    }
-    if let Some(given) =
-        spec.get("preemptionPolicy").and_then(Value::as_str).filter(|given| **given != policy)
-    {
-        return refuse("string value of PreemptionPolicy", given, &policy);
-    }
-    if let Some(class) = spec.get("runtimeClassName").and_then(Value::as_str)
-        && call.cluster.get("node.k8s.io/runtimeclasses", None, class).is_none()
-    {
-        return Err(ApiError::forbidden(
-            kind,
-            &name,
-            &format!("pod rejected: RuntimeClass {class:?} not found"),
-        ));
-    }
-    spec.insert("priority".into(), json!(priority));
-    spec.entry("preemptionPolicy").or_insert_with(|| json!(policy));
-    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
-    if let Some(list) = tolerations.as_array_mut() {
-        for key in NODE_FAILURES {
-            tolerate(list, key);
-        }
-    }
-    Ok(())
-}
-
-fn tolerate(tolerations: &mut Vec<Value>, key: &str) {
-    let covers = |toleration: &Value| {
-        let text = |name: &str| toleration.get(name).and_then(Value::as_str).unwrap_or_default();
-        let same_key = text("key") == key || text("key").is_empty();
-        same_key && matches!(text("effect"), "NoExecute" | "")
-    };
-    if !tolerations.iter().any(covers) {
-        tolerations
-            .push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
     }
 }

@@ -1,8 +1,8 @@
-//! Names of custom kinds: which are free, and the conditions that tell.
+//! Names of custom kinds: whether they are free, and the conditions in the status that say so.
 
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::registry::Resources;
 
 /// Whether the names of a definition are free.
 pub(crate) struct Verdict {
@@ -12,27 +12,26 @@ pub(crate) struct Verdict {
     conflict: Option<(&'static str, String)>,
 }
 
-/// Looks for other kinds of the group that have the names already.
-pub(crate) fn verdict(cluster: &Cluster, object: &Value) -> Verdict {
+/// Returns whether the names of a definition are free among the other kinds of its group.
+pub(crate) fn verdict(resources: &Resources, object: &Value) -> Verdict {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let own = text("/metadata/name");
     let group = text("/spec/group");
     let asked = object.pointer("/spec/names").cloned().unwrap_or_else(|| json!({}));
     let field = |name: &str| asked.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let registry = cluster.registry();
-    let others = registry
+    let others = resources
         .all()
         .filter(|other| other.kind.group == group && format!("{}.{group}", other.kind.plural) != own);
     let mut conflict = None;
     for other in others {
         let kind = &other.kind;
-        let resources: Vec<&str> =
+        let names: Vec<&str> =
             [&kind.plural, &kind.singular].into_iter().chain(&kind.short_names).map(|name| &**name).collect();
         let kinds = [&*kind.kind, &*kind.list_kind];
         let short = asked.get("shortNames").and_then(Value::as_array);
-        conflict = if resources.contains(&field("plural").as_str()) {
+        conflict = if names.contains(&field("plural").as_str()) {
             Some(("PluralConflict", format!("{:?} is already in use", field("plural"))))
-        } else if resources.contains(&field("singular").as_str()) {
+        } else if names.contains(&field("singular").as_str()) {
             Some(("SingularConflict", format!("{:?} is already in use", field("singular"))))
         } else if kinds.contains(&field("kind").as_str()) {
             Some(("KindConflict", format!("{:?} is already in use", field("kind"))))
@@ -40,7 +39,7 @@ pub(crate) fn verdict(cluster: &Cluster, object: &Value) -> Verdict {
             Some(("ListKindConflict", format!("{:?} is already in use", field("listKind"))))
         } else {
             let taken =
-                short.into_iter().flatten().filter_map(Value::as_str).find(|name| resources.contains(name));
+                short.into_iter().flatten().filter_map(Value::as_str).find(|name| names.contains(name));
             taken.map(|name| ("ShortNamesConflict", format!("{name:?} is already in use")))
         };
         if conflict.is_some() {
@@ -96,7 +95,7 @@ pub(crate) fn is_established(object: &Value) -> bool {
     })
 }
 
-/// Puts a condition in its place; one that says the same as before keeps its time.
+/// Sets a condition; one whose status is the same as before keeps its time.
 pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
     let Some(fields) = object.as_object_mut() else {
         return;

@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::registry::Resource;
-use crate::request::{Encoding, Query, Representation, Shape};
+use crate::request::{Encoding, Representation, RequestContext, Shape};
 use crate::status::{ApiError, Outcome};
 use crate::store::Stored;
+use crate::strategy::conversion;
 
 /// Writes objects of one resource in one form.
 #[derive(Clone, Debug)]
-pub(crate) struct Presenter {
+pub(crate) struct ObjectEncoder {
     pub(crate) resource: Arc<Resource>,
     pub(crate) representation: Representation,
     include: Include,
@@ -31,19 +32,20 @@ enum Include {
     Object,
 }
 
-impl Presenter {
-    pub(crate) fn new(
-        resource: Arc<Resource>,
-        representation: Representation,
-        query: &Query,
-        now: Timestamp,
-    ) -> Presenter {
-        let include = match query.get("includeObject") {
+impl ObjectEncoder {
+    /// Returns what writes the objects of a request in the form that its client asked for.
+    pub(crate) fn of(request: &RequestContext) -> ObjectEncoder {
+        let include = match request.query.get("includeObject") {
             Some("None") => Include::Nothing,
             Some("Object") => Include::Object,
             Some(_) | None => Include::Metadata,
         };
-        Presenter { resource, representation, include, now }
+        ObjectEncoder {
+            resource: Arc::clone(&request.resource),
+            representation: request.representation.clone(),
+            include,
+            now: request.now,
+        }
     }
 
     /// Tells whether objects are sent as they are stored.
@@ -74,7 +76,7 @@ impl Presenter {
 
     fn whole(&self, body: &[u8]) -> Value {
         let object = serde_json::from_slice(body).unwrap_or(Value::Null);
-        convert(object, &self.resource)
+        conversion::from_stored(object, &self.resource)
     }
 
     /// Returns the answer that shows one object.
@@ -149,15 +151,6 @@ impl Presenter {
             "rows": rows,
         })
     }
-}
-
-/// Returns the object in the version of `resource`.
-pub(crate) fn convert(mut object: Value, resource: &Resource) -> Value {
-    if resource.api_version == resource.stored_version && resource.custom.is_none() {
-        return object;
-    }
-    crate::strategy::conversion::from_stored(&mut object, resource);
-    object
 }
 
 fn untyped(mut object: Value) -> Value {

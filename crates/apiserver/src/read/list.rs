@@ -8,37 +8,34 @@ use http::Response;
 use objects::selector::{FieldSelector, LabelSelector, Selection};
 use serde_json::{Map, Value, json};
 
-use super::encoder::{Presenter, respond};
+use super::encoder::{ObjectEncoder, respond};
 use super::token::Token;
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::request::Shape;
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
 /// Answers with one object.
-pub(crate) fn get(call: &Call, name: &str) -> Outcome<Response<Body>> {
-    let asked = revision(call)?;
-    let store = call.cluster.read();
+pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
+    let asked = revision(request)?;
+    let store = request.cluster.storage.read();
     if let Some(asked) = asked
         && asked > store.revision()
     {
         return Err(ApiError::revision_too_large(asked, store.revision()));
     }
     drop(store);
-    let kind = &call.resource.kind;
-    let object = call
-        .cluster
-        .get(&call.resource.table, call.namespace.as_deref(), name)
-        .ok_or_else(|| ApiError::not_found(kind, name))?;
-    call.presenter().answer(200, &object)
+    let kind = &request.resource.kind;
+    let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
+    ObjectEncoder::of(request).answer(200, &object)
 }
 
 /// Answers with a list.
-pub(crate) fn list(call: &Call) -> Outcome<Response<Body>> {
-    let plan = Plan::of(call)?;
-    let selection = selection(call)?;
+pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
+    let plan = Plan::of(request)?;
+    let selection = selection(request)?;
     let selects = |object: &Stored| selection.selects(object);
-    let store = call.cluster.read();
+    let store = request.cluster.storage.read();
     let current = store.revision();
     if let Some(asked) = plan.at_least
         && asked > current
@@ -46,18 +43,18 @@ pub(crate) fn list(call: &Call) -> Outcome<Response<Body>> {
         return Err(ApiError::revision_too_large(asked, current));
     }
     let page = store
-        .list(&call.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
+        .list(&request.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
         .map_err(|expired| plan.expired(expired))?;
     drop(store);
     let revision = plan.at.unwrap_or(current);
-    let shows_empty = call.resource.custom.is_some() && call.representation.shape == Shape::Whole;
+    let shows_empty = request.resource.custom.is_some() && request.representation.shape == Shape::Whole;
     let metadata = list_metadata(&page, revision, &selection, &plan, shows_empty);
-    let presenter = call.presenter();
-    if presenter.is_identity() {
-        return respond(200, "application/json", stream(&presenter, page.items, &metadata));
+    let encoder = ObjectEncoder::of(request);
+    if encoder.is_identity() {
+        return respond(200, "application/json", stream(&encoder, page.items, &metadata));
     }
-    let list = presenter.list(&page.items, &metadata);
-    presenter.answer_value(200, &list)
+    let list = encoder.list(&page.items, &metadata);
+    encoder.answer_value(200, &list)
 }
 
 fn list_metadata(
@@ -99,13 +96,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(call: &Call) -> Outcome<Plan> {
-        let query = &call.query;
+    fn of(request: &RequestContext) -> Outcome<Plan> {
+        let query = &request.query;
         let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|&l| l > 0);
-        let mut range = Range { namespace: call.namespace.clone(), after: None, limit };
-        let asked = revision(call)?;
+        let mut range = Range { namespace: request.namespace.clone(), after: None, limit };
+        let asked = revision(request)?;
         let matching = query.text("resourceVersionMatch");
-        check_match(call, matching)?;
+        check_match(request, matching)?;
         if let Some(token) = query.text("continue") {
             if query.text("resourceVersion").is_some_and(|revision| revision != "0") {
                 let message = "specifying resource version is not allowed when using continue";
@@ -146,8 +143,8 @@ impl Plan {
 }
 
 /// Returns the revision that is asked for; none means "any" or "the latest".
-pub(crate) fn revision(call: &Call) -> Outcome<Option<u64>> {
-    let Some(text) = call.query.text("resourceVersion") else {
+pub(crate) fn revision(request: &RequestContext) -> Outcome<Option<u64>> {
+    let Some(text) = request.query.text("resourceVersion") else {
         return Ok(None);
     };
     match text.parse::<u64>() {
@@ -162,13 +159,13 @@ pub(crate) fn revision(call: &Call) -> Outcome<Option<u64>> {
     }
 }
 
-fn check_match(call: &Call, matching: Option<&str>) -> Outcome<()> {
-    let revision = call.query.text("resourceVersion");
+fn check_match(request: &RequestContext, matching: Option<&str>) -> Outcome<()> {
+    let revision = request.query.text("resourceVersion");
     let Some(matching) = matching else {
         return Ok(());
     };
     let (reason, message) = match (matching, revision) {
-        (_, _) if call.query.text("continue").is_some() => (
+        (_, _) if request.query.text("continue").is_some() => (
             "FieldValueForbidden",
             "Forbidden: resourceVersionMatch is forbidden when continue is provided".to_owned(),
         ),
@@ -205,13 +202,13 @@ pub(crate) fn invalid_options(kind: &str, field: &str, reason: &str, message: &s
 }
 
 /// Returns what the request selects.
-pub(crate) fn selection(call: &Call) -> Outcome<Selection> {
+pub(crate) fn selection(request: &RequestContext) -> Outcome<Selection> {
     let refuse = |error: objects::selector::SelectorError| ApiError::bad_request(error.to_string());
-    let labels = call.query.text("labelSelector").unwrap_or_default();
-    let fields = call.query.text("fieldSelector").unwrap_or_default();
+    let labels = request.query.text("labelSelector").unwrap_or_default();
+    let fields = request.query.text("fieldSelector").unwrap_or_default();
     Ok(Selection {
         labels: LabelSelector::parse(labels).map_err(refuse)?,
-        fields: FieldSelector::parse(fields, &call.resource.fields, call.resource.custom.is_some())
+        fields: FieldSelector::parse(fields, &request.resource.fields, request.resource.custom.is_some())
             .map_err(refuse)?,
     })
 }
@@ -220,8 +217,8 @@ pub(crate) fn selection(call: &Call) -> Outcome<Selection> {
 const CHUNK: usize = 64 * 1024;
 
 /// Returns the list as a body that is written while it is sent, so that a large list is never in memory twice.
-fn stream(presenter: &Presenter, items: Vec<Arc<Stored>>, metadata: &Map<String, Value>) -> Body {
-    let resource = &presenter.resource;
+fn stream(encoder: &ObjectEncoder, items: Vec<Arc<Stored>>, metadata: &Map<String, Value>) -> Body {
+    let resource = &encoder.resource;
     let typed = resource.custom.is_some();
     let mut head = format!(
         "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{},\"items\":[",

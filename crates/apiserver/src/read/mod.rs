@@ -6,7 +6,7 @@ mod table;
 mod token;
 mod watch;
 
-pub(crate) use encoder::{Presenter, convert, encode, respond};
+pub(crate) use encoder::{ObjectEncoder, encode, respond};
 pub(crate) use list::selection;
 pub(crate) use list::{get, list};
 pub(crate) use watch::watch;

@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
-use super::encoder::{Presenter, respond};
+use super::encoder::{ObjectEncoder, respond};
 use super::list::{invalid_options, revision, selection};
-use crate::cluster::{CLOSED, Cluster};
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::status::{ApiError, Outcome};
-use crate::storage::watchers::Follower;
+use crate::storage::{CLOSED, Storage, Watcher};
 use crate::store::{Event, Range, Stored, TableName, frame};
 
 /// How many changes are read at once, so that one watch does not hold the store for long.
@@ -36,39 +35,39 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Answers with a stream of changes; `name` limits it to one object.
-pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> {
-    let mut selection = selection(call)?;
+pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Response<Body>> {
+    let mut selection = selection(request)?;
     if let Some(name) = name {
         selection.fields =
             objects::selector::FieldSelector::parse(&format!("metadata.name={name}"), &[], false)
                 .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
-    let initial = wants_initial_events(call)?;
+    let initial = wants_initial_events(request)?;
     // Here alone a revision that is no number is told as a failure of the server.
-    let asked = revision(call).map_err(|error| {
+    let asked = revision(request).map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("invalid resource version: ").unwrap_or(&text);
         ApiError::new(500, "", text)
     })?;
-    let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+    let timeout = request.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
     let timeout = timeout.filter(|&seconds| seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
-    let presenter = call.presenter();
-    let content_type = presenter.representation.content_type();
-    let wake = call.cluster.subscribe(&call.resource.table);
-    let drops = call.cluster.faults.drops();
+    let encoder = ObjectEncoder::of(request);
+    let content_type = encoder.representation.content_type();
+    let wake = request.cluster.storage.subscribe(&request.resource.table);
+    let drops = request.cluster.faults.drops();
     let mut watch = Watch {
-        cluster: Arc::clone(&call.cluster),
-        table: Arc::clone(&call.resource.table),
-        namespace: call.namespace.clone(),
+        storage: Arc::clone(&request.cluster.storage),
+        table: Arc::clone(&request.resource.table),
+        namespace: request.namespace.clone(),
         selection,
-        presenter,
+        encoder,
         cursor: 0,
         waiting: VecDeque::new(),
         wake,
-        follower: call.cluster.quiet.follow(&call.resource.table),
+        watcher: request.cluster.storage.add_watcher(&request.resource.table),
         drops,
         deadline: Instant::now() + timeout,
-        bookmark: call.query.flag("allowWatchBookmarks").then(|| Instant::now() + BOOKMARK_INTERVAL),
+        bookmark: request.query.flag("allowWatchBookmarks").then(|| Instant::now() + BOOKMARK_INTERVAL),
         sent_any: false,
         ended: false,
     };
@@ -78,14 +77,14 @@ pub(crate) fn watch(call: &Call, name: Option<&str>) -> Outcome<Response<Body>> 
         Some((Ok::<_, std::convert::Infallible>(chunk), watch))
     });
     let mut answer = respond(200, content_type, Body::from_stream(lines))?;
-    answer.extensions_mut().insert(crate::server::gzip::Endless);
+    answer.extensions_mut().insert(crate::response::Endless);
     Ok(answer)
 }
 
 /// Tells whether the present objects are sent first and a bookmark after them.
-fn wants_initial_events(call: &Call) -> Outcome<bool> {
-    let Some(value) = call.query.text("sendInitialEvents") else {
-        if call.query.text("resourceVersionMatch").is_some() {
+fn wants_initial_events(request: &RequestContext) -> Outcome<bool> {
+    let Some(value) = request.query.text("sendInitialEvents") else {
+        if request.query.text("resourceVersionMatch").is_some() {
             let message =
                 "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
             return Err(invalid_options(
@@ -97,12 +96,12 @@ fn wants_initial_events(call: &Call) -> Outcome<bool> {
         }
         return Ok(false);
     };
-    if call.query.text("resourceVersionMatch") != Some("NotOlderThan") {
+    if request.query.text("resourceVersionMatch") != Some("NotOlderThan") {
         let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         return Err(invalid_options("ListOptions", "resourceVersionMatch", "FieldValueForbidden", message));
     }
     let wanted = !matches!(value, "false" | "0");
-    if wanted && !call.query.flag("allowWatchBookmarks") {
+    if wanted && !request.query.flag("allowWatchBookmarks") {
         let message = "Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true";
         return Err(invalid_options("ListOptions", "allowWatchBookmarks", "FieldValueForbidden", message));
     }
@@ -110,16 +109,16 @@ fn wants_initial_events(call: &Call) -> Outcome<bool> {
 }
 
 struct Watch {
-    cluster: Arc<Cluster>,
+    storage: Arc<Storage>,
     table: TableName,
     namespace: Option<String>,
     selection: Selection,
-    presenter: Presenter,
+    encoder: ObjectEncoder,
     /// Everything up to this revision has been sent.
     cursor: u64,
     waiting: VecDeque<Bytes>,
     wake: signal::Receiver<u64>,
-    follower: Arc<Follower>,
+    watcher: Arc<Watcher>,
     drops: signal::Receiver<u64>,
     deadline: Instant,
     bookmark: Option<Instant>,
@@ -130,8 +129,8 @@ struct Watch {
 impl Watch {
     /// Finds the revision to go on from. Without one the present objects are sent first.
     fn begin(&mut self, asked: Option<u64>, initial: bool) {
-        let cluster = Arc::clone(&self.cluster);
-        let store = cluster.read();
+        let storage = Arc::clone(&self.storage);
+        let store = storage.read();
         let current = store.revision();
         if let (Some(asked), false) = (asked, initial) {
             self.cursor = asked;
@@ -155,7 +154,7 @@ impl Watch {
     }
 
     fn presented(&mut self, body: &Bytes) -> Bytes {
-        let body = self.presenter.watched(body, !self.sent_any);
+        let body = self.encoder.watched(body, !self.sent_any);
         self.sent_any = true;
         body
     }
@@ -163,7 +162,7 @@ impl Watch {
     /// Returns the next bytes, or nothing when the watch is over.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            self.follower.goes_on();
+            self.watcher.sends();
             if let Some(chunk) = self.take_waiting() {
                 return Some(chunk);
             }
@@ -177,7 +176,7 @@ impl Watch {
             if self.read_changes() {
                 continue;
             }
-            self.follower.waits_behind(self.cursor);
+            self.watcher.waits_after(self.cursor);
             tokio::select! {
                 biased;
                 changed = self.drops.changed() => {
@@ -190,13 +189,13 @@ impl Watch {
                 () = tokio::time::sleep_until(self.deadline) => {
                     self.ended = true;
                     if self.bookmark.is_some() {
-                        self.follower.goes_on();
+                        self.watcher.sends();
                         return Some(self.bookmark_line(false));
                     }
                 }
                 () = sleep_until(self.bookmark) => {
                     self.bookmark = Some(Instant::now() + BOOKMARK_INTERVAL);
-                    self.follower.goes_on();
+                    self.watcher.sends();
                     return Some(self.bookmark_line(false));
                 }
             }
@@ -223,8 +222,8 @@ impl Watch {
 
     /// Reads the next changes from the history; returns whether there is something to do before waiting.
     fn read_changes(&mut self) -> bool {
-        let cluster = Arc::clone(&self.cluster);
-        let store = cluster.read();
+        let storage = Arc::clone(&self.storage);
+        let store = storage.read();
         let current = store.revision();
         let events = store.since(&self.table, self.cursor, BATCH);
         drop(store);
@@ -258,7 +257,7 @@ impl Watch {
         let Some(seen) = event.seen_by(|object| selection.selects(object)) else {
             return;
         };
-        if self.presenter.is_identity() {
+        if self.encoder.is_identity() {
             self.sent_any = true;
             self.waiting.push_back(event.frame(seen));
         } else {
@@ -273,14 +272,14 @@ impl Watch {
         if initial_events_end && let Some(fields) = metadata.as_object_mut() {
             fields.insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
         }
-        let resource = &self.presenter.resource;
+        let resource = &self.encoder.resource;
         let object: Value =
             json!({"kind": resource.kind.kind, "apiVersion": resource.api_version, "metadata": metadata});
         let object = serde_json::to_vec(&object).unwrap_or_default();
-        let body = if self.presenter.is_identity() {
+        let body = if self.encoder.is_identity() {
             object.into()
         } else {
-            self.presenter.watched(&object.into(), !self.sent_any)
+            self.encoder.watched(&object.into(), !self.sent_any)
         };
         frame("BOOKMARK", &body)
     }

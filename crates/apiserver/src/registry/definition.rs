@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use objects::schema::Structural;
-use objects::types::Name;
-use objects::types::Shape;
+use objects::types::{Name, Shape};
 use serde_json::Value;
 
 use crate::kind::{Kind, Subresource, Verb};
-use crate::store::TableName;
+use crate::store::{TableName, table_name};
 use crate::table::{self, Column};
+
+/// The table of custom resource definitions.
+pub(crate) const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// What a custom resource definition defines.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Definition {
             versions.iter().filter(|version| text(version, "name").is_some()).collect();
         sorted.sort_by(|a, b| {
             let name = |version: &Value| text(version, "name").unwrap_or_default();
-            crate::registry::version_order::compare(&name(b), &name(a))
+            super::version_order::compare(&name(b), &name(a))
         });
         let storage = sorted
             .iter()
@@ -87,14 +89,14 @@ impl Definition {
             .collect();
         let terminating = object.pointer("/metadata/deletionTimestamp").is_some();
         let source = format!("{spec}{names}{terminating}");
-        let fingerprint = crate::discovery::fingerprint(source.as_bytes());
+        let fingerprint = crate::fingerprint::fingerprint(source.as_bytes());
         Ok(Definition { group, storage, versions, terminating, fingerprint })
     }
 
     /// Returns the name of the table of the objects.
     pub(crate) fn table(&self) -> Option<TableName> {
         let kind = &self.versions.first()?.kind;
-        Some(crate::registry::table_name(&self.group, &kind.plural))
+        Some(table_name(&self.group, &kind.plural))
     }
 }
 

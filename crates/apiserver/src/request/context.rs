@@ -1,4 +1,4 @@
-//! One request for objects of one resource.
+//! The context of a request for objects of one resource.
 
 use std::sync::Arc;
 
@@ -6,15 +6,16 @@ use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 
+use super::accept::Representation;
+use super::query::Query;
 use crate::authentication::User;
 use crate::cluster::Cluster;
-use crate::read::Presenter;
 use crate::registry::Resource;
-use crate::request::{Query, Representation};
+use crate::store::{ObjectRef, Stored, key_of};
 
-/// What a request is about, and how its answer must look.
+/// What a request is about, who makes it, and in which form it is answered.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct RequestContext {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) resource: Arc<Resource>,
     pub(crate) namespace: Option<String>,
@@ -27,10 +28,14 @@ pub(crate) struct Call {
     pub(crate) now: Timestamp,
 }
 
-impl Call {
+impl RequestContext {
     /// Returns a request that the server makes to itself.
-    pub(crate) fn own(cluster: &Arc<Cluster>, resource: &Arc<Resource>, namespace: Option<&str>) -> Call {
-        Call {
+    pub(crate) fn internal(
+        cluster: &Arc<Cluster>,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+    ) -> RequestContext {
+        RequestContext {
             cluster: Arc::clone(cluster),
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),
@@ -45,17 +50,33 @@ impl Call {
     }
 
     /// Returns the same request for one object of this namespace.
-    pub(crate) fn within(&self, namespace: Option<&str>) -> Call {
-        Call { user: self.user.clone(), now: self.now, ..Call::own(&self.cluster, &self.resource, namespace) }
+    pub(crate) fn within(&self, namespace: Option<&str>) -> RequestContext {
+        let user = self.user.clone();
+        RequestContext {
+            user,
+            now: self.now,
+            ..RequestContext::internal(&self.cluster, &self.resource, namespace)
+        }
     }
 
-    /// Returns what writes objects in the form that the client wants.
-    pub(crate) fn presenter(&self) -> Presenter {
-        Presenter::new(Arc::clone(&self.resource), self.representation.clone(), &self.query, self.now)
+    /// Returns where the object with this name is stored.
+    pub(crate) fn object_ref(&self, name: &str) -> ObjectRef {
+        let key = key_of(self.namespace.as_deref(), name);
+        ObjectRef { table: Arc::clone(&self.resource.table), key }
+    }
+
+    /// Returns the latest version of the object with this name.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Stored>> {
+        self.cluster.storage.find(&self.resource.table, self.namespace.as_deref(), name)
     }
 
     /// Returns the text of a header, empty if it is absent.
     pub(crate) fn header(&self, name: http::header::HeaderName) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Returns the media type of the body, without parameters.
+    pub(crate) fn media_type(&self) -> &str {
+        self.header(http::header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
     }
 }

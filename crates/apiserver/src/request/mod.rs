@@ -7,7 +7,7 @@ mod path;
 mod query;
 
 pub(crate) use accept::{Encoding, Representation, Shape};
-pub(crate) use context::Call;
+pub(crate) use context::RequestContext;
 pub(crate) use options::WriteOptions;
 pub(crate) use path::{Path, ResourcePath};
 pub(crate) use query::Query;

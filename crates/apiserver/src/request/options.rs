@@ -79,7 +79,7 @@ impl WriteOptions {
     }
 
     /// Returns the options of writes that the server makes itself.
-    pub(crate) fn own(manager: &str) -> WriteOptions {
+    pub(crate) fn internal(manager: &str) -> WriteOptions {
         WriteOptions {
             dry_run: false,
             field_manager: manager.to_owned(),

@@ -9,8 +9,8 @@ use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::cluster::lock;
 use crate::request::Path as ApiPath;
+use crate::sync::lock;
 
 /// A file that requests are written to.
 #[derive(Debug)]

@@ -14,14 +14,16 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 
+use super::audit::{Audit, Entry};
+use super::gzip;
+use super::routes::{Incoming, dispatch};
 use crate::authentication::{User, bearer};
 use crate::cluster::Cluster;
+use crate::controllers::worker;
 use crate::fault_injection::Effect;
 use crate::request::Query;
-use crate::server::audit::{Audit, Entry};
-use crate::server::routes::{Incoming, dispatch};
+use crate::response;
 use crate::status::{ApiError, Outcome};
-use crate::{response, work_queue};
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -62,11 +64,6 @@ where
         let server = self.clone();
         Box::pin(async move { server.answer(request).await })
     }
-}
-
-/// Returns the user that a token stands for.
-pub(crate) fn user_of(cluster: &Cluster, token: &str) -> Option<User> {
-    if token == cluster.config.token { Some(User::admin()) } else { cluster.tokens.user(token) }
 }
 
 impl Endpoint {
@@ -114,7 +111,7 @@ impl Endpoint {
             return Some(User::admin());
         }
         match bearer(&head.headers) {
-            Some(token) => user_of(&self.cluster, token),
+            Some(token) => self.cluster.authenticator.user(token),
             None => Some(User::anonymous()),
         }
     }
@@ -142,8 +139,8 @@ impl Endpoint {
             answered.map_err(|_| ApiError::internal("the request made the server panic"))
         };
         let answered = answered.boxed().await.unwrap_or_else(|error: ApiError| response::refusal(&error));
-        work_queue::start(&self.cluster);
-        let mut answered = crate::server::gzip::compressed(answered, accepts_gzip(head));
+        worker::start(&self.cluster);
+        let mut answered = gzip::compressed(answered, accepts_gzip(head));
         answered.headers_mut().insert("cache-control", http::HeaderValue::from_static("no-cache, private"));
         answered
     }
@@ -194,7 +191,7 @@ where
         Err(_) => return Err(ApiError::new(408, "Timeout", "the body did not come in time")),
     };
     let encoded = head.headers.get(CONTENT_ENCODING).is_some_and(|value| value == "gzip");
-    if encoded { crate::server::gzip::decompressed(&body, BODY_LIMIT) } else { Ok(body) }
+    if encoded { gzip::decompressed(&body, BODY_LIMIT) } else { Ok(body) }
 }
 
 fn accepts_gzip(head: &http::request::Parts) -> bool {

@@ -12,14 +12,11 @@ use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, VARY};
 use http_body::Body as _;
 
+use crate::response::Endless;
 use crate::status::{ApiError, Outcome};
 
 /// Answers below this size are sent as they are.
 const SMALLEST: u64 = 128 * 1024;
-
-/// Marks answers that never end, which are not compressed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Endless;
 
 /// Returns the answer, compressed if it is large and the client can read that.
 pub(crate) fn compressed(answer: Response<Body>, accepted: bool) -> Response<Body> {

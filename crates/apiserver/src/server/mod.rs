@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+use crate::bootstrap;
 use crate::cluster::Cluster;
 use crate::config::{Clock, Config};
+use crate::controllers::{simulation, worker};
 use crate::fault_injection::Faults;
-use crate::server::audit::Audit;
-use crate::server::endpoint::Endpoint;
-use crate::server::transport::{Serving, TransportError, serve};
-use crate::storage::state_file::{self, StateError};
-use crate::storage::watchers;
-use crate::{bootstrap, work_queue};
+use crate::storage::state_file::StateError;
+use audit::Audit;
+use endpoint::Endpoint;
+use transport::{Serving, TransportError, serve};
 
 /// A Kubernetes API server.
 ///
@@ -130,15 +130,13 @@ impl ApiServer {
             None => None,
         };
         let cluster = Arc::new(Cluster::new(config));
-        cluster.faults.attach(&cluster);
-        let state = cluster.config.state.clone();
-        if let Some(path) = &state {
-            state_file::load(&cluster, path)?;
-        }
+        cluster.load_state()?;
         bootstrap::fill(&cluster);
-        bootstrap::simulate(&cluster);
-        if let Some(path) = state {
-            state_file::start(&cluster, path);
+        if cluster.config.simulate.is_some() {
+            simulation::start(&cluster);
+        }
+        if let Some(file) = &cluster.state_file {
+            file.start(&cluster.storage);
         }
         Ok(ApiServer { cluster, audit })
     }
@@ -162,23 +160,20 @@ impl ApiServer {
     /// Waits until the server has done everything that follows from the requests so far: garbage collection,
     /// namespaces, definitions.
     pub async fn settled(&self) {
-        work_queue::settled(&self.cluster).await;
+        worker::settled(&self.cluster).await;
     }
 
     /// Returns whether nothing is left to do and every client has taken all that its watches tell.
     ///
     /// This is about clients in this process; what a socket still holds is not known.
     pub fn is_still(&self) -> bool {
-        watchers::is_still(&self.cluster)
+        self.cluster.is_still()
     }
 
     /// Finishes what follows from the requests so far and writes the state file, if there is one.
     pub async fn shutdown(&self) -> Result<(), StartError> {
         self.settled().await;
-        self.cluster.saver.stop();
-        if let Some(path) = &self.cluster.config.state {
-            self.cluster.saver.save(&self.cluster, path)?;
-        }
+        self.cluster.save_state()?;
         Ok(())
     }
 }

@@ -11,10 +11,10 @@ use crate::authentication::User;
 use crate::cluster::Cluster;
 use crate::kind::Verb;
 use crate::registry::Resource;
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::request::{Path, Query, Representation, ResourcePath, Shape};
 use crate::status::{ApiError, Outcome};
-use crate::subresources::scale;
+use crate::subresources::scale_requests;
 use crate::{discovery, read, response, reviews, subresources, write};
 
 /// A request whose body has been read.
@@ -34,17 +34,17 @@ pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<B
         Path::CoreVersions => only_get(&incoming).map(|()| {
             let host =
                 incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-            discovery::core_versions(cluster, &incoming.headers, host)
+            cluster.discovery.core_versions(&cluster.registry.resources(), &incoming.headers, host)
         }),
-        Path::Groups => only_get(&incoming).map(|()| discovery::groups(cluster, &incoming.headers)),
-        Path::Group(name) => {
-            only_get(&incoming).map(|()| discovery::group(cluster, &name).unwrap_or_else(not_found))
-        }
+        Path::Groups => only_get(&incoming)
+            .map(|()| cluster.discovery.groups(&cluster.registry.resources(), &incoming.headers)),
+        Path::Group(name) => only_get(&incoming)
+            .map(|()| discovery::group(&cluster.registry.resources(), &name).unwrap_or_else(not_found)),
         Path::GroupVersion(name) => only_get(&incoming)
-            .and_then(|()| discovery::group_version(cluster, &name))
+            .and_then(|()| discovery::group_version(&cluster.registry.resources(), &name))
             .map(|found| found.unwrap_or_else(not_found)),
         Path::Resource(path) => {
-            let registry = cluster.registry();
+            let registry = cluster.registry.resources();
             match registry.find(&path.group_version, &path.resource) {
                 Some(resource) => resource_call(cluster, resource, path, incoming),
                 None if registry.has_group(group_of(&path.group_version)) => {
@@ -77,7 +77,7 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
     only_get(incoming)?;
     Ok(match incoming.path.trim_end_matches('/') {
         "" => {
-            let registry = cluster.registry();
+            let registry = cluster.registry.resources();
             let groups = registry.groups().iter().filter(|(group, _)| !group.is_empty());
             let mut paths: Vec<String> =
                 ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
@@ -93,7 +93,9 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
         }
         "/version" => response::json(StatusCode::OK, version()),
         path if is_health(path) => health(path, incoming),
-        path if path.starts_with("/openapi/") => crate::openapi::answer(cluster, path, incoming),
+        path if path.starts_with("/openapi/") => {
+            cluster.openapi.answer(&cluster.registry.resources(), path, &incoming.headers)
+        }
         _ => not_found(),
     })
 }
@@ -153,7 +155,7 @@ fn resource_call(
     }
     let representation = Representation::of(&incoming.headers, &incoming.query)?;
     check_include(&representation, &incoming.query)?;
-    let call = Call {
+    let request = RequestContext {
         cluster: Arc::clone(cluster),
         resource: Arc::clone(resource),
         namespace: path.namespace,
@@ -165,10 +167,10 @@ fn resource_call(
         user: incoming.user,
         now: cluster.now(),
     };
-    let answered = match (&path.name, &call.subresource) {
-        (Some(name), Some(_)) => part(&call, name, &incoming.method),
-        (Some(name), None) => one(&call, name, &incoming.method, path.watch),
-        (None, _) => many(&call, &incoming.method, path.watch),
+    let answered = match (&path.name, &request.subresource) {
+        (Some(name), Some(_)) => part(&request, name, &incoming.method),
+        (Some(name), None) => one(&request, name, &incoming.method, path.watch),
+        (None, _) => many(&request, &incoming.method, path.watch),
     };
     // Refusals carry the warning as well.
     let mut answer = answered.unwrap_or_else(|error| response::refusal(&error));
@@ -203,73 +205,73 @@ fn deprecation(resource: &Resource) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn check(call: &Call, verb: Verb) -> Outcome<()> {
-    if call.resource.kind.allows(verb) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+fn check(request: &RequestContext, verb: Verb) -> Outcome<()> {
+    if request.resource.kind.allows(verb) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
 }
 
-fn one(call: &Call, name: &str, method: &Method, watch: bool) -> Outcome<Response<Body>> {
+fn one(request: &RequestContext, name: &str, method: &Method, watch: bool) -> Outcome<Response<Body>> {
     match *method {
-        Method::GET | Method::HEAD if watch || call.query.flag("watch") => {
-            check(call, Verb::Watch)?;
-            read::watch(call, Some(name))
+        Method::GET | Method::HEAD if watch || request.query.flag("watch") => {
+            check(request, Verb::Watch)?;
+            read::watch(request, Some(name))
         }
         Method::GET | Method::HEAD => {
-            check(call, Verb::Get)?;
-            read::get(call, name)
+            check(request, Verb::Get)?;
+            read::get(request, name)
         }
         Method::PUT => {
-            check(call, Verb::Update)?;
-            write::update(call, name)
+            check(request, Verb::Update)?;
+            write::update(request, name)
         }
         Method::PATCH => {
-            check(call, Verb::Patch)?;
-            write::patch(call, name)
+            check(request, Verb::Patch)?;
+            write::patch(request, name)
         }
         Method::DELETE => {
-            check(call, Verb::Delete)?;
-            write::delete(call, name)
+            check(request, Verb::Delete)?;
+            write::delete(request, name)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-fn many(call: &Call, method: &Method, watch: bool) -> Outcome<Response<Body>> {
-    let everywhere = call.resource.kind.namespaced && call.namespace.is_none();
+fn many(request: &RequestContext, method: &Method, watch: bool) -> Outcome<Response<Body>> {
+    let everywhere = request.resource.kind.namespaced && request.namespace.is_none();
     match *method {
-        Method::GET | Method::HEAD if watch || call.query.flag("watch") => {
-            check(call, Verb::Watch)?;
-            read::watch(call, None)
+        Method::GET | Method::HEAD if watch || request.query.flag("watch") => {
+            check(request, Verb::Watch)?;
+            read::watch(request, None)
         }
         Method::GET | Method::HEAD => {
-            check(call, Verb::List)?;
-            read::list(call)
+            check(request, Verb::List)?;
+            read::list(request)
         }
         Method::POST if !everywhere => {
-            check(call, Verb::Create)?;
-            if let Some(answer) = reviews::answer(call)? {
+            check(request, Verb::Create)?;
+            if let Some(answer) = reviews::answer(request)? {
                 return Ok(answer);
             }
-            if call.resource.custom.as_ref().is_some_and(|(definition, _)| definition.terminating) {
+            if request.resource.custom.as_ref().is_some_and(|(definition, _)| definition.terminating) {
                 let message = "create not allowed while custom resource definition is terminating";
                 return Err(ApiError::new(405, "MethodNotAllowed", message));
             }
-            write::create(call, None)
+            write::create(request, None)
         }
         Method::DELETE if !everywhere => {
-            check(call, Verb::DeleteCollection)?;
-            write::delete_collection(call)
+            check(request, Verb::DeleteCollection)?;
+            write::delete_collection(request)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-fn part(call: &Call, name: &str, method: &Method) -> Outcome<Response<Body>> {
-    let part = call.subresource.as_deref().unwrap_or_default();
+fn part(request: &RequestContext, name: &str, method: &Method) -> Outcome<Response<Body>> {
+    let part = request.subresource.as_deref().unwrap_or_default();
     let first = part.split('/').next().unwrap_or_default();
-    let kind = &call.resource.kind;
+    let kind = &request.resource.kind;
     let unknown = || {
         let error = ApiError::unknown_resource();
-        if call.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
+        if request.resource.custom.is_none() { error } else { ApiError::not_found(kind, name) }
     };
     let offered = kind.subresource(first).ok_or_else(unknown)?;
     let verb = match *method {
@@ -284,16 +286,16 @@ fn part(call: &Call, name: &str, method: &Method) -> Outcome<Response<Body>> {
         return Err(ApiError::method_not_allowed());
     }
     match (part, verb) {
-        ("scale", _) => scale::answer(call, name, verb),
+        ("scale", _) => scale_requests::answer(request, name, verb),
         ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Get) => {
-            read::get(call, name)
+            read::get(request, name)
         }
         ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Update) => {
-            write::update(call, name)
+            write::update(request, name)
         }
         ("status" | "finalize" | "approval" | "resize" | "ephemeralcontainers", Verb::Patch) => {
-            write::patch(call, name)
+            write::patch(request, name)
         }
-        _ => subresources::answer(call, name, part),
+        _ => subresources::answer(request, name, part),
     }
 }

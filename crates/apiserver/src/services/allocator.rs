@@ -6,12 +6,12 @@ use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
-use super::node_port;
-use crate::cluster::{Cluster, lock};
-use crate::request::Call;
-use crate::services;
+use super::type_fields::{self, node_port};
+use crate::object_meta;
+use crate::random::Random;
 use crate::status::{ApiError, Cause, Outcome};
-use crate::store::Range;
+use crate::storage::Storage;
+use crate::sync::lock;
 
 /// The first address of the range of services, 10.0.0.0/16.
 const BASE: u32 = 0x0a00_0000;
@@ -19,50 +19,55 @@ const SIZE: u32 = 1 << 16;
 /// The range of node ports.
 const PORTS: std::ops::Range<u32> = 30_000..32_768;
 
-/// Hands out addresses and ports; what is in use is read from the services themselves.
+/// Allocates addresses and ports. What is in use is read from the services themselves.
 #[derive(Debug, Default)]
-pub(crate) struct Addresses {
-    /// Held while an address is chosen, so that two services do not get the same one.
+pub(crate) struct ServiceAllocator {
+    /// Where the search begins. The lock is held while an address is chosen, so that two services do not get the same one.
     next: Mutex<u32>,
 }
 
-impl Addresses {
-    /// Gives a service its addresses and ports, keeping those that it had.
+impl ServiceAllocator {
+    /// Gives a service its addresses and ports, keeping those that `old` has.
+    ///
+    /// A dry run of a new service sets no families of addresses unless there is an address, and accepts ports outside of
+    /// the range.
     pub(crate) fn allocate(
         &self,
-        call: &Call,
+        storage: &Storage,
+        random: &Random,
         old: Option<&Value>,
         service: &mut Value,
-        dry_run: bool,
+        is_dry_run: bool,
     ) -> Outcome<()> {
         let mut next = lock(&self.next);
-        let name = crate::write::metadata::text(service, "name").to_owned();
+        let name = object_meta::text(service, "name").to_owned();
+        let is_new = old.is_none();
         let old = old.and_then(|old| old.get("spec")).and_then(Value::as_object);
         if old.is_some() {
-            services::shed_status(service);
+            type_fields::drop_balancer_status(service);
         }
         let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else {
             return Ok(());
         };
         if let Some(old) = old {
-            services::shed(old, spec);
-            services::keep_node_ports(old, spec);
+            type_fields::drop_type_dependent_fields(old, spec);
+            type_fields::keep_node_ports(old, spec);
         }
-        if !services::needs_address(spec) {
+        if !type_fields::needs_address(spec) {
             return Ok(());
         }
-        let in_use = InUse::of(&call.cluster);
+        let in_use = InUse::of(storage);
         allocate_address(spec, old, &in_use, &mut next, &name)?;
-        if !dry_run || spec.contains_key("clusterIP") {
-            services::set_families(spec);
+        if (is_new && !is_dry_run) || spec.contains_key("clusterIP") {
+            type_fields::set_families(spec);
         }
-        check_ports(spec, old, &in_use, call.query.get("dryRun").is_some())
-            .map_err(|cause| refuse(&name, cause))?;
-        if services::needs_node_ports(spec) {
-            allocate_ports(spec, &in_use, &call.cluster);
+        check_ports(spec, old, &in_use, is_dry_run).map_err(|cause| refuse(&name, cause))?;
+        if type_fields::needs_node_ports(spec) {
+            allocate_ports(spec, &in_use, random);
         }
-        if services::needs_health_port(spec) && spec.get("healthCheckNodePort").is_none_or(Value::is_null) {
-            let chosen = free_port(&in_use.ports, &call.cluster);
+        if type_fields::needs_health_port(spec) && spec.get("healthCheckNodePort").is_none_or(Value::is_null)
+        {
+            let chosen = free_port(&in_use.ports, random);
             spec.insert("healthCheckNodePort".into(), json!(chosen));
         }
         Ok(())
@@ -76,10 +81,9 @@ struct InUse {
 }
 
 impl InUse {
-    fn of(cluster: &Cluster) -> InUse {
+    fn of(storage: &Storage) -> InUse {
         let mut in_use = InUse::default();
-        let page = cluster.read().list("/services", &Range::default(), None, &|_| true).unwrap_or_default();
-        for service in page.items {
+        for service in storage.all("/services", None) {
             // The address is the first selectable field of services.
             if let Some(address) = service.fields.first() {
                 in_use.addresses.insert(address.to_string());
@@ -189,17 +193,17 @@ fn refuse(name: &str, cause: Cause) -> ApiError {
     }
 }
 
-fn free_port(taken: &BTreeSet<u32>, cluster: &Cluster) -> Option<u32> {
-    let start = u32::try_from(cluster.random().next() % 2_768).unwrap_or(0);
+fn free_port(taken: &BTreeSet<u32>, random: &Random) -> Option<u32> {
+    let start = u32::try_from(random.next() % 2_768).unwrap_or(0);
     let span = PORTS.end - PORTS.start;
     (0..span).map(|step| PORTS.start + (start + step) % span).find(|port| !taken.contains(port))
 }
 
-fn allocate_ports(spec: &mut Map<String, Value>, in_use: &InUse, cluster: &Cluster) {
+fn allocate_ports(spec: &mut Map<String, Value>, in_use: &InUse, random: &Random) {
     let mut taken = in_use.ports.clone();
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
     for port in ports.into_iter().flatten().filter(|port| node_port(port).is_none()) {
-        if let (Some(chosen), Some(port)) = (free_port(&taken, cluster), port.as_object_mut()) {
+        if let (Some(chosen), Some(port)) = (free_port(&taken, random), port.as_object_mut()) {
             taken.insert(chosen);
             port.insert("nodePort".into(), json!(chosen));
         }

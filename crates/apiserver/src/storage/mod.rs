@@ -1,4 +1,126 @@
-//! What keeps the objects of a cluster, and who follows their changes.
+//! The objects of a cluster: the store behind its lock, and the watches that wait for its changes.
 
 pub(crate) mod state_file;
-pub(crate) mod watchers;
+mod watchers;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+pub(crate) use watchers::Watcher;
+
+use crate::store::{Committed, Encoded, Limits, ObjectRef, Refusal, Store, Stored, TableName, Write, key_of};
+use crate::sync::lock;
+use watchers::Watchers;
+
+/// The revision that watches receive when their table is no longer served.
+pub(crate) const CLOSED: u64 = u64::MAX;
+
+/// The store and its watches.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    store: RwLock<Store>,
+    /// The revision of the latest change of each table that is watched.
+    revisions: Mutex<HashMap<TableName, watch::Sender<u64>>>,
+    watchers: Watchers,
+}
+
+impl Storage {
+    /// Returns a storage without objects.
+    pub(crate) fn new(limits: Limits) -> Storage {
+        Storage {
+            store: RwLock::new(Store::new(limits)),
+            revisions: Mutex::default(),
+            watchers: Watchers::default(),
+        }
+    }
+
+    /// Locks the store for reading.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Store> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the latest version of an object.
+    pub(crate) fn get(&self, object: &ObjectRef) -> Option<Arc<Stored>> {
+        self.read().get(&object.table, &object.key).cloned()
+    }
+
+    /// Returns the latest version of the object with this name.
+    pub(crate) fn find(&self, table: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Stored>> {
+        self.read().get(table, &key_of(namespace, name)).cloned()
+    }
+
+    /// Returns the objects of a table, or only those of a namespace, in the order of their keys.
+    pub(crate) fn all(&self, table: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+        self.read().all(table, namespace)
+    }
+
+    /// Returns the objects that name `uid` as an owner.
+    pub(crate) fn dependents_of(&self, uid: &str) -> Vec<ObjectRef> {
+        self.read().dependents_of(uid).cloned().collect()
+    }
+
+    /// Commits a change and wakes the watches of its table.
+    pub(crate) fn commit(
+        &self,
+        object: &ObjectRef,
+        write: Write,
+        now: Timestamp,
+    ) -> Result<Committed, Refusal> {
+        let committed = self.write().commit(object, write, now)?;
+        if let Committed::Changed(event) = &committed
+            && let Some(revision) = lock(&self.revisions).get(&object.table)
+        {
+            revision.send_replace(event.revision);
+        }
+        Ok(committed)
+    }
+
+    /// Returns a receiver of the latest revision of a table, for a watch that begins.
+    pub(crate) fn subscribe(&self, table: &TableName) -> watch::Receiver<u64> {
+        let mut revisions = lock(&self.revisions);
+        // Tables that nobody watches any more are dropped here, where new watches begin.
+        if revisions.len() > 256 {
+            revisions.retain(|_, revision| revision.receiver_count() > 0);
+        }
+        revisions.entry(Arc::clone(table)).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// Ends the watches of a table.
+    pub(crate) fn close(&self, table: &TableName) {
+        if let Some(revision) = lock(&self.revisions).remove(table) {
+            revision.send_replace(CLOSED);
+        }
+    }
+
+    /// Records a watch that begins; the record is removed when the watch drops it.
+    pub(crate) fn add_watcher(&self, table: &TableName) -> Arc<Watcher> {
+        self.watchers.add(table)
+    }
+
+    /// Returns whether every watch has sent all changes and its client has received them.
+    pub(crate) fn watches_are_done(&self) -> bool {
+        self.watchers.are_done(&self.read())
+    }
+
+    /// Drops the history: revisions before the present one are expired.
+    pub(crate) fn forget_history(&self) {
+        self.write().forget_history();
+    }
+
+    /// Puts back an object from a state file, with its revision. Watches are not woken.
+    pub(crate) fn restore(&self, object: &ObjectRef, encoded: Encoded, revision: u64, now: Timestamp) {
+        self.write().restore(object, encoded, revision, now);
+    }
+
+    /// Continues after the revision of a state file.
+    pub(crate) fn resume_at(&self, revision: u64) {
+        self.write().resume_at(revision);
+    }
+}

@@ -1,6 +1,6 @@
 //! The state file: the whole cluster, one object a line, written at most once a second.
 //!
-//! A file is written beside the old one and takes its name when it is complete. The last line tells how many objects
+//! A file is written beside the old one and takes its name when it is complete. The last line says how many objects
 //! there are, so that a file that was cut off is not mistaken for a small cluster.
 
 use std::fs::File;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cluster::{Cluster, lock};
-use crate::store::{Encoded, Place, Range, Store};
-use crate::work_queue::Chore;
+use super::Storage;
+use crate::registry::DEFINITIONS;
+use crate::store::ObjectRef;
+use crate::sync::lock;
 
 /// What the first line of each state file says.
 const FORMAT: &str = "addon-operator apiserver state 1";
@@ -75,92 +75,146 @@ struct End {
     objects: usize,
 }
 
-/// Returns whether there was a state file; its objects are in the cluster then.
-pub(crate) fn load(cluster: &Cluster, path: &Path) -> Result<bool, StateError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(source) => return Err(StateError::Read { path: path.to_owned(), source }),
-    };
-    let broken = |line: usize, why: String| StateError::Broken { path: path.to_owned(), line, why };
-    let mut lines = BufReader::new(file).lines().enumerate();
-    let mut next = || -> Result<Option<(usize, String)>, StateError> {
-        match lines.next() {
-            Some((index, Ok(line))) => Ok(Some((index + 1, line))),
-            Some((_, Err(source))) => Err(StateError::Read { path: path.to_owned(), source }),
-            None => Ok(None),
-        }
-    };
-    let (_, first) = next()?.ok_or_else(|| broken(1, "the file is empty".to_owned()))?;
-    let head: Head = serde_json::from_str(&first).map_err(|error| broken(1, error.to_string()))?;
-    if head.format != FORMAT {
-        return Err(broken(1, format!("the format is {:?}, expected {FORMAT:?}", head.format)));
+/// The state file of a cluster. Changes are written by a thread of its own, which sleeps while there are none.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    dirty: Mutex<Dirty>,
+    wake: Condvar,
+    /// Held while the file is written.
+    writing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Dirty {
+    revision: u64,
+    stopped: bool,
+}
+
+impl StateFile {
+    pub(crate) fn new(path: PathBuf) -> StateFile {
+        StateFile { path, dirty: Mutex::default(), wake: Condvar::new(), writing: Mutex::default() }
     }
-    let now = cluster.now();
-    let mut objects = 0;
-    let mut last = 1;
-    while let Some((number, text)) = next()? {
-        last = number;
-        if let Ok(end) = serde_json::from_str::<End>(&text) {
-            if end.objects != objects {
-                return Err(broken(number, format!("{objects} objects were read, {} expected", end.objects)));
+
+    /// Reads the file and passes each object with its revision to `restore`.
+    ///
+    /// Returns the revision of the cluster; nothing if there is no file.
+    pub(crate) fn load(
+        &self,
+        mut restore: impl FnMut(ObjectRef, &Value, u64),
+    ) -> Result<Option<u64>, StateError> {
+        let read_error = |source| StateError::Read { path: self.path.clone(), source };
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(read_error(source)),
+        };
+        let broken = |line: usize, why: String| StateError::Broken { path: self.path.clone(), line, why };
+        let mut lines = BufReader::new(file).lines().enumerate();
+        let mut next = || -> Result<Option<(usize, String)>, StateError> {
+            match lines.next() {
+                Some((index, Ok(line))) => Ok(Some((index + 1, line))),
+                Some((_, Err(source))) => Err(read_error(source)),
+                None => Ok(None),
             }
-            cluster.restore(|store| store.resume_at(head.revision));
-            return Ok(true);
+        };
+        let (_, first) = next()?.ok_or_else(|| broken(1, "the file is empty".to_owned()))?;
+        let head: Head = serde_json::from_str(&first).map_err(|error| broken(1, error.to_string()))?;
+        if head.format != FORMAT {
+            return Err(broken(1, format!("the format is {:?}, expected {FORMAT:?}", head.format)));
         }
-        let line: Line<'_> =
-            serde_json::from_str(&text).map_err(|error| broken(number, error.to_string()))?;
-        restore(cluster, &line, now).map_err(|why| broken(number, why))?;
-        objects += 1;
+        let mut objects = 0;
+        let mut last = 1;
+        while let Some((number, text)) = next()? {
+            last = number;
+            if let Ok(end) = serde_json::from_str::<End>(&text) {
+                if end.objects != objects {
+                    let why = format!("{objects} objects were read, {} expected", end.objects);
+                    return Err(broken(number, why));
+                }
+                return Ok(Some(head.revision));
+            }
+            let line: Line<'_> =
+                serde_json::from_str(&text).map_err(|error| broken(number, error.to_string()))?;
+            let object: Value =
+                serde_json::from_str(line.object.get()).map_err(|error| broken(number, error.to_string()))?;
+            if !object.is_object() {
+                return Err(broken(number, "an object is expected".to_owned()));
+            }
+            let key = ObjectRef { table: line.table.into(), key: line.key.into() };
+            restore(key, &object, line.revision);
+            objects += 1;
+        }
+        Err(broken(last, "the end of the file is missing".to_owned()))
     }
-    Err(broken(last, "the end of the file is missing".to_owned()))
+
+    /// Writes the cluster into the file; returns the revision that was written.
+    pub(crate) fn save(&self, storage: &Storage) -> Result<u64, StateError> {
+        let _writing = lock(&self.writing);
+        let fail = |source| StateError::Write { path: self.path.clone(), source };
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".new");
+        let beside = PathBuf::from(name);
+        let revision = write(storage, &beside).map_err(fail)?;
+        std::fs::rename(&beside, &self.path).map_err(fail)?;
+        Ok(revision)
+    }
+
+    /// Records that there is a new revision to write.
+    pub(crate) fn mark(&self, revision: u64) {
+        let mut dirty = lock(&self.dirty);
+        dirty.revision = dirty.revision.max(revision);
+        self.wake.notify_one();
+    }
+
+    /// Starts the thread that writes the changes.
+    pub(crate) fn start(self: &Arc<StateFile>, storage: &Arc<Storage>) {
+        let (file, storage) = (Arc::clone(self), Arc::downgrade(storage));
+        std::thread::spawn(move || file.write_changes(&storage));
+    }
+
+    /// Ends the thread.
+    pub(crate) fn stop(&self) {
+        lock(&self.dirty).stopped = true;
+        self.wake.notify_one();
+    }
+
+    fn write_changes(&self, storage: &Weak<Storage>) {
+        let mut done = 0;
+        loop {
+            let mut dirty = lock(&self.dirty);
+            while dirty.revision <= done && !dirty.stopped {
+                dirty = self.wake.wait(dirty).unwrap_or_else(PoisonError::into_inner);
+            }
+            if dirty.stopped {
+                return;
+            }
+            drop(dirty);
+            let Some(storage) = storage.upgrade() else {
+                return;
+            };
+            match self.save(&storage) {
+                Ok(revision) => done = revision,
+                Err(error) => tracing::error!(%error, "the cluster could not be kept"),
+            }
+            drop(storage);
+            std::thread::sleep(INTERVAL);
+        }
+    }
 }
 
-fn restore(cluster: &Cluster, line: &Line<'_>, now: Timestamp) -> Result<(), String> {
-    let object: Value = serde_json::from_str(line.object.get()).map_err(|error| error.to_string())?;
-    if !object.is_object() {
-        return Err("an object is expected".to_owned());
-    }
-    // Definitions come before their instances, so that the kind is known here.
-    let fields = cluster.resource_of(&line.table).map(|resource| resource.fields.clone()).unwrap_or_default();
-    let place = Place { table: line.table.as_str().into(), key: line.key.as_str().into() };
-    let encoded = Encoded::new(&object, &fields);
-    cluster.restore(|store: &mut Store| store.restore(&place, encoded, line.revision, now));
-    crate::definitions::restore(cluster, &place, &object);
-    // What the end of the server cut off goes on with the first request.
-    if object.pointer("/metadata/deletionTimestamp").is_some() {
-        cluster.chores.plan(Chore::Deleting(place));
-    }
-    Ok(())
-}
-
-/// Writes the cluster into the file; returns the revision that was written.
-pub(crate) fn save(cluster: &Cluster, path: &Path) -> Result<u64, StateError> {
-    let fail = |source| StateError::Write { path: path.to_owned(), source };
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let beside = PathBuf::from(name);
-    let revision = write(cluster, &beside).map_err(fail)?;
-    std::fs::rename(&beside, path).map_err(fail)?;
-    Ok(revision)
-}
-
-fn write(cluster: &Cluster, path: &Path) -> std::io::Result<u64> {
+fn write(storage: &Storage, path: &Path) -> std::io::Result<u64> {
     use std::os::unix::fs::OpenOptionsExt;
     // Clusters hold secrets: only the owner reads the file.
     let file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     let mut file = BufWriter::new(file);
-    let store = cluster.read();
+    let store = storage.read();
     let revision = store.revision();
-    // The objects are shared with the store: what is taken under the lock is small.
-    let mut tables: Vec<_> = store
-        .tables()
-        .map(|table| {
-            (table.clone(), store.list(table, &Range::default(), None, &|_| true).unwrap_or_default().items)
-        })
-        .collect();
+    // The objects are shared with the store, so that the lock is held for a short time only.
+    let mut tables: Vec<_> = store.tables().map(|table| (table.clone(), store.all(table, None))).collect();
     drop(store);
-    tables.sort_by_key(|(table, _)| &**table != crate::work_queue::DEFINITIONS);
+    // Definitions come before their instances, so that the kind is known when these are read.
+    tables.sort_by_key(|(table, _)| &**table != DEFINITIONS);
     serde_json::to_writer(&mut file, &Head { format: FORMAT.to_owned(), revision })?;
     let mut objects = 0;
     for (table, items) in tables {
@@ -178,70 +232,4 @@ fn write(cluster: &Cluster, path: &Path) -> std::io::Result<u64> {
     file.write_all(b"\n")?;
     file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
     Ok(revision)
-}
-
-/// Writes the state file after changes, in a thread of its own that sleeps while there are none.
-#[derive(Debug, Default)]
-pub(crate) struct Saver {
-    dirty: Mutex<Dirty>,
-    wake: Condvar,
-    /// Held while the file is written.
-    writing: Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct Dirty {
-    revision: u64,
-    stopped: bool,
-}
-
-impl Saver {
-    /// Tells that there is a new revision.
-    pub(crate) fn mark(&self, revision: u64) {
-        let mut dirty = lock(&self.dirty);
-        dirty.revision = dirty.revision.max(revision);
-        self.wake.notify_one();
-    }
-
-    /// Ends the thread.
-    pub(crate) fn stop(&self) {
-        lock(&self.dirty).stopped = true;
-        self.wake.notify_one();
-    }
-
-    /// Writes the file now.
-    pub(crate) fn save(&self, cluster: &Cluster, path: &Path) -> Result<u64, StateError> {
-        let _writing = lock(&self.writing);
-        save(cluster, path)
-    }
-}
-
-/// Starts the thread that writes the state file.
-pub(crate) fn start(cluster: &Arc<Cluster>, path: PathBuf) {
-    let saver = Arc::clone(&cluster.saver);
-    let cluster = Arc::downgrade(cluster);
-    std::thread::spawn(move || keep(&cluster, &saver, &path));
-}
-
-fn keep(cluster: &Weak<Cluster>, saver: &Saver, path: &Path) {
-    let mut done = 0;
-    loop {
-        let mut dirty = lock(&saver.dirty);
-        while dirty.revision <= done && !dirty.stopped {
-            dirty = saver.wake.wait(dirty).unwrap_or_else(PoisonError::into_inner);
-        }
-        if dirty.stopped {
-            return;
-        }
-        drop(dirty);
-        let Some(cluster) = cluster.upgrade() else {
-            return;
-        };
-        match saver.save(&cluster, path) {
-            Ok(revision) => done = revision,
-            Err(error) => tracing::error!(%error, "the cluster could not be kept"),
-        }
-        drop(cluster);
-        std::thread::sleep(INTERVAL);
-    }
 }

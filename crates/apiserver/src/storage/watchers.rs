@@ -1,75 +1,60 @@
-//! Whether the server is still: nothing is left to do, and every watch has sent all there is.
-//!
-//! Tests wait for this instead of sleeping.
+//! The open watches, and how far each has come. Tests wait until all are done instead of sleeping.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::cluster::{Cluster, lock};
-use crate::store::TableName;
+use crate::store::{Store, TableName};
+use crate::sync::lock;
 
-/// What is open and what is put off.
+/// The open watches of a cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet {
-    followers: Mutex<Vec<Weak<Follower>>>,
-    delayed: AtomicUsize,
-}
+pub(super) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
 
-/// How far a watch is.
+/// How far a watch has come.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct Watcher {
     table: TableName,
     /// Everything up to this revision has been sent.
-    cursor: AtomicU64,
-    /// Whether the client has taken all of it and asks for more.
-    waits: AtomicBool,
+    sent: AtomicU64,
+    /// Whether the client has received all of it and asks for more.
+    is_waiting: AtomicBool,
 }
 
-impl Quiet {
-    /// Returns the entry of a watch that begins; it goes when the watch drops it.
-    pub(crate) fn follow(&self, table: &TableName) -> Arc<Follower> {
-        let follower =
-            Follower { table: Arc::clone(table), cursor: AtomicU64::new(0), waits: AtomicBool::new(false) };
-        let follower = Arc::new(follower);
-        let mut followers = lock(&self.followers);
-        followers.retain(|follower| follower.strong_count() > 0);
-        followers.push(Arc::downgrade(&follower));
-        follower
+impl Watchers {
+    pub(super) fn add(&self, table: &TableName) -> Arc<Watcher> {
+        let watcher = Arc::new(Watcher {
+            table: Arc::clone(table),
+            sent: AtomicU64::new(0),
+            is_waiting: AtomicBool::new(false),
+        });
+        let mut watchers = lock(&self.0);
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        watchers.push(Arc::downgrade(&watcher));
+        watcher
     }
 
-    /// Notes that something will be done after a while.
-    pub(crate) fn put_off(&self) {
-        self.delayed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Notes that it is done now.
-    pub(crate) fn take_up(&self) {
-        self.delayed.fetch_sub(1, Ordering::Relaxed);
+    /// Returns whether no watch has anything left to send.
+    pub(super) fn are_done(&self, store: &Store) -> bool {
+        let watchers: Vec<Arc<Watcher>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        watchers.iter().all(|watcher| watcher.is_done(store))
     }
 }
 
-impl Follower {
-    pub(crate) fn waits_behind(&self, revision: u64) {
-        self.cursor.store(revision, Ordering::Relaxed);
-        self.waits.store(true, Ordering::Release);
+impl Watcher {
+    /// Records that everything up to `revision` has been sent and the client asks for more.
+    pub(crate) fn waits_after(&self, revision: u64) {
+        self.sent.store(revision, Ordering::Relaxed);
+        self.is_waiting.store(true, Ordering::Release);
     }
 
-    pub(crate) fn goes_on(&self) {
-        self.waits.store(false, Ordering::Release);
+    /// Records that the watch has something to send.
+    pub(crate) fn sends(&self) {
+        self.is_waiting.store(false, Ordering::Release);
     }
 
-    fn is_through(&self, cluster: &Cluster) -> bool {
-        let behind = self.cursor.load(Ordering::Relaxed);
-        self.waits.load(Ordering::Acquire)
-            && cluster.read().since(&self.table, behind, 1).is_ok_and(|events| events.is_empty())
+    fn is_done(&self, store: &Store) -> bool {
+        let sent = self.sent.load(Ordering::Relaxed);
+        self.is_waiting.load(Ordering::Acquire)
+            && store.since(&self.table, sent, 1).is_ok_and(|events| events.is_empty())
     }
-}
-
-/// Returns whether the cluster is still.
-pub(crate) fn is_still(cluster: &Cluster) -> bool {
-    let followers: Vec<Arc<Follower>> =
-        lock(&cluster.quiet.followers).iter().filter_map(Weak::upgrade).collect();
-    cluster.quiet.delayed.load(Ordering::Relaxed) == 0
-        && cluster.chores.is_idle()
-        && followers.iter().all(|follower| follower.is_through(cluster))
 }

@@ -10,37 +10,20 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 pub use event::{Change, Event, frame};
 pub use object::{Encoded, Key, Stored, key_of, split_key};
-pub use table::{Page, Range};
+pub use table::{Expired, Limits, Page, Range};
 
 use table::Table;
 
 /// The name of a table: `group/plural`, with an empty group for the core group.
 pub type TableName = Arc<str>;
 
-/// How much history a table keeps.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// So many changes a resource.
-    pub events: usize,
-    /// So long.
-    pub age: SignedDuration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { events: 1_000, age: SignedDuration::from_mins(5) }
-    }
-}
-
-/// A revision is older than the history reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expired {
-    /// The oldest revision that can still be asked for.
-    pub oldest: u64,
+/// Returns the name of the table of a resource.
+pub fn table_name(group: &str, plural: &str) -> TableName {
+    TableName::from(format!("{group}/{plural}"))
 }
 
 /// A change that somebody wants to make.
@@ -94,7 +77,7 @@ impl Committed {
 
 /// Where an object is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ObjectRef {
     /// The table.
     pub table: TableName,
     /// The key in the table.
@@ -108,9 +91,9 @@ pub struct Store {
     limits: Limits,
     tables: BTreeMap<TableName, Table>,
     /// Where the object of an identity is.
-    places: HashMap<Box<str>, Place>,
+    by_uid: HashMap<Box<str>, ObjectRef>,
     /// The objects that name an identity as their owner.
-    dependents: HashMap<Box<str>, BTreeSet<Place>>,
+    dependents: HashMap<Box<str>, BTreeSet<ObjectRef>>,
 }
 
 impl Store {
@@ -140,12 +123,19 @@ impl Store {
     }
 
     /// Makes a change, or tells why not. A version that equals the old one makes no revision.
-    pub fn commit(&mut self, place: &Place, write: Write, now: Timestamp) -> Result<Committed, Refusal> {
-        let previous = self.get(&place.table, &place.key).cloned();
+    pub fn commit(
+        &mut self,
+        object_ref: &ObjectRef,
+        write: Write,
+        now: Timestamp,
+    ) -> Result<Committed, Refusal> {
+        let previous = self.get(&object_ref.table, &object_ref.key).cloned();
         let revision = self.revision + 1;
         let (change, object) = match (write, &previous) {
             (Write::Create(_), Some(_)) => return Err(Refusal::Exists),
-            (Write::Create(object), None) => (Change::Added, object.into_stored(place.key.clone(), revision)),
+            (Write::Create(object), None) => {
+                (Change::Added, object.into_stored(object_ref.key.clone(), revision))
+            }
             (Write::Update { .. } | Write::Delete { .. }, None) => return Err(Refusal::Missing),
             (Write::Update { expected, .. } | Write::Delete { expected }, Some(kept))
                 if kept.revision != expected =>
@@ -156,23 +146,23 @@ impl Store {
                 if object.same_as(kept) {
                     return Ok(Committed::Same(Arc::clone(kept)));
                 }
-                (Change::Modified, object.into_stored(place.key.clone(), revision))
+                (Change::Modified, object.into_stored(object_ref.key.clone(), revision))
             }
             (Write::Delete { .. }, Some(kept)) => (Change::Deleted, kept.at(revision)),
         };
         let event = Arc::new(Event::new(change, Arc::new(object), previous, now));
         self.revision = revision;
-        self.index(&event, place);
-        let table = self.tables.entry(Arc::clone(&place.table)).or_default();
+        self.index(&event, object_ref);
+        let table = self.tables.entry(Arc::clone(&object_ref.table)).or_default();
         table.record(Arc::clone(&event), now, self.limits);
         Ok(Committed::Changed(event))
     }
 
-    fn index(&mut self, event: &Event, place: &Place) {
+    fn index(&mut self, event: &Event, object_ref: &ObjectRef) {
         if let Some(previous) = &event.previous {
             for owner in &previous.owners {
                 if let Some(dependents) = self.dependents.get_mut(owner) {
-                    dependents.remove(place);
+                    dependents.remove(object_ref);
                     if dependents.is_empty() {
                         self.dependents.remove(owner);
                     }
@@ -180,24 +170,24 @@ impl Store {
             }
         }
         if event.change == Change::Deleted {
-            self.places.remove(&event.object.uid);
+            self.by_uid.remove(&event.object.uid);
             return;
         }
         if event.change == Change::Added {
-            self.places.insert(event.object.uid.clone(), place.clone());
+            self.by_uid.insert(event.object.uid.clone(), object_ref.clone());
         }
         for owner in &event.object.owners {
-            self.dependents.entry(owner.clone()).or_default().insert(place.clone());
+            self.dependents.entry(owner.clone()).or_default().insert(object_ref.clone());
         }
     }
 
     /// Returns where the object of an identity is.
-    pub fn place_of(&self, uid: &str) -> Option<&Place> {
-        self.places.get(uid)
+    pub fn find_by_uid(&self, uid: &str) -> Option<&ObjectRef> {
+        self.by_uid.get(uid)
     }
 
     /// Returns the objects that name `uid` as an owner.
-    pub fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &Place> {
+    pub fn dependents_of(&self, uid: &str) -> impl Iterator<Item = &ObjectRef> {
         self.dependents.get(uid).into_iter().flatten()
     }
 
@@ -218,6 +208,12 @@ impl Store {
         }
     }
 
+    /// Returns the objects of a table, or only those of a namespace, in the order of their keys.
+    pub fn all(&self, table: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+        let range = Range { namespace: namespace.map(str::to_owned), ..Range::default() };
+        self.tables.get(table).map(|table| table.page(&range, &|_| true).items).unwrap_or_default()
+    }
+
     /// Returns at most `limit` changes of a table after `revision`, oldest first.
     pub fn since(&self, table: &str, revision: u64, limit: usize) -> Result<Vec<Arc<Event>>, Expired> {
         self.tables.get(table).map_or_else(|| Ok(Vec::new()), |table| table.since(revision, limit))
@@ -231,13 +227,13 @@ impl Store {
     }
 
     /// Puts back an object of an earlier life, with the revision it had then.
-    pub(crate) fn restore(&mut self, place: &Place, object: Encoded, revision: u64, now: Timestamp) {
-        let object = Arc::new(object.into_stored(place.key.clone(), revision));
+    pub(crate) fn restore(&mut self, object_ref: &ObjectRef, object: Encoded, revision: u64, now: Timestamp) {
+        let object = Arc::new(object.into_stored(object_ref.key.clone(), revision));
         self.revision = self.revision.max(revision);
         let event = Event::new(Change::Added, Arc::clone(&object), None, now);
-        self.index(&event, place);
-        let table = self.tables.entry(Arc::clone(&place.table)).or_default();
-        table.objects.insert(place.key.clone(), object);
+        self.index(&event, object_ref);
+        let table = self.tables.entry(Arc::clone(&object_ref.table)).or_default();
+        table.objects.insert(object_ref.key.clone(), object);
     }
 
     /// Goes on after `revision`, with no history.
@@ -252,8 +248,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn place(key: &str) -> Place {
-        Place { table: "/pods".into(), key: key.into() }
+    fn object_ref(key: &str) -> ObjectRef {
+        ObjectRef { table: "/pods".into(), key: key.into() }
     }
 
     fn encoded(name: &str, size: i64) -> Encoded {
@@ -266,7 +262,11 @@ mod tests {
 
     fn create(store: &mut Store, name: &str) -> u64 {
         let write = Write::Create(encoded(name, 0));
-        store.commit(&place(&format!("ns/{name}")), write, Timestamp::UNIX_EPOCH).unwrap().object().revision
+        store
+            .commit(&object_ref(&format!("ns/{name}")), write, Timestamp::UNIX_EPOCH)
+            .unwrap()
+            .object()
+            .revision
     }
 
     fn names(page: &Page) -> Vec<&str> {
@@ -282,8 +282,8 @@ mod tests {
         let b = create(&mut store, "b");
         create(&mut store, "c");
         let update = Write::Update { expected: 2, object: encoded("a", 1) };
-        store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
-        store.commit(&place("ns/b"), Write::Delete { expected: b }, Timestamp::UNIX_EPOCH).unwrap();
+        store.commit(&object_ref("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        store.commit(&object_ref("ns/b"), Write::Delete { expected: b }, Timestamp::UNIX_EPOCH).unwrap();
         let range = Range { namespace: Some("ns".into()), ..Range::default() };
         assert_eq!(names(&store.list("/pods", &range, None, ALL).unwrap()), ["a", "c"]);
         let then = store.list("/pods", &range, Some(b), ALL).unwrap();
@@ -322,7 +322,7 @@ mod tests {
         let mut store = Store::new(Limits::default());
         let expected = create(&mut store, "a");
         let update = Write::Update { expected, object: encoded("a", 0) };
-        let committed = store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        let committed = store.commit(&object_ref("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
         assert!(matches!(committed, Committed::Same(_)));
         assert_eq!(store.revision(), expected);
     }
@@ -331,11 +331,13 @@ mod tests {
     fn dependents_are_found_by_the_identity_of_their_owner() {
         let mut store = Store::new(Limits::default());
         let revision = create(&mut store, "a");
-        assert_eq!(store.dependents_of("owner-of-a").collect::<Vec<_>>(), [&place("ns/a")]);
-        assert_eq!(store.place_of("a"), Some(&place("ns/a")));
-        store.commit(&place("ns/a"), Write::Delete { expected: revision }, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(store.dependents_of("owner-of-a").collect::<Vec<_>>(), [&object_ref("ns/a")]);
+        assert_eq!(store.find_by_uid("a"), Some(&object_ref("ns/a")));
+        store
+            .commit(&object_ref("ns/a"), Write::Delete { expected: revision }, Timestamp::UNIX_EPOCH)
+            .unwrap();
         assert_eq!(store.dependents_of("owner-of-a").count(), 0);
-        assert_eq!(store.place_of("a"), None);
+        assert_eq!(store.find_by_uid("a"), None);
     }
 
     #[test]
@@ -343,7 +345,7 @@ mod tests {
         let mut store = Store::new(Limits::default());
         let expected = create(&mut store, "a");
         let update = Write::Update { expected, object: encoded("a", 7) };
-        store.commit(&place("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
+        store.commit(&object_ref("ns/a"), update, Timestamp::UNIX_EPOCH).unwrap();
         let events = store.since("/pods", expected, 9).unwrap();
         let event = events.first().unwrap();
         let small = |object: &Stored| object.value()["size"].as_i64() < Some(5);

@@ -4,11 +4,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::event::{Change, Event};
 use super::object::{Key, Stored};
-use super::{Expired, Limits};
+
+/// How much history a table keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// So many changes a resource.
+    pub events: usize,
+    /// So long.
+    pub age: SignedDuration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { events: 1_000, age: SignedDuration::from_mins(5) }
+    }
+}
+
+/// A revision is older than the history reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// The oldest revision that can still be asked for.
+    pub oldest: u64,
+}
 
 /// Part of a list: the objects, and where the next part begins.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::registry::Resource;
 
-/// Turns an object of the stored version into the version of `resource`.
-pub(crate) fn from_stored(object: &mut Value, resource: &Resource) {
+/// Returns an object of the stored version in the version of `resource`.
+pub(crate) fn from_stored(mut object: Value, resource: &Resource) -> Value {
     if resource.api_version == resource.stored_version && resource.custom.is_none() {
-        return;
+        return object;
     }
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".into(), json!(resource.api_version));
@@ -22,6 +22,7 @@ pub(crate) fn from_stored(object: &mut Value, resource: &Resource) {
             _ => {}
         }
     }
+    object
 }
 
 /// Turns an object of the version of `resource` into the stored version.

@@ -1,37 +1,38 @@
 //! Parts of objects that are no part of what is stored: bindings, evictions, tokens; and what needs a node.
 
-pub(crate) mod scale;
-mod scale_update;
+mod scale;
+pub(crate) mod scale_requests;
 
 use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::authentication::User;
-use crate::request::Call;
+use crate::cluster::Edit;
+use crate::read::ObjectEncoder;
+use crate::request::RequestContext;
 use crate::status::{ApiError, Outcome};
-use crate::store::{Place, Stored, key_of};
-use crate::write::{DeleteOptions, Edit, Hand, delete_object, modify, seconds, untyped};
+use crate::store::Stored;
+use crate::strategy::FieldOwner;
+use crate::write::{DeleteOptions, delete_object, untyped};
 
 /// In whose name pods are put onto nodes.
-const BINDER: Hand = Hand { manager: "kube-scheduler", subresource: "binding" };
+const BINDER: FieldOwner<'_> = FieldOwner { manager: "kube-scheduler", subresource: "binding" };
 
 /// Answers a request for the part called `part`.
-pub(crate) fn answer(call: &Call, name: &str, part: &str) -> Outcome<Response<Body>> {
-    let kind = &call.resource.kind;
-    let object = call
-        .cluster
-        .get(&call.resource.table, call.namespace.as_deref(), name)
-        .ok_or_else(|| ApiError::not_found(kind, name))?;
+pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
+    let kind = &request.resource.kind;
+    let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
     match part {
-        "binding" => bind(call, name),
-        "eviction" => evict(call, name),
-        "token" => issue(call, &object),
-        "log" | "exec" | "attach" | "portforward" if call.resource.is("", "pods") => {
-            reach(call, &object.value(), part)
+        "binding" => bind(request, name),
+        "eviction" => evict(request, name),
+        "token" => issue(request, &object),
+        "log" | "exec" | "attach" | "portforward" if request.resource.is("", "pods") => {
+            reach(request, &object.value(), part)
         }
         _ => {
             let message =
@@ -42,7 +43,7 @@ pub(crate) fn answer(call: &Call, name: &str, part: &str) -> Outcome<Response<Bo
 }
 
 /// Answers a request for something that happens in a container: none runs, and what can be wrong before is told.
-fn reach(call: &Call, pod: &Value, part: &str) -> Outcome<Response<Body>> {
+fn reach(request: &RequestContext, pod: &Value, part: &str) -> Outcome<Response<Body>> {
     let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let name = text("/metadata/name");
     let names = |field: &str| -> Vec<&str> {
@@ -51,7 +52,7 @@ fn reach(call: &Call, pod: &Value, part: &str) -> Outcome<Response<Body>> {
     };
     let main = names("/spec/containers");
     let init = names("/spec/initContainers");
-    let asked = call.query.get("container").unwrap_or_default();
+    let asked = request.query.get("container").unwrap_or_default();
     if part != "portforward" {
         let known = [main.clone(), init.clone(), names("/spec/ephemeralContainers")].concat();
         if asked.is_empty() && main.len() > 1 {
@@ -86,8 +87,8 @@ fn success() -> Value {
 }
 
 /// Puts a pod onto a node.
-fn bind(call: &Call, name: &str) -> Outcome<Response<Body>> {
-    let body = untyped(&call.body, call.header(CONTENT_TYPE), ("v1", "Binding"))?;
+fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
+    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
     let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if node.is_empty() {
         return Err(ApiError::bad_request("target.name: Required value"));
@@ -95,10 +96,10 @@ fn bind(call: &Call, name: &str) -> Outcome<Response<Body>> {
     if body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default() != name {
         return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
-    let place = Place { table: call.resource.table.clone(), key: key_of(call.namespace.as_deref(), name) };
-    let now = seconds(call.now);
+    let object_ref = request.object_ref(name);
+    let now = format_seconds(request.now);
     let mut taken = false;
-    modify(&call.cluster, &call.resource, &place, BINDER, |pod| {
+    request.cluster.modify(&request.resource, &object_ref, BINDER, |pod| {
         let bound =
             pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
         taken = bound;
@@ -119,24 +120,24 @@ fn bind(call: &Call, name: &str) -> Outcome<Response<Body>> {
     })?;
     if taken {
         let why = format!("pod {name} is already assigned to node");
-        return Err(ApiError::conflict(&call.resource.kind, &format!("{name}/binding"), &why));
+        return Err(ApiError::conflict(&request.resource.kind, &format!("{name}/binding"), &why));
     }
-    call.presenter().answer_value(201, &success())
+    ObjectEncoder::of(request).answer_value(201, &success())
 }
 
-fn evict(call: &Call, name: &str) -> Outcome<Response<Body>> {
-    let body = untyped(&call.body, call.header(CONTENT_TYPE), ("policy/v1", "Eviction"))?;
+fn evict(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
+    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("policy/v1", "Eviction"))?;
     let grace = body.pointer("/deleteOptions/gracePeriodSeconds").and_then(Value::as_i64);
-    let inner = call.within(call.namespace.as_deref());
+    let inner = request.within(request.namespace.as_deref());
     delete_object(&inner, name, &DeleteOptions { grace, ..DeleteOptions::default() })?;
-    call.presenter().answer_value(201, &success())
+    ObjectEncoder::of(request).answer_value(201, &success())
 }
 
 /// Issues a token to a service account. It is good for the socket of this server until it ends.
-fn issue(call: &Call, account: &Stored) -> Outcome<Response<Body>> {
-    let mut request =
-        untyped(&call.body, call.header(CONTENT_TYPE), ("authentication.k8s.io/v1", "TokenRequest"))?;
-    let asked = request.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(3_600);
+fn issue(request: &RequestContext, account: &Stored) -> Outcome<Response<Body>> {
+    let mut token_request =
+        untyped(&request.body, request.header(CONTENT_TYPE), ("authentication.k8s.io/v1", "TokenRequest"))?;
+    let asked = token_request.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(3_600);
     if asked < 600 {
         let cause = crate::status::Cause {
             reason: "FieldValueInvalid".into(),
@@ -149,34 +150,33 @@ fn issue(call: &Call, account: &Stored) -> Outcome<Response<Body>> {
         );
         return Err(ApiError::new(422, "Invalid", message).with_causes(vec![cause]));
     }
-    let expires = call.now + jiff::SignedDuration::from_secs(asked.min(1 << 32));
+    let expires = request.now + jiff::SignedDuration::from_secs(asked.min(1 << 32));
     let (namespace, name) = (account.namespace(), account.name());
-    let mut random = call.cluster.random();
+    let random = &request.cluster.random;
     let secret =
         format!("{:016x}{:016x}{:016x}{:016x}", random.next(), random.next(), random.next(), random.next());
-    drop(random);
     let audience = "https://kubernetes.default.svc";
     let claims = json!({
         "iss": audience,
-        "aud": request.pointer("/spec/audiences").cloned().unwrap_or(json!([audience])),
+        "aud": token_request.pointer("/spec/audiences").cloned().unwrap_or(json!([audience])),
         "sub": format!("system:serviceaccount:{namespace}:{name}"),
-        "iat": call.now.as_second(),
-        "nbf": call.now.as_second(),
+        "iat": request.now.as_second(),
+        "nbf": request.now.as_second(),
         "exp": expires.as_second(),
         "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": name, "uid": account.uid}},
     });
     let head = URL_SAFE_NO_PAD.encode(br#"{"alg":"none","typ":"JWT"}"#);
     let token =
         format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()), URL_SAFE_NO_PAD.encode(secret));
-    call.cluster.tokens.add(token.clone(), User::service_account(namespace, name, &account.uid));
-    let Some(fields) = request.as_object_mut() else {
+    request.cluster.authenticator.issue(token.clone(), User::service_account(namespace, name, &account.uid));
+    let Some(fields) = token_request.as_object_mut() else {
         return Err(ApiError::bad_request("a TokenRequest is expected"));
     };
     fields.insert("kind".into(), json!("TokenRequest"));
     fields.insert("apiVersion".into(), json!("authentication.k8s.io/v1"));
     fields.insert(
         "metadata".into(),
-        json!({"name": name, "namespace": namespace, "creationTimestamp": seconds(call.now)}),
+        json!({"name": name, "namespace": namespace, "creationTimestamp": format_seconds(request.now)}),
     );
     let spec = fields.entry("spec").or_insert_with(|| json!({}));
     if let Some(spec) = spec.as_object_mut() {
@@ -184,6 +184,6 @@ fn issue(call: &Call, account: &Stored) -> Outcome<Response<Body>> {
         spec.insert("expirationSeconds".into(), json!(asked));
         spec.entry("boundObjectRef").or_insert(Value::Null);
     }
-    fields.insert("status".into(), json!({"token": token, "expirationTimestamp": seconds(expires)}));
-    call.presenter().answer_value(201, &request)
+    fields.insert("status".into(), json!({"token": token, "expirationTimestamp": format_seconds(expires)}));
+    ObjectEncoder::of(request).answer_value(201, &token_request)
 }

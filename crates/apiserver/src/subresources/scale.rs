@@ -7,37 +7,17 @@ use http::Response;
 use objects::{decode, types};
 use serde_json::{Map, Value, json};
 
-use super::scale_update::{self, Scaling};
-use crate::kind::Verb;
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
 
-/// Answers a request for the scale of an object.
-pub(crate) fn answer(call: &Call, name: &str, verb: Verb) -> Outcome<Response<Body>> {
-    match verb {
-        Verb::Get => {
-            let object = call
-                .cluster
-                .get(&call.resource.table, call.namespace.as_deref(), name)
-                .ok_or_else(|| ApiError::not_found(&call.resource.kind, name))?;
-            show(call, &object.value())
-        }
-        Verb::Update => scale_update::scale(call, name, Scaling::Put),
-        Verb::Patch => scale_update::scale(call, name, Scaling::Patch),
-        Verb::Create | Verb::Delete | Verb::DeleteCollection | Verb::List | Verb::Watch => {
-            Err(ApiError::method_not_allowed())
-        }
-    }
-}
-
 /// Answers with the scale of an object.
-pub(crate) fn show(call: &Call, object: &Value) -> Outcome<Response<Body>> {
-    let scale = of(call, object)?;
-    let plain = Representation { shape: Shape::Whole, ..call.representation.clone() };
-    let shown = match &call.representation.shape {
-        Shape::Table(version) => table(&scale, version, call.now),
+pub(crate) fn show(request: &RequestContext, object: &Value) -> Outcome<Response<Body>> {
+    let scale = of(request, object)?;
+    let plain = Representation { shape: Shape::Whole, ..request.representation.clone() };
+    let shown = match &request.representation.shape {
+        Shape::Table(version) => table(&scale, version, request.now),
         Shape::Whole | Shape::Metadata(_) => scale,
     };
     let body = crate::read::encode(&shown, &plain)?;
@@ -83,8 +63,8 @@ struct Paths {
     selector: Option<String>,
 }
 
-fn paths(call: &Call) -> Outcome<Paths> {
-    let Some((definition, index)) = &call.resource.custom else {
+fn paths(request: &RequestContext) -> Outcome<Paths> {
+    let Some((definition, index)) = &request.resource.custom else {
         return Ok(Paths {
             spec: ".spec.replicas".into(),
             status: ".status.replicas".into(),
@@ -105,8 +85,8 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Returns the scale of an object.
-pub(crate) fn of(call: &Call, object: &Value) -> Outcome<Value> {
-    let paths = paths(call)?;
+pub(crate) fn of(request: &RequestContext, object: &Value) -> Outcome<Value> {
+    let paths = paths(request)?;
     let mut metadata = Map::new();
     for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.pointer(&format!("/metadata/{name}")) {
@@ -121,7 +101,7 @@ pub(crate) fn of(call: &Call, object: &Value) -> Outcome<Value> {
     let mut status = Map::from_iter([("replicas".to_owned(), replicas)]);
     let selector = match &paths.selector {
         Some(path) => at(object, path).and_then(Value::as_str).map(str::to_owned),
-        None if call.resource.custom.is_none() => object.pointer("/spec/selector").map(selector_text),
+        None if request.resource.custom.is_none() => object.pointer("/spec/selector").map(selector_text),
         None => None,
     };
     if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
@@ -158,8 +138,8 @@ fn selector_text(selector: &Value) -> String {
 }
 
 /// Tells whether somebody owns the replicas of the object.
-pub(crate) fn is_owned(call: &Call, object: &Value) -> bool {
-    let Ok(paths) = paths(call) else {
+pub(crate) fn is_owned(request: &RequestContext, object: &Value) -> bool {
+    let Ok(paths) = paths(request) else {
         return false;
     };
     let parts = paths.spec.split('.').filter(|part| !part.is_empty());
@@ -169,9 +149,14 @@ pub(crate) fn is_owned(call: &Call, object: &Value) -> bool {
 }
 
 /// Writes the replicas of `scale` into the object.
-pub(crate) fn set(call: &Call, object: &mut Value, old: &Arc<Stored>, scale: &Value) -> Outcome<()> {
+pub(crate) fn set(
+    request: &RequestContext,
+    object: &mut Value,
+    old: &Arc<Stored>,
+    scale: &Value,
+) -> Outcome<()> {
     let name = old.name();
-    let kind = &call.resource.kind;
+    let kind = &request.resource.kind;
     let given = scale.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
     if !given.is_empty() && given != old.revision.to_string() {
         return Err(ApiError::modified(kind, name));
@@ -190,7 +175,7 @@ pub(crate) fn set(call: &Call, object: &mut Value, old: &Arc<Stored>, scale: &Va
         };
         return Err(ApiError::invalid(kind, name, vec![cause]));
     }
-    let paths = paths(call)?;
+    let paths = paths(request)?;
     let mut at = object;
     for part in paths.spec.split('.').filter(|part| !part.is_empty()) {
         let Some(fields) = at.as_object_mut() else {

@@ -7,9 +7,6 @@ use crate::kind::Kind;
 use crate::protobuf;
 use crate::status::{ApiError, Outcome};
 
-/// The largest object that is kept, in bytes.
-pub(crate) const OBJECT_LIMIT: usize = 1_572_864;
-
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 const ACCEPTED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
+use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
 use super::body::untyped;
-use super::update::{ATTEMPTS, place_of};
-use super::{metadata, pipeline};
 use crate::admission;
+use crate::cluster::ATTEMPTS;
+use crate::object_meta;
+use crate::read::ObjectEncoder;
 use crate::registry::Resource;
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::request::options::{invalid_options, not_supported};
 use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
+use crate::strategy::{self, Strategy};
 
 /// How an object is to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,14 +44,14 @@ pub(crate) enum Propagation {
 }
 
 impl DeleteOptions {
-    fn of(call: &Call) -> Outcome<DeleteOptions> {
-        let body = if call.body.is_empty() {
+    fn of(request: &RequestContext) -> Outcome<DeleteOptions> {
+        let body = if request.body.is_empty() {
             Value::Null
         } else {
-            let content_type = call.header(CONTENT_TYPE);
-            untyped(&call.body, content_type, ("v1", "DeleteOptions")).map_err(|error| unread(&error))?
+            let content_type = request.header(CONTENT_TYPE);
+            untyped(&request.body, content_type, ("v1", "DeleteOptions")).map_err(|error| unread(&error))?
         };
-        let query = &call.query;
+        let query = &request.query;
         let text = |name: &str| {
             body.get(name).and_then(Value::as_str).or_else(|| query.text(name)).map(str::to_owned)
         };
@@ -122,32 +125,34 @@ pub(crate) enum Deleted {
 }
 
 /// Answers a DELETE of one object.
-pub(crate) fn delete(call: &Call, name: &str) -> Outcome<Response<Body>> {
-    let options = DeleteOptions::of(call)?;
-    admission::check_deletable(call, name)?;
-    let deleted = delete_object(call, name, &options)?;
+pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
+    let options = DeleteOptions::of(request)?;
+    admission::check_deletable(request, name)?;
+    let deleted = delete_object(request, name, &options)?;
     let accepted = options.orphan == Some(false);
     let mut answer = match &deleted {
-        Deleted::Waiting(object) => call.presenter().answer(if accepted { 202 } else { 200 }, object)?,
-        Deleted::Gone(object) if call.resource.is("", "pods") => {
+        Deleted::Waiting(object) => {
+            ObjectEncoder::of(request).answer(if accepted { 202 } else { 200 }, object)?
+        }
+        Deleted::Gone(object) if request.resource.is("", "pods") => {
             // A pod that goes at once is shown as one whose grace is over.
             let mut pod = object.value();
-            set_deleting(call, &mut pod, 0);
+            set_deleting(request, &mut pod, 0);
             let bytes = serde_json::to_vec(&pod).unwrap_or_default();
-            let presenter = call.presenter();
-            presenter.answer_value(200, &presenter.value(&bytes, true))?
+            let encoder = ObjectEncoder::of(request);
+            encoder.answer_value(200, &encoder.value(&bytes, true))?
         }
-        Deleted::Gone(object) if pipeline::shows_deleted(&call.resource) => {
-            call.presenter().answer(200, object)?
+        Deleted::Gone(object) if Strategy::of(&request.resource).shows_deleted => {
+            ObjectEncoder::of(request).answer(200, object)?
         }
         Deleted::Gone(object) => {
-            let representation = &call.representation;
-            let status = success(&call.resource, object);
+            let representation = &request.representation;
+            let status = success(&request.resource, object);
             let body = crate::read::encode(&status, representation)?;
             crate::read::respond(200, representation.content_type(), Body::from(body))?
         }
     };
-    if call.resource.is("batch", "jobs") && options.propagation.is_none() {
+    if request.resource.is("batch", "jobs") && options.propagation.is_none() {
         let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
         crate::response::warn(&mut answer, &[text.to_owned()]);
     }
@@ -165,19 +170,27 @@ fn success(resource: &Resource, object: &Stored) -> Value {
 }
 
 /// Deletes an object, or marks it as waiting for its deletion.
-pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) -> Outcome<Deleted> {
-    let resource = &call.resource;
-    let place = place_of(call, name);
+pub(crate) fn delete_object(
+    request: &RequestContext,
+    name: &str,
+    options: &DeleteOptions,
+) -> Outcome<Deleted> {
+    let resource = &request.resource;
+    let object_ref = request.object_ref(name);
     for _ in 0..ATTEMPTS {
-        let old = call.cluster.at(&place).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
+        let old = request
+            .cluster
+            .storage
+            .get(&object_ref)
+            .ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
         check_preconditions(resource, &old, options)?;
         let mut value = old.value();
-        let marked = mark(call, &mut value, options);
+        let marked = mark(request, &mut value, options);
         let waits = marked.waits;
         if options.dry_run && waits && marked.changed {
-            let tried = Encoded::new(&value, &resource.fields);
-            let tried = tried.into_stored(old.key.clone(), old.revision);
-            return Ok(Deleted::Waiting(Arc::new(tried)));
+            let waiting = Encoded::new(&value, &resource.fields);
+            let waiting = waiting.into_stored(old.key.clone(), old.revision);
+            return Ok(Deleted::Waiting(Arc::new(waiting)));
         }
         if options.dry_run || (waits && !marked.changed) {
             return Ok(if waits { Deleted::Waiting(old) } else { Deleted::Gone(old) });
@@ -188,9 +201,8 @@ pub(crate) fn delete_object(call: &Call, name: &str, options: &DeleteOptions) ->
         } else {
             Write::Delete { expected }
         };
-        match call.cluster.commit(&place, write) {
+        match request.cluster.commit(&object_ref, write) {
             Ok(committed) => {
-                crate::definitions::observe(&call.cluster, &place, waits.then_some(&value));
                 let object = Arc::clone(committed.object());
                 return Ok(if waits { Deleted::Waiting(object) } else { Deleted::Gone(old) });
             }
@@ -241,30 +253,30 @@ struct Marked {
 }
 
 /// Writes into the object what it waits for.
-fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> Marked {
-    let resource = &call.resource;
-    let grace = pipeline::grace(resource, object, options.grace);
+fn mark(request: &RequestContext, object: &mut Value, options: &DeleteOptions) -> Marked {
+    let resource = &request.resource;
+    let grace = strategy::grace(resource, object, options.grace);
     let before = object.clone();
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         crate::definitions::hold_back(object);
     }
     set_propagation(resource, object, options.propagation);
-    let waits = grace > 0 || pipeline::waits_for_others(resource, object);
+    let waits = grace > 0 || strategy::waits_for_others(resource, object);
     if waits {
-        set_deleting(call, object, grace);
-        pipeline::terminate(resource, object, call.now);
+        set_deleting(request, object, grace);
+        strategy::terminate(resource, object, request.now);
     }
     Marked { waits, changed: *object != before }
 }
 
 fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propagation>) {
-    let given = metadata::finalizers(object);
+    let given = object_meta::finalizers(object);
     let (orphans, foreground) = (given.contains(&"orphan"), given.contains(&"foregroundDeletion"));
     let policy = match asked {
         Some(policy) => policy,
         None if orphans => Propagation::Orphan,
         None if foreground => Propagation::Foreground,
-        None if pipeline::orphans_by_default(resource) => Propagation::Orphan,
+        None if strategy::orphans_by_default(resource) => Propagation::Orphan,
         None => Propagation::Background,
     };
     let wanted = match policy {
@@ -286,8 +298,8 @@ fn set_propagation(resource: &Resource, object: &mut Value, asked: Option<Propag
     }
 }
 
-fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
-    let deleting = metadata::is_deleting(object);
+fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
+    let deleting = object_meta::is_deleting(object);
     let Some(fields) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -295,10 +307,10 @@ fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
     if deleting && before.is_none_or(|before| before <= grace) {
         return;
     }
-    let time = call.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
-    fields.insert("deletionTimestamp".into(), json!(metadata::seconds(time)));
-    let is_definition = call.resource.is("apiextensions.k8s.io", "customresourcedefinitions");
-    if is_definition || call.resource.is("", "namespaces") {
+    let time = request.now + jiff::SignedDuration::from_secs(grace.clamp(0, 1 << 31));
+    fields.insert("deletionTimestamp".into(), json!(format_seconds(time)));
+    let is_definition = request.resource.is("apiextensions.k8s.io", "customresourcedefinitions");
+    if is_definition || request.resource.is("", "namespaces") {
         return;
     }
     fields.insert("deletionGracePeriodSeconds".into(), json!(grace));
@@ -308,25 +320,25 @@ fn set_deleting(call: &Call, object: &mut Value, grace: i64) {
 }
 
 /// Answers a DELETE of many objects with the list of them.
-pub(crate) fn delete_collection(call: &Call) -> Outcome<Response<Body>> {
-    let options = DeleteOptions::of(call)?;
-    let selection = crate::read::selection(call)?;
-    let range = Range { namespace: call.namespace.clone(), ..Range::default() };
-    let store = call.cluster.read();
+pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
+    let options = DeleteOptions::of(request)?;
+    let selection = crate::read::selection(request)?;
+    let range = Range { namespace: request.namespace.clone(), ..Range::default() };
+    let store = request.cluster.storage.read();
     let page = store
-        .list(&call.resource.table, &range, None, &|object: &Stored| selection.selects(object))
+        .list(&request.resource.table, &range, None, &|object: &Stored| selection.selects(object))
         .unwrap_or_default();
     let revision = store.revision();
     drop(store);
     for item in &page.items {
         let namespace = Some(item.namespace()).filter(|namespace| !namespace.is_empty());
-        match delete_object(&call.within(namespace), item.name(), &options) {
+        match delete_object(&request.within(namespace), item.name(), &options) {
             Ok(_) => {}
             Err(error) if error.code() == 404 => {}
             Err(error) => return Err(error),
         }
     }
     let metadata = Map::from_iter([("resourceVersion".to_owned(), json!(revision.to_string()))]);
-    let presenter = call.presenter();
-    presenter.answer_value(200, &presenter.list(&page.items, &metadata))
+    let encoder = ObjectEncoder::of(request);
+    encoder.answer_value(200, &encoder.list(&page.items, &metadata))
 }

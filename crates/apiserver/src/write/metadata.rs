@@ -1,54 +1,20 @@
 //! Metadata: what clients may say about an object and what the server says.
 
+use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use crate::request::Call;
-use crate::request::options::WriteOptions;
+use crate::object_meta;
+use crate::request::RequestContext;
 use crate::status::{ApiError, Outcome};
 
 /// The longest name that a generated name's beginning may have.
 const GENERATED_BASE: usize = 58;
 
-/// Returns the metadata of an object.
-pub(crate) fn of(object: &Value) -> Option<&Map<String, Value>> {
-    object.get("metadata").and_then(Value::as_object)
-}
-
-/// Returns a text of the metadata, empty if it is absent.
-pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    of(object).and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Returns the metadata for a change; whatever is no object is replaced by one.
-pub(crate) fn of_mut(object: &mut Value) -> Outcome<&mut Map<String, Value>> {
-    let fields = object.as_object_mut().ok_or_else(not_an_object)?;
-    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
-    if metadata.is_null() {
-        *metadata = json!({});
-    }
-    metadata.as_object_mut().ok_or_else(not_an_object)
-}
-
-fn not_an_object() -> ApiError {
-    ApiError::bad_request("the body and its metadata must be objects")
-}
-
-/// Returns the finalizers.
-pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
-    let list = of(object).and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-/// Tells whether the object waits for its finalizers.
-pub(crate) fn is_deleting(object: &Value) -> bool {
-    of(object).is_some_and(|metadata| metadata.get("deletionTimestamp").is_some_and(|t| !t.is_null()))
-}
-
 /// Checks the namespace of the body against the request and sets it.
-pub(crate) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()> {
-    let metadata = of_mut(object)?;
+pub(crate) fn place_in_namespace(request: &RequestContext, object: &mut Value) -> Outcome<()> {
+    let metadata = object_meta::of_mut(object)?;
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
-    match call.namespace.as_deref() {
+    match request.namespace.as_deref() {
         Some(namespace) if given.is_empty() => {
             metadata.insert("namespace".into(), json!(namespace));
         }
@@ -66,16 +32,13 @@ pub(crate) fn place_in_namespace(call: &Call, object: &mut Value) -> Outcome<()>
 }
 
 /// Gives a new object what only the server can give: name, identity, time.
-pub(crate) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> Outcome<()> {
-    let revision = text(object, "resourceVersion");
+pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generation: bool) -> Outcome<()> {
+    let revision = object_meta::text(object, "resourceVersion");
     if !revision.is_empty() {
         return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
-    let (uid, suffix) = {
-        let mut random = call.cluster.random();
-        (random.uid(), random.suffix(5))
-    };
-    let metadata = of_mut(object)?;
+    let (uid, suffix) = (request.cluster.random.uid(), request.cluster.random.suffix(5));
+    let metadata = object_meta::of_mut(object)?;
     for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
         metadata.remove(name);
     }
@@ -88,7 +51,7 @@ pub(crate) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> 
         metadata.insert("name".into(), json!(name));
     }
     metadata.insert("uid".into(), json!(uid));
-    metadata.insert("creationTimestamp".into(), json!(seconds(call.now)));
+    metadata.insert("creationTimestamp".into(), json!(format_seconds(request.now)));
     if generation {
         metadata.insert("generation".into(), json!(1));
     } else if metadata.get("generation").and_then(Value::as_i64).is_none_or(|given| given >= 0) {
@@ -100,29 +63,34 @@ pub(crate) fn prepare_new(call: &Call, object: &mut Value, generation: bool) -> 
 /// Checks identity and revision of a new version against the kept one and restores what clients cannot change.
 ///
 /// Returns whether the client named the revision that it changes.
-pub(crate) fn prepare_update(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<bool> {
-    let kind = &call.resource.kind;
+pub(crate) fn prepare_update(
+    request: &RequestContext,
+    name: &str,
+    old: &Value,
+    new: &mut Value,
+) -> Outcome<bool> {
+    let kind = &request.resource.kind;
     check_name(name, new)?;
-    let (given, kept) = (text(new, "uid"), text(old, "uid"));
+    let (given, kept) = (object_meta::text(new, "uid"), object_meta::text(old, "uid"));
     if !given.is_empty() && given != kept {
         let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {kept}");
         return Err(ApiError::conflict(kind, name, &why));
     }
-    let revision = text(new, "resourceVersion");
+    let revision = object_meta::text(new, "resourceVersion");
     let conditional = !revision.is_empty() && revision != "0";
-    if conditional && revision != text(old, "resourceVersion") {
+    if conditional && revision != object_meta::text(old, "resourceVersion") {
         if revision.parse::<u64>().is_err() {
             return Err(ApiError::bad_request(format!("Invalid value: {revision:?}: must be a number")));
         }
         return Err(ApiError::modified(kind, name));
     }
-    keep(old, of_mut(new)?);
+    keep(old, object_meta::of_mut(new)?);
     Ok(conditional)
 }
 
 /// Checks the name of a new version against the one in the path.
 fn check_name(name: &str, new: &Value) -> Outcome<()> {
-    let given = text(new, "name");
+    let given = object_meta::text(new, "name");
     let message = if given.is_empty() {
         format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
     } else if given != name {
@@ -134,14 +102,19 @@ fn check_name(name: &str, new: &Value) -> Outcome<()> {
 }
 
 /// Checks the revision of a patched version; everything else is for validation to find.
-pub(crate) fn prepare_patched(call: &Call, name: &str, old: &Value, new: &mut Value) -> Outcome<()> {
+pub(crate) fn prepare_patched(
+    request: &RequestContext,
+    name: &str,
+    old: &Value,
+    new: &mut Value,
+) -> Outcome<()> {
     check_name(name, new)?;
-    let revision = text(new, "resourceVersion");
-    if !revision.is_empty() && revision != "0" && revision != text(old, "resourceVersion") {
-        return Err(ApiError::modified(&call.resource.kind, name));
+    let revision = object_meta::text(new, "resourceVersion");
+    if !revision.is_empty() && revision != "0" && revision != object_meta::text(old, "resourceVersion") {
+        return Err(ApiError::modified(&request.resource.kind, name));
     }
-    let uid = text(new, "uid").to_owned();
-    let metadata = of_mut(new)?;
+    let uid = object_meta::text(new, "uid").to_owned();
+    let metadata = object_meta::of_mut(new)?;
     keep(old, metadata);
     if !uid.is_empty() {
         metadata.insert("uid".into(), json!(uid));
@@ -162,27 +135,22 @@ pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
     ];
     metadata.retain(|_, value| !value.is_null());
     for name in KEPT {
-        match of(old).and_then(|metadata| metadata.get(name)) {
+        match object_meta::of(old).and_then(|metadata| metadata.get(name)) {
             Some(value) => metadata.insert(name.into(), value.clone()),
             None => metadata.remove(name),
         };
     }
 }
 
-/// Returns the time as metadata writes it.
-pub(crate) fn seconds(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// Returns the refusal of an object without a name.
-pub(crate) fn check_name_given(call: &Call, object: &Value, _options: &WriteOptions) -> Outcome<()> {
-    if text(object, "name").is_empty() && text(object, "generateName").is_empty() {
+/// Refuses an object without a name.
+pub(crate) fn check_name_given(request: &RequestContext, object: &Value) -> Outcome<()> {
+    if object_meta::text(object, "name").is_empty() && object_meta::text(object, "generateName").is_empty() {
         let cause = crate::status::Cause {
             reason: "FieldValueRequired".into(),
             message: "Required value: name or generateName is required".into(),
             field: "metadata.name".into(),
         };
-        return Err(ApiError::invalid(&call.resource.kind, "", vec![cause]));
+        return Err(ApiError::invalid(&request.resource.kind, "", vec![cause]));
     }
     Ok(())
 }

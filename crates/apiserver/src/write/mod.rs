@@ -4,14 +4,14 @@
 pub(crate) mod body;
 pub(crate) mod create;
 mod delete;
+pub(crate) mod loopback;
 pub(crate) mod metadata;
 pub(crate) mod patch;
 pub(crate) mod pipeline;
 pub(crate) mod update;
 
 pub(crate) use body::untyped;
-pub(crate) use create::{create, create_object};
+pub(crate) use create::create;
 pub(crate) use delete::{DeleteOptions, Propagation, delete, delete_collection, delete_object};
-pub(crate) use metadata::{finalizers, seconds};
 pub(crate) use patch::patch;
-pub(crate) use update::{Edit, Hand, modify, update};
+pub(crate) use update::update;

@@ -1,20 +1,18 @@
 //! The steps of a write that are about the kind: types, defaults, validation, status, generation, managed fields.
 
 use objects::decode::{Decoded, Node};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::body::OBJECT_LIMIT;
-use super::metadata;
+use crate::object_meta;
 use crate::registry::Resource;
-use crate::request::Call;
+use crate::request::RequestContext;
 use crate::request::options::{FieldValidation, WriteOptions};
 use crate::status::{ApiError, Cause, Outcome};
-use crate::store::{Encoded, Stored};
-use crate::strategy;
+use crate::strategy::{self, FieldOwner};
 
 /// What the steps of one write share.
-pub(crate) struct Chain<'a> {
-    pub(crate) call: &'a Call,
+pub(crate) struct Pipeline<'a> {
+    pub(crate) request: &'a RequestContext,
     pub(crate) options: &'a WriteOptions,
     pub(crate) warnings: &'a mut Vec<String>,
 }
@@ -89,12 +87,12 @@ fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str
     Err(ApiError::bad_request(message))
 }
 
-impl Chain<'_> {
+impl Pipeline<'_> {
     /// Checks types and drops what the kind does not have, as the client wants it; returns the object.
     ///
     /// `strict` is what was already found in the bytes.
     pub(crate) fn conform(&mut self, mut body: Node, strict: &[String]) -> Outcome<Value> {
-        let resource = &self.call.resource;
+        let resource = &self.request.resource;
         check_type(resource, &mut body)?;
         let decoded = strategy::conform(resource, body)?;
         let mut found = strict.to_vec();
@@ -108,12 +106,12 @@ impl Chain<'_> {
         let applied = Decoded { value: body.into(), strict: Vec::new() };
         let wanted = self.conform_applied(&applied)?;
         let object = self.applied(None, &wanted)?;
-        Ok(strategy::conform(&self.call.resource, object.into())?.value)
+        Ok(strategy::conform(&self.request.resource, object.into())?.value)
     }
 
     /// Checks what is applied: unlike an object it may lack anything, and stays as it was written.
     pub(crate) fn conform_applied(&mut self, applied: &Decoded) -> Outcome<Value> {
-        let resource = &self.call.resource;
+        let resource = &self.request.resource;
         let mut body = Node::from(applied.value.clone());
         check_type(resource, &mut body)?;
         let value = Value::from(body.clone());
@@ -127,7 +125,7 @@ impl Chain<'_> {
 
     /// Warns of fields that are not kept, or refuses them.
     fn tell(&mut self, found: Vec<String>) -> Outcome<()> {
-        let kind = &self.call.resource.kind;
+        let kind = &self.request.resource.kind;
         if found.is_empty() {
             return Ok(());
         }
@@ -156,11 +154,11 @@ impl Chain<'_> {
 
     /// Replaces the status that the client sent by the one that new objects have.
     pub(crate) fn first_status(&mut self, object: &mut Value) {
-        let resource = &self.call.resource;
+        let resource = &self.request.resource;
         if resource.kind.has_status()
             && let Some(fields) = object.as_object_mut()
         {
-            match strategy::first_status(resource, fields, self.call.now) {
+            match strategy::first_status(resource, fields, self.request.now) {
                 Some(status) => fields.insert("status".into(), status),
                 None => fields.remove("status"),
             };
@@ -169,14 +167,14 @@ impl Chain<'_> {
 
     pub(crate) fn validate_create(&mut self, object: &Value) -> Outcome<()> {
         let mut warnings = Vec::new();
-        let causes = strategy::validate_new(&self.call.resource, object, &mut warnings);
+        let causes = strategy::validate_new(&self.request.resource, object, &mut warnings);
         self.judge(object, causes, warnings)
     }
 
     pub(crate) fn validate_update(&mut self, old: &Value, new: &Value) -> Outcome<()> {
-        let part = self.call.subresource.as_deref();
+        let part = self.request.subresource.as_deref();
         let mut warnings = Vec::new();
-        let causes = strategy::validate_changed(&self.call.resource, part, old, new, &mut warnings);
+        let causes = strategy::validate_changed(&self.request.resource, part, old, new, &mut warnings);
         self.judge(new, causes, warnings)
     }
 
@@ -188,17 +186,17 @@ impl Chain<'_> {
             self.warnings.extend(new);
             return Ok(());
         }
-        Err(ApiError::invalid(&self.call.resource.kind, metadata::text(object, "name"), causes))
+        Err(ApiError::invalid(&self.request.resource.kind, object_meta::text(object, "name"), causes))
     }
 
     /// Records whose fields these are.
     pub(crate) fn own(&mut self, old: Option<&Value>, object: &mut Value) {
-        strategy::own(&self.call.resource, old, object, &self.owner());
+        strategy::own(&self.request.resource, old, object, self.owner(), self.request.now);
     }
 
     /// Returns who owns a new object, ready to be kept; without it, it is in the object.
     pub(crate) fn own_new(&mut self, object: &mut Value) -> Option<Vec<u8>> {
-        let owned = strategy::first_owner(&self.call.resource, object, &self.owner());
+        let owned = strategy::first_owner(&self.request.resource, object, self.owner(), self.request.now);
         if owned.is_none() {
             self.own(None, object);
         }
@@ -207,211 +205,14 @@ impl Chain<'_> {
 
     /// Returns the object after this manager applied what it wants.
     pub(crate) fn applied(&self, old: Option<&Value>, wanted: &Value) -> Outcome<Value> {
-        strategy::applied(&self.call.resource, old, wanted, &self.owner(), self.options.force)
+        let request = self.request;
+        strategy::applied(&request.resource, old, wanted, self.owner(), request.now, self.options.force)
     }
 
-    fn owner(&self) -> strategy::Owner<'_> {
-        strategy::Owner {
+    fn owner(&self) -> FieldOwner<'_> {
+        FieldOwner {
             manager: &self.options.field_manager,
-            subresource: self.call.subresource.as_deref().unwrap_or_default(),
-            now: self.call.now,
+            subresource: self.request.subresource.as_deref().unwrap_or_default(),
         }
-    }
-}
-
-/// Returns an object in the version of the resource.
-pub(crate) fn kept(stored: &Stored, resource: &Resource) -> Value {
-    crate::read::convert(stored.value(), resource)
-}
-
-pub(crate) fn check_size(encoded: &Encoded) -> Outcome<()> {
-    if encoded.len() > OBJECT_LIMIT {
-        return Err(ApiError::new(413, "RequestEntityTooLarge", "etcdserver: request is too large"));
-    }
-    Ok(())
-}
-
-/// Tells whether a PUT makes an object that does not exist.
-pub(crate) fn creates_on_update(resource: &Resource) -> bool {
-    strategy::traits(resource).creates_on_update
-}
-
-/// Tells whether a deletion shows the object instead of a bare success.
-pub(crate) fn shows_deleted(resource: &Resource) -> bool {
-    strategy::traits(resource).shows_deleted
-}
-
-/// Tells whether objects count the changes of their specification.
-pub(crate) fn has_generation(resource: &Resource) -> bool {
-    resource.custom.is_some() || strategy::traits(resource).has_generation
-}
-
-/// Tells whether dependents stay when nobody says what is to happen to them.
-pub(crate) fn orphans_by_default(resource: &Resource) -> bool {
-    resource.is("batch", "jobs") || resource.is("", "replicationcontrollers")
-}
-
-/// Custom objects are changed only by clients that name the version they saw.
-pub(crate) fn check_conditional(resource: &Resource, name: &str, conditional: bool) -> Outcome<()> {
-    if conditional || (resource.custom.is_none() && !strategy::traits(resource).needs_revision) {
-        return Ok(());
-    }
-    let cause = Cause {
-        reason: "FieldValueInvalid".into(),
-        message: "Invalid value: 0: must be specified for an update".into(),
-        field: "metadata.resourceVersion".into(),
-    };
-    // Here the resource stands where otherwise the kind does.
-    let resource = crate::kind::Kind { kind: resource.kind.plural.clone(), ..(*resource.kind).clone() };
-    Err(ApiError::invalid(&resource, name, vec![cause]))
-}
-
-/// Takes the status from the kept version, or everything else if the status is what is written.
-pub(crate) fn separate_status(call: &Call, old: &Value, new: &mut Value) {
-    let kind = &call.resource.kind;
-    if call.subresource.as_deref() == Some("status") {
-        let status = new.get("status").cloned();
-        let managed = new.pointer("/metadata/managedFields").cloned();
-        let metadata = new.get("metadata").cloned();
-        *new = old.clone();
-        set(new, "status", status);
-        if let Some(fields) = new.get_mut("metadata") {
-            set(fields, "managedFields", managed);
-            if call.resource.custom.is_none()
-                && let Some(given) = metadata
-            {
-                for name in ["annotations", "labels", "finalizers"] {
-                    set(fields, name, given.get(name).cloned());
-                }
-            }
-        }
-    } else if let Some(part @ ("ephemeralcontainers" | "resize")) = call.subresource.as_deref() {
-        separate_containers(part, old, new);
-    } else if kind.has_status() && matches!(call.subresource.as_deref(), None | Some("finalize")) {
-        set(new, "status", old.get("status").cloned());
-    }
-}
-
-/// Takes over nothing but the containers of a pod that are written through a part of their own.
-fn separate_containers(part: &str, old: &Value, new: &mut Value) {
-    let fields: &[&str] =
-        if part == "resize" { &["containers", "initContainers"] } else { &["ephemeralContainers"] };
-    let managed = new.pointer("/metadata/managedFields").cloned();
-    let spec = new.get("spec").cloned().unwrap_or_default();
-    *new = old.clone();
-    if let Some(kept) = new.get_mut("spec") {
-        for name in fields {
-            set(kept, name, spec.get(*name).cloned());
-        }
-    }
-    if let Some(kept) = new.get_mut("metadata") {
-        set(kept, "managedFields", managed);
-    }
-}
-
-fn set(object: &mut Value, name: &str, value: Option<Value>) {
-    let Some(fields) = object.as_object_mut() else {
-        return;
-    };
-    match value {
-        Some(value) => fields.insert(name.to_owned(), value),
-        None => fields.remove(name),
-    };
-}
-
-/// Counts a change of anything but metadata and status.
-pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
-    if !has_generation(resource) {
-        return Ok(());
-    }
-    let counts_status = !resource.kind.has_status();
-    let counted = |name: &str| match name {
-        "metadata" | "apiVersion" | "kind" => false,
-        "status" => counts_status,
-        _ => true,
-    };
-    let part = |object: &Value| -> Vec<(String, Value)> {
-        let fields = object.as_object().into_iter().flatten();
-        fields.filter(|(name, _)| counted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    let metadata_counts = |name: &str| {
-        let path = format!("/metadata/{name}");
-        old.pointer(&path) != new.pointer(&path)
-    };
-    let also = if resource.is("apps", "deployments") {
-        metadata_counts("annotations")
-    } else if resource.is("discovery.k8s.io", "endpointslices") {
-        metadata_counts("labels")
-    } else {
-        false
-    };
-    if also || part(old) != part(new) {
-        let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
-        metadata::of_mut(new)?.insert("generation".into(), json!(before + 1));
-    }
-    Ok(())
-}
-
-/// Tells whether a change changes nothing but the time of managed fields.
-pub(crate) fn is_same(old: &Value, new: &Value) -> bool {
-    let managed = |object: &Value| -> Vec<Value> {
-        let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        let mut list = list.cloned().unwrap_or_default();
-        for entry in list.iter_mut().filter_map(Value::as_object_mut) {
-            entry.remove("time");
-        }
-        list
-    };
-    let rest = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-        object
-    };
-    managed(old) == managed(new) && rest(old) == rest(new)
-}
-
-/// Returns how many seconds an object waits before it goes.
-pub(crate) fn grace(resource: &Resource, object: &Value, asked: Option<i64>) -> i64 {
-    if !resource.is("", "pods") {
-        return 0;
-    }
-    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let over = matches!(text("/status/phase"), "Succeeded" | "Failed");
-    if text("/spec/nodeName").is_empty() || over {
-        return 0;
-    }
-    let own = object.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
-    asked.or(own).unwrap_or(30).max(0)
-}
-
-/// Tells whether something must happen before a deleted object may go.
-pub(crate) fn holds_back(resource: &Resource, object: &Value) -> bool {
-    let waits_for_grace = resource.is("", "pods")
-        && object
-            .pointer("/metadata/deletionGracePeriodSeconds")
-            .and_then(Value::as_i64)
-            .is_some_and(|g| g > 0);
-    waits_for_grace || waits_for_others(resource, object)
-}
-
-/// Tells whether somebody must do something before a deleted object may go.
-pub(crate) fn waits_for_others(resource: &Resource, object: &Value) -> bool {
-    let namespace = resource.is("", "namespaces")
-        && object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    namespace || !metadata::finalizers(object).is_empty()
-}
-
-/// Shows in the status of an object that it waits for its deletion.
-pub(crate) fn terminate(resource: &Resource, object: &mut Value, now: jiff::Timestamp) {
-    if resource.is("", "namespaces")
-        && let Some(fields) = object.as_object_mut()
-    {
-        let status = fields.entry("status").or_insert_with(|| json!({}));
-        set(status, "phase", Some(json!("Terminating")));
-    }
-    if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        crate::definitions::terminate(object, now);
     }
 }

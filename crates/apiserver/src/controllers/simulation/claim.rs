@@ -4,28 +4,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CONTROLLER, later, set_status, text};
-use crate::cluster::Cluster;
-use crate::store::Place;
-use crate::write::{Edit, modify};
+use super::status::{CONTROLLER, set_status, text};
+use crate::cluster::{Cluster, Edit};
+use crate::store::ObjectRef;
 
-/// Waits before a claim is bound.
-pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, claim: &Value) {
-    if text(claim, "/status/phase") != "Bound" && text(claim, "/spec/volumeName").is_empty() {
-        later(cluster, place);
-    }
+/// Returns whether a claim waits for its volume.
+pub(super) fn is_pending(claim: &Value) -> bool {
+    text(claim, "/status/phase") != "Bound" && text(claim, "/spec/volumeName").is_empty()
 }
 
 /// Binds a claim to a volume that nobody made.
-pub(super) fn bind(cluster: &Arc<Cluster>, place: &Place, claim: &Value) {
+pub(super) fn bind(cluster: &Arc<Cluster>, object_ref: &ObjectRef, claim: &Value) {
     if text(claim, "/status/phase") == "Bound" {
         return;
     }
-    let Some(resource) = cluster.resource_of(&place.table) else {
+    let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;
     };
     let volume = format!("pvc-{}", text(claim, "/metadata/uid"));
-    let written = modify(cluster, &resource, place, CONTROLLER, |claim| {
+    let written = cluster.modify(&resource, object_ref, CONTROLLER, |claim| {
         let modes = claim.pointer("/spec/accessModes").cloned();
         let capacity = claim.pointer("/spec/resources/requests").cloned();
         if let Some(spec) = claim.get_mut("spec").and_then(Value::as_object_mut) {
@@ -40,15 +37,15 @@ pub(super) fn bind(cluster: &Arc<Cluster>, place: &Place, claim: &Value) {
         Edit::Write
     });
     if let Err(error) = written {
-        tracing::warn!(key = %place.key, %error, "a claim could not be bound");
+        tracing::warn!(key = %object_ref.key, %error, "a claim could not be bound");
     }
 }
 
 /// Gives a load balancer an address.
-pub(super) fn balance(cluster: &Arc<Cluster>, place: &Place, service: &Value) {
+pub(super) fn balance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, service: &Value) {
     let balanced = service.pointer("/status/loadBalancer/ingress").is_some();
     if text(service, "/spec/type") == "LoadBalancer" && !balanced {
         let ingress = json!([{"ip": "127.0.0.1", "ipMode": "VIP"}]);
-        set_status(cluster, place, &json!({"loadBalancer": {"ingress": ingress}}));
+        set_status(cluster, object_ref, &json!({"loadBalancer": {"ingress": ingress}}));
     }
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::{CONTROLLER, condition, count, number, pods, set_status, text};
-use crate::bootstrap::create;
-use crate::cluster::Cluster;
-use crate::store::Place;
-use crate::write::{Edit, modify, seconds};
+use super::pods;
+use super::status::{CONTROLLER, condition, count, number, set_status, text};
+use crate::cluster::{Cluster, Edit};
+use crate::store::ObjectRef;
+use crate::write::loopback::create;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// Makes the replica set of the present template, empties the others, and counts.
-pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, deployment: &Value) {
+pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &Value) {
     let wanted = number(deployment, "/spec/replicas", 1);
     let hash = template_hash(deployment);
     let name = format!("{}-{hash}", text(deployment, "/metadata/name"));
@@ -28,19 +29,22 @@ pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, deployment: &Value) {
         let namespace = text(deployment, "/metadata/namespace");
         create(cluster, "apps/v1", "replicasets", Some(namespace), new_set(deployment, &name, &hash, wanted));
     }
-    for (set_place, set) in &sets {
+    for (set_ref, set) in &sets {
         let is_current = text(set, "/metadata/name") == name;
         let replicas = if is_current { wanted } else { 0 };
-        adjust(cluster, set_place, replicas, is_current.then_some(number_of_set));
+        adjust(cluster, set_ref, replicas, is_current.then_some(number_of_set));
     }
-    annotate(cluster, place, number_of_set);
-    tally(cluster, place, &name, wanted);
+    annotate(cluster, object_ref, number_of_set);
+    tally(cluster, object_ref, &name, wanted);
 }
 
-fn sets(cluster: &Cluster, uid: &str) -> Vec<(Place, Value)> {
-    let store = cluster.read();
-    let places = store.dependents_of(uid).filter(|place| &*place.table == "apps/replicasets");
-    places.filter_map(|place| Some((place.clone(), store.get(&place.table, &place.key)?.value()))).collect()
+fn sets(cluster: &Cluster, uid: &str) -> Vec<(ObjectRef, Value)> {
+    let store = cluster.storage.read();
+    let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == "apps/replicasets");
+    refs.filter_map(|object_ref| {
+        Some((object_ref.clone(), store.get(&object_ref.table, &object_ref.key)?.value()))
+    })
+    .collect()
 }
 
 fn revision(set: &Value) -> i64 {
@@ -56,7 +60,7 @@ fn revision(set: &Value) -> i64 {
 fn template_hash(deployment: &Value) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let template = deployment.pointer("/spec/template").map(Value::to_string).unwrap_or_default();
-    let mut bits = crate::discovery::fingerprint(template.as_bytes());
+    let mut bits = crate::fingerprint::fingerprint(template.as_bytes());
     let size = ALPHABET.len() as u64;
     let mut hash = String::new();
     while hash.len() < 10 {
@@ -88,12 +92,12 @@ fn new_set(deployment: &Value, name: &str, hash: &str, replicas: i64) -> Value {
     })
 }
 
-fn adjust(cluster: &Cluster, place: &Place, replicas: i64, revision: Option<i64>) {
-    let Some(resource) = cluster.resource_of(&place.table) else {
+fn adjust(cluster: &Cluster, object_ref: &ObjectRef, replicas: i64, revision: Option<i64>) {
+    let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;
     };
     // A set that is gone meanwhile needs no replicas.
-    let _ = modify(cluster, &resource, place, CONTROLLER, |set| {
+    let _ = cluster.modify(&resource, object_ref, CONTROLLER, |set| {
         let before = set.clone();
         if let Some(spec) = set.get_mut("spec").and_then(Value::as_object_mut) {
             spec.insert("replicas".into(), json!(replicas));
@@ -116,11 +120,11 @@ fn adjust(cluster: &Cluster, place: &Place, replicas: i64, revision: Option<i64>
     });
 }
 
-fn annotate(cluster: &Cluster, place: &Place, revision: i64) {
-    let Some(resource) = cluster.resource_of(&place.table) else {
+fn annotate(cluster: &Cluster, object_ref: &ObjectRef, revision: i64) {
+    let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;
     };
-    let _ = modify(cluster, &resource, place, CONTROLLER, |deployment| {
+    let _ = cluster.modify(&resource, object_ref, CONTROLLER, |deployment| {
         let Some(metadata) = deployment.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Edit::Keep;
         };
@@ -137,8 +141,8 @@ fn annotate(cluster: &Cluster, place: &Place, revision: i64) {
 }
 
 /// Writes the numbers of the replica sets into the status.
-fn tally(cluster: &Arc<Cluster>, place: &Place, current: &str, wanted: i64) {
-    let Some(deployment) = cluster.at(place).map(|object| object.value()) else {
+fn tally(cluster: &Arc<Cluster>, object_ref: &ObjectRef, current: &str, wanted: i64) {
+    let Some(deployment) = cluster.storage.get(object_ref).map(|object| object.value()) else {
         return;
     };
     let sets = sets(cluster, text(&deployment, "/metadata/uid"));
@@ -148,7 +152,7 @@ fn tally(cluster: &Arc<Cluster>, place: &Place, current: &str, wanted: i64) {
     let now_set = sets.iter().find(|(_, set)| text(set, "/metadata/name") == current);
     let updated = now_set.map_or(0, |(_, set)| number(set, "/status/replicas", 0));
     let updated_ready = now_set.map_or(0, |(_, set)| number(set, "/status/availableReplicas", 0));
-    let now = seconds(cluster.now());
+    let now = format_seconds(cluster.now());
     let enough = available >= wanted.min(1.max(wanted - wanted / 4));
     let done = updated == wanted && updated_ready == wanted && total == wanted;
     let (status, reason, message) = if enough {
@@ -179,5 +183,5 @@ fn tally(cluster: &Arc<Cluster>, place: &Place, current: &str, wanted: i64) {
         "unavailableReplicas": count((wanted - available).max(0)),
         "conditions": [available_now, progressing],
     });
-    set_status(cluster, place, &status);
+    set_status(cluster, object_ref, &status);
 }

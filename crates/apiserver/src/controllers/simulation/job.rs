@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use super::pods::{Pods, create_pod};
-use super::{condition, count, number, set_status, text};
+use super::status::{condition, count, number, set_status, text};
 use crate::cluster::Cluster;
-use crate::store::Place;
-use crate::write::seconds;
+use crate::store::ObjectRef;
 
 /// Makes the pods of a job, and counts those that have come to their end.
-pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, job: &Value) {
+pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) {
     if job.pointer("/spec/suspend") == Some(&Value::Bool(true)) || is_complete(job) {
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, job: &Value) {
         );
     }
     let pods = Pods::of(cluster, uid);
-    let now = seconds(cluster.now());
+    let now = format_seconds(cluster.now());
     let started = job.pointer("/status/startTime").cloned().unwrap_or_else(|| json!(now));
     let mut status = json!({
         "startTime": started,
@@ -51,7 +51,7 @@ pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, job: &Value) {
         fields.insert("completionTime".into(), json!(now));
         fields.insert("conditions".into(), json!([reached("SuccessCriteriaMet"), reached("Complete")]));
     }
-    set_status(cluster, place, &status);
+    set_status(cluster, object_ref, &status);
 }
 
 fn is_complete(job: &Value) -> bool {

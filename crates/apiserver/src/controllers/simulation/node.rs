@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
+use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::{later, text};
-use crate::cluster::Cluster;
-use crate::store::{Place, split_key};
-use crate::write::{DeleteOptions, Edit, Hand, delete_object, modify, seconds};
+use super::status::{number, text};
+use crate::cluster::{Cluster, Edit};
+use crate::store::ObjectRef;
+use crate::strategy::FieldOwner;
+use crate::write::loopback::remove_now;
 
-/// In whose name pods are run.
-const KUBELET: Hand = Hand { manager: "kubelet", subresource: "status" };
+/// Who owns the statuses of pods.
+const KUBELET: FieldOwner<'_> = FieldOwner { manager: "kubelet", subresource: "status" };
 
 /// The name of the node that all pods run on.
-pub(crate) const NODE: &str = "addon-operator";
+pub(super) const NODE: &str = "addon-operator";
 
 /// Returns the node, as its kubelet would have registered it.
-pub(crate) fn node(now: &str) -> (Value, Value) {
+pub(super) fn node(now: &str) -> (Value, Value) {
     let capacity = json!({"cpu": "8", "memory": "32Gi", "pods": "110"});
     let node = json!({"metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux"}}});
     let status = json!({
@@ -36,32 +38,33 @@ pub(crate) fn node(now: &str) -> (Value, Value) {
     (node, status)
 }
 
-/// Does what a node does first with a pod; the rest follows after a while.
-pub(super) fn step(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
+/// Puts a new pod onto the node, or removes a deleted one. Returns whether the pod starts after the delay.
+pub(super) fn schedule(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) -> bool {
     if pod.pointer("/metadata/deletionTimestamp").is_some() {
-        remove(cluster, place, pod);
-        return;
+        remove(cluster, object_ref, pod);
+        return false;
     }
-    if text(pod, "/spec/nodeName").is_empty() {
-        edit(cluster, place, |pod, now| {
+    let is_new = text(pod, "/spec/nodeName").is_empty();
+    if is_new {
+        edit(cluster, object_ref, |pod, now| {
             if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("nodeName".into(), json!(NODE));
             }
             let scheduled = condition("PodScheduled", "True", "", now);
             set(pod, json!({"conditions": [scheduled], "hostIP": "127.0.0.1", "startTime": now}));
         });
-        later(cluster, place);
     }
+    is_new
 }
 
-/// Does what a node does after a while.
-pub(super) fn advance(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
+/// Starts or ends a pod, or removes a deleted one. Returns whether the pod ends after another delay.
+pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) -> bool {
     if pod.pointer("/metadata/deletionTimestamp").is_some() {
-        remove(cluster, place, pod);
-        return;
+        remove(cluster, object_ref, pod);
+        return false;
     }
     match text(pod, "/status/phase") {
-        "Pending" | "" if fails(pod) => edit(cluster, place, |pod, now| {
+        "Pending" | "" if fails(pod) => edit(cluster, object_ref, |pod, now| {
             let waiting = json!({"waiting": {"reason": "ImagePullBackOff", "message": "images called `fail` never start"}});
             let statuses = container_statuses(pod, false, &waiting);
             let conditions = conditions(false, "ContainersNotReady", now);
@@ -69,7 +72,7 @@ pub(super) fn advance(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
         }),
         "Pending" | "" => {
             let ends = text(pod, "/spec/restartPolicy") != "Always";
-            edit(cluster, place, |pod, now| {
+            edit(cluster, object_ref, |pod, now| {
                 let statuses = container_statuses(pod, true, &json!({"running": {"startedAt": now}}));
                 let address = address(text(pod, "/metadata/uid"));
                 set(
@@ -80,11 +83,9 @@ pub(super) fn advance(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
                     }),
                 );
             });
-            if ends {
-                later(cluster, place);
-            }
+            return ends;
         }
-        "Running" if text(pod, "/spec/restartPolicy") != "Always" => edit(cluster, place, |pod, now| {
+        "Running" if text(pod, "/spec/restartPolicy") != "Always" => edit(cluster, object_ref, |pod, now| {
             let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
             let statuses = container_statuses(pod, false, &ended);
             let conditions = conditions(false, "PodCompleted", now);
@@ -92,6 +93,7 @@ pub(super) fn advance(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
         }),
         _ => {}
     }
+    false
 }
 
 fn fails(pod: &Value) -> bool {
@@ -102,7 +104,7 @@ fn fails(pod: &Value) -> bool {
 }
 
 fn address(uid: &str) -> String {
-    let bits = crate::discovery::fingerprint(uid.as_bytes());
+    let bits = crate::fingerprint::fingerprint(uid.as_bytes());
     format!("10.244.{}.{}", bits % 254, 1 + (bits >> 16) % 253)
 }
 
@@ -147,31 +149,23 @@ fn set(pod: &mut Value, fields: Value) {
     }
 }
 
-fn edit(cluster: &Cluster, place: &Place, change: impl Fn(&mut Value, &str)) {
-    let now = seconds(cluster.now());
-    let Some(resource) = cluster.resource_of(&place.table) else {
+fn edit(cluster: &Cluster, object_ref: &ObjectRef, change: impl Fn(&mut Value, &str)) {
+    let now = format_seconds(cluster.now());
+    let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;
     };
-    let written = modify(cluster, &resource, place, KUBELET, |pod| {
+    let written = cluster.modify(&resource, object_ref, KUBELET, |pod| {
         change(pod, &now);
         Edit::Write
     });
     if let Err(error) = written {
-        tracing::warn!(key = %place.key, %error, "a pod could not be simulated");
+        tracing::warn!(key = %object_ref.key, %error, "a pod could not be simulated");
     }
 }
 
-/// Lets a pod go whose grace is over for nothing runs in it; its finalizers are waited for.
-fn remove(cluster: &Arc<Cluster>, place: &Place, pod: &Value) {
-    if super::number(pod, "/metadata/deletionGracePeriodSeconds", 0) == 0 {
-        return;
+/// Removes a deleted pod without waiting for its grace, as nothing runs in it. Its finalizers are waited for.
+fn remove(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Value) {
+    if number(pod, "/metadata/deletionGracePeriodSeconds", 0) != 0 {
+        remove_now(cluster, object_ref, None);
     }
-    let Some(resource) = cluster.resource_of(&place.table) else {
-        return;
-    };
-    let (namespace, name) = split_key(&place.key);
-    let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
-    let call = crate::request::Call::own(cluster, &resource, Some(namespace));
-    // A pod that somebody else deleted meanwhile is as gone as it should be.
-    let _ = delete_object(&call, name, &options);
 }

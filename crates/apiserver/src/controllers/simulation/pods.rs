@@ -4,25 +4,27 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::text;
-use crate::bootstrap::create;
+use super::status::text;
 use crate::cluster::Cluster;
-use crate::store::{Place, Stored};
+use crate::store::{ObjectRef, Stored};
+use crate::write::loopback::create;
 
 /// The pods that an object owns, decoded.
-pub(super) struct Pods(pub(super) Vec<(Place, Value)>);
+pub(super) struct Pods(pub(super) Vec<(ObjectRef, Value)>);
 
 impl Pods {
     /// Returns the pods that the object with this identity owns and that do not go.
     pub(super) fn of(cluster: &Cluster, uid: &str) -> Pods {
-        let store = cluster.read();
-        let places = store.dependents_of(uid).filter(|place| &*place.table == "/pods");
-        let found: Vec<(Place, Arc<Stored>)> = places
-            .filter_map(|place| Some((place.clone(), Arc::clone(store.get(&place.table, &place.key)?))))
+        let store = cluster.storage.read();
+        let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == "/pods");
+        let found: Vec<(ObjectRef, Arc<Stored>)> = refs
+            .filter_map(|object_ref| {
+                Some((object_ref.clone(), Arc::clone(store.get(&object_ref.table, &object_ref.key)?)))
+            })
             .filter(|(_, pod)| !pod.deleting)
             .collect();
         drop(store);
-        Pods(found.into_iter().map(|(place, pod)| (place, pod.value())).collect())
+        Pods(found.into_iter().map(|(object_ref, pod)| (object_ref, pod.value())).collect())
     }
 
     pub(super) fn count(&self) -> i64 {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::pods::{Pods, create_pod};
-use super::{count, number, set_status, text};
-use crate::bootstrap::create;
+use super::status::{count, number, set_status, text};
 use crate::cluster::Cluster;
-use crate::store::Place;
+use crate::store::ObjectRef;
+use crate::write::loopback::{create, remove};
 
 /// At most so many pods are made for one object: nothing that is simulated needs more.
 const MOST: i64 = 1_000;
 
 /// Makes or removes the pods of a replica set, and counts.
-pub(super) fn replica_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
+pub(super) fn replica_set(cluster: &Arc<Cluster>, object_ref: &ObjectRef, set: &Value) {
     let wanted = number(set, "/spec/replicas", 1).clamp(0, MOST);
     let name = format!("{}-", text(set, "/metadata/name"));
     let pods = Pods::of(cluster, text(set, "/metadata/uid"));
@@ -30,18 +30,18 @@ pub(super) fn replica_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
         "readyReplicas": count(pods.ready()),
         "availableReplicas": count(pods.ready()),
     });
-    set_status(cluster, place, &status);
+    set_status(cluster, object_ref, &status);
 }
 
 fn remove_surplus(cluster: &Arc<Cluster>, pods: &Pods, wanted: i64) {
     let surplus = usize::try_from(pods.count() - wanted).unwrap_or(0);
-    for (place, _) in pods.0.iter().rev().take(surplus) {
-        crate::controllers::garbage_collector::remove(cluster, place, None);
+    for (object_ref, _) in pods.0.iter().rev().take(surplus) {
+        remove(cluster, object_ref, None);
     }
 }
 
 /// Makes or removes the pods of a stateful set in their order, with their claims, and counts.
-pub(super) fn stateful_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
+pub(super) fn stateful_set(cluster: &Arc<Cluster>, object_ref: &ObjectRef, set: &Value) {
     let wanted = number(set, "/spec/replicas", 1).clamp(0, MOST);
     let (name, namespace) = (text(set, "/metadata/name"), text(set, "/metadata/namespace"));
     let uid = text(set, "/metadata/uid");
@@ -59,10 +59,10 @@ pub(super) fn stateful_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
         ];
         create_pod(cluster, set, &pod, &labels);
     }
-    for (place, pod) in &pods.0 {
+    for (object_ref, pod) in &pods.0 {
         let ordinal = text(pod, "/metadata/name").rsplit_once('-').and_then(|(_, n)| n.parse::<i64>().ok());
         if ordinal.is_none_or(|ordinal| ordinal >= wanted) {
-            crate::controllers::garbage_collector::remove(cluster, place, None);
+            remove(cluster, object_ref, None);
         }
     }
     let pods = Pods::of(cluster, uid);
@@ -77,7 +77,7 @@ pub(super) fn stateful_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
         "updateRevision": revision,
         "collisionCount": 0,
     });
-    set_status(cluster, place, &status);
+    set_status(cluster, object_ref, &status);
 }
 
 fn make_claims(cluster: &Arc<Cluster>, set: &Value, namespace: &str, pod: &str) {
@@ -95,7 +95,7 @@ fn make_claims(cluster: &Arc<Cluster>, set: &Value, namespace: &str, pod: &str) 
 }
 
 /// Makes the one pod of a daemon set on the one node, and counts.
-pub(super) fn daemon_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
+pub(super) fn daemon_set(cluster: &Arc<Cluster>, object_ref: &ObjectRef, set: &Value) {
     let uid = text(set, "/metadata/uid");
     let pods = Pods::of(cluster, uid);
     if pods.count() == 0 {
@@ -113,5 +113,5 @@ pub(super) fn daemon_set(cluster: &Arc<Cluster>, place: &Place, set: &Value) {
         "numberAvailable": count(pods.ready()),
         "numberUnavailable": count((1 - pods.ready()).max(0)),
     });
-    set_status(cluster, place, &status);
+    set_status(cluster, object_ref, &status);
 }

@@ -1,0 +1,106 @@
+//! Patches, and the refusals of those that do not fit.
+
+use objects::decode::{self, Node};
+use objects::patch::text::Touched;
+use objects::patch::{self, json::PatchError};
+use objects::types::Shape;
+use serde_json::{Value, json};
+
+use crate::registry::Resource;
+use crate::status::{ApiError, Cause, Outcome};
+
+/// How a patch is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchKind {
+    /// What a manager wants, whole.
+    Apply,
+    /// A list of operations.
+    Json,
+    /// A tree that is laid over the object.
+    Merge,
+    /// A tree that is laid over the object, with lists merged by their keys.
+    Strategic,
+}
+
+/// Returns the object after a patch.
+pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: &Value) -> Outcome<Value> {
+    match kind {
+        PatchKind::Json => {
+            let bytes = serde_json::to_vec(patch).unwrap_or_default();
+            let operations = patch::json::parse(&bytes).map_err(|error| refuse_json(&error))?;
+            patch::json::apply(old.clone(), &operations).map_err(|error| refuse_json(&error))
+        }
+        PatchKind::Merge if !patch.is_object() => {
+            let found = patch::json::go_kind(patch);
+            let why =
+                format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
+            Err(ApiError::bad_request(format!("error decoding patch: {why}")))
+        }
+        PatchKind::Merge | PatchKind::Apply => Ok(patch::merge::apply(old.clone(), patch.clone())),
+        PatchKind::Strategic if !patch.is_object() && !patch.is_null() => {
+            let found = patch::json::go_kind(patch);
+            let why =
+                format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
+            Err(ApiError::bad_request(why))
+        }
+        PatchKind::Strategic => {
+            // A patch that is null changes nothing.
+            let patch = if patch.is_null() { json!({}) } else { patch.clone() };
+            let merged = patch::strategic::apply(old.clone(), patch, &resource.shape).map_err(|error| {
+                let reason = match error.code() {
+                    400 => "BadRequest",
+                    422 => "Invalid",
+                    _ => "",
+                };
+                ApiError::new(error.code(), reason, error.to_string())
+            });
+            merged.map(|merged| with_type_of(old, merged))
+        }
+    }
+}
+
+/// What is merged into an object stays what it is, whatever it says of itself.
+fn with_type_of(old: &Value, mut merged: Value) -> Value {
+    for name in ["kind", "apiVersion"] {
+        if let (Some(kept), Some(Value::String(said))) = (old.get(name), merged.get_mut(name)) {
+            kept.as_str().unwrap_or_default().clone_into(said);
+        }
+    }
+    merged
+}
+
+fn refuse_json(error: &PatchError) -> ApiError {
+    match error {
+        PatchError::Decode(_) => ApiError::bad_request(error.to_string()),
+        PatchError::TooMany(_) => ApiError::new(413, "RequestEntityTooLarge", error.to_string()),
+        PatchError::Apply { .. } => {
+            let message = "the server rejected our request due to an error in our request";
+            ApiError::new(422, "Invalid", message).with_details(crate::status::Details::default())
+        }
+    }
+}
+
+/// Returns the refusal of a patch after which an object does not fit its type, if this is why it was refused.
+pub(crate) fn type_error(
+    resource: &Resource,
+    kind: PatchKind,
+    patch: &Value,
+    new: &Value,
+) -> Option<ApiError> {
+    if resource.custom.is_some() { None } else { type_error_of(&resource.shape, kind, patch, new) }
+}
+
+/// Returns the refusal of a patch after which something does not fit `shape`.
+pub(crate) fn type_error_of(shape: &Shape, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
+    let why = || decode::typed(Node::from(new.clone()), shape).err().map(|error| error.to_string());
+    let (shown, why) = match kind {
+        PatchKind::Apply => return None,
+        PatchKind::Strategic => (patch::convert::printed(patch), patch::convert::misfit(new, shape)?),
+        PatchKind::Json => (patch::text::shown(new, shape, &Touched::by_operations(patch)), why()?),
+        PatchKind::Merge => (patch::text::shown(new, shape, &Touched::by_merge(patch)), why()?),
+    };
+    let message = format!("Invalid value: {shown:?}: {why}");
+    let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };
+    let message = format!(" \"\" is invalid: patch: {}", cause.message);
+    Some(ApiError::new(422, "Invalid", message).with_causes(vec![cause]))
+}

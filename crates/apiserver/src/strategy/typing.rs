@@ -1,0 +1,124 @@
+//! Types, defaults and validation of objects, of built-in and of custom kinds.
+
+use std::sync::LazyLock;
+
+use objects::decode::{self, Decoded, Node};
+use objects::managed_fields;
+use objects::patch;
+use objects::schema::FieldError;
+use objects::types::{self, Shape};
+use serde_json::Value;
+
+use crate::defaults;
+use crate::registry::Resource;
+use crate::status::{ApiError, Cause, Outcome};
+use crate::validation::{self, Report};
+
+/// Checks types and drops unknown fields; returns the object and what was dropped or came twice.
+pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
+    let kind = &resource.kind;
+    if let Some(version) = resource.version() {
+        let mut decoded = conform_custom(kind, body)?;
+        let unknown = version.structural.prune(&mut decoded.value);
+        decoded.strict.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
+        return Ok(decoded);
+    }
+    decode::typed(body, &resource.shape).map_err(|error| {
+        let message = format!(
+            "{} in version {:?} cannot be handled as a {}: {error}",
+            kind.kind, kind.version, kind.kind
+        );
+        ApiError::bad_request(message)
+    })
+}
+
+/// Only the metadata of custom objects has a type that is built in.
+fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
+    let mut decoded = decode::untyped(body);
+    let metadata = decoded.value.get_mut("metadata").map(Value::take).unwrap_or_default();
+    let typed = decode::typed(Node::from(metadata), &METADATA).map_err(|error| {
+        let (kind, version) = (&kind.kind, &kind.version);
+        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
+    })?;
+    let strict = typed.strict.into_iter().map(|text| text.replacen("field \"", "field \"metadata.", 1));
+    decoded.strict.extend(strict);
+    if let Some(fields) = decoded.value.as_object_mut() {
+        fields.insert("metadata".into(), typed.value);
+    }
+    Ok(decoded)
+}
+
+/// The type of the metadata of objects.
+static METADATA: LazyLock<Shape> = LazyLock::new(|| {
+    let map = types::of_kind("", "v1", "ConfigMap").and_then(|map| map.field("metadata"));
+    map.map_or(Shape::Any, |metadata| metadata.shape.clone())
+});
+
+/// Sets the defaults of an object.
+pub(crate) fn complete(resource: &Resource, object: &mut Value) {
+    match resource.version() {
+        Some(version) => version.structural.complete(object),
+        None => defaults::apply(object, &resource.shape),
+    }
+}
+
+/// Returns what is wrong with a new object.
+pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut Vec<String>) -> Vec<Cause> {
+    let Some(version) = resource.version() else {
+        return causes_of(validation::create(&resource.kind, object), warnings);
+    };
+    let mut causes = causes_of(validation::create_custom(object), warnings);
+    causes.extend(version.structural.validate(object, "").into_iter().map(cause));
+    causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
+    causes
+}
+
+/// Returns what is wrong with the number of replicas at a path like `.spec.replicas`.
+fn replicas(object: &Value, path: &str) -> Option<Cause> {
+    let steps = path.split('.').filter(|step| !step.is_empty());
+    let found = steps.into_iter().try_fold(object, |at, step| at.get(step))?;
+    let message = match found.as_i64() {
+        Some(number) if number < 0 => format!("Invalid value: {number}: should be a non-negative integer"),
+        Some(_) => return None,
+        None => {
+            let (shown, kind) = (patch::convert::printed(found), managed_fields::go_type(found));
+            format!("Invalid value: 0: {path} accessor error: {shown} is of the type {kind}, expected int64")
+        }
+    };
+    Some(Cause { reason: "FieldValueInvalid".into(), message, field: path.to_owned() })
+}
+
+/// Returns what is wrong with a new version.
+pub(crate) fn validate_changed(
+    resource: &Resource,
+    subresource: Option<&str>,
+    old: &Value,
+    new: &Value,
+    warnings: &mut Vec<String>,
+) -> Vec<Cause> {
+    let Some(version) = resource.version() else {
+        // The specification of what is kept was valid once, and is not what is written here.
+        let parts = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
+        if subresource.is_some_and(|part| parts.contains(&part)) {
+            return Vec::new();
+        }
+        return causes_of(validation::update(&resource.kind, new, old), warnings);
+    };
+    let mut causes = causes_of(validation::update_custom(new, old), warnings);
+    causes.extend(version.structural.validate(new, "").into_iter().map(cause));
+    causes.extend(version.scale.as_ref().and_then(|scale| replicas(new, &scale.spec_replicas)));
+    causes
+}
+
+fn causes_of(report: Report, warnings: &mut Vec<String>) -> Vec<Cause> {
+    for warning in report.warnings {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    report.errors.into_iter().map(cause).collect()
+}
+
+fn cause(error: FieldError) -> Cause {
+    Cause { reason: error.reason.to_owned(), message: error.message, field: error.field }
+}

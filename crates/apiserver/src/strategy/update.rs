@@ -1,0 +1,129 @@
+//! Rules of changes: which part of an object a request may change, and which changes count.
+
+use serde_json::{Value, json};
+
+use super::kinds::Strategy;
+use crate::object_meta;
+use crate::registry::Resource;
+use crate::status::{ApiError, Cause, Outcome};
+
+/// Custom objects are changed only by clients that name the version they saw.
+pub(crate) fn check_conditional(resource: &Resource, name: &str, conditional: bool) -> Outcome<()> {
+    if conditional || (resource.custom.is_none() && !Strategy::of(resource).needs_revision) {
+        return Ok(());
+    }
+    let cause = Cause {
+        reason: "FieldValueInvalid".into(),
+        message: "Invalid value: 0: must be specified for an update".into(),
+        field: "metadata.resourceVersion".into(),
+    };
+    // Here the resource stands where otherwise the kind does.
+    let resource = crate::kind::Kind { kind: resource.kind.plural.clone(), ..(*resource.kind).clone() };
+    Err(ApiError::invalid(&resource, name, vec![cause]))
+}
+
+/// Takes the status from the kept version, or everything else if the status is what is written.
+pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, old: &Value, new: &mut Value) {
+    let kind = &resource.kind;
+    if subresource == Some("status") {
+        let status = new.get("status").cloned();
+        let managed = new.pointer("/metadata/managedFields").cloned();
+        let metadata = new.get("metadata").cloned();
+        *new = old.clone();
+        set(new, "status", status);
+        if let Some(fields) = new.get_mut("metadata") {
+            set(fields, "managedFields", managed);
+            if resource.custom.is_none()
+                && let Some(given) = metadata
+            {
+                for name in ["annotations", "labels", "finalizers"] {
+                    set(fields, name, given.get(name).cloned());
+                }
+            }
+        }
+    } else if let Some(part @ ("ephemeralcontainers" | "resize")) = subresource {
+        separate_containers(part, old, new);
+    } else if kind.has_status() && matches!(subresource, None | Some("finalize")) {
+        set(new, "status", old.get("status").cloned());
+    }
+}
+
+/// Takes over nothing but the containers of a pod that are written through a part of their own.
+fn separate_containers(part: &str, old: &Value, new: &mut Value) {
+    let fields: &[&str] =
+        if part == "resize" { &["containers", "initContainers"] } else { &["ephemeralContainers"] };
+    let managed = new.pointer("/metadata/managedFields").cloned();
+    let spec = new.get("spec").cloned().unwrap_or_default();
+    *new = old.clone();
+    if let Some(kept) = new.get_mut("spec") {
+        for name in fields {
+            set(kept, name, spec.get(*name).cloned());
+        }
+    }
+    if let Some(kept) = new.get_mut("metadata") {
+        set(kept, "managedFields", managed);
+    }
+}
+
+fn set(object: &mut Value, name: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => fields.insert(name.to_owned(), value),
+        None => fields.remove(name),
+    };
+}
+
+/// Counts a change of anything but metadata and status.
+pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value) -> Outcome<()> {
+    if !Strategy::of(resource).has_generation {
+        return Ok(());
+    }
+    let counts_status = !resource.kind.has_status();
+    let counted = |name: &str| match name {
+        "metadata" | "apiVersion" | "kind" => false,
+        "status" => counts_status,
+        _ => true,
+    };
+    let part = |object: &Value| -> Vec<(String, Value)> {
+        let fields = object.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| counted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let metadata_counts = |name: &str| {
+        let path = format!("/metadata/{name}");
+        old.pointer(&path) != new.pointer(&path)
+    };
+    let also = if resource.is("apps", "deployments") {
+        metadata_counts("annotations")
+    } else if resource.is("discovery.k8s.io", "endpointslices") {
+        metadata_counts("labels")
+    } else {
+        false
+    };
+    if also || part(old) != part(new) {
+        let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+        object_meta::of_mut(new)?.insert("generation".into(), json!(before + 1));
+    }
+    Ok(())
+}
+
+/// Tells whether a change changes nothing but the time of managed fields.
+pub(crate) fn is_same(old: &Value, new: &Value) -> bool {
+    let managed = |object: &Value| -> Vec<Value> {
+        let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let mut list = list.cloned().unwrap_or_default();
+        for entry in list.iter_mut().filter_map(Value::as_object_mut) {
+            entry.remove("time");
+        }
+        list
+    };
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        object
+    };
+    managed(old) == managed(new) && rest(old) == rest(new)
+}
