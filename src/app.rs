@@ -22,7 +22,7 @@ use crate::effects::{Adapters, Running};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
-use crate::kube::{ConfigSource, Events, Monitors, Patcher, Timing};
+use crate::kube::{ConfigSource, Events, Monitors, Patcher, WatchTiming};
 use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
@@ -113,8 +113,8 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let monitors = Monitors::new(around.client.clone(), discovery.clone());
     let timed = Arc::clone(&telemetry);
     monitors.timings().listen(move |monitor, timing| match timing {
-        Timing::Filtered(took) => timed.watch_filtered(monitor, took),
-        Timing::PassedOn(took) => timed.watch_passed_on(monitor, took),
+        WatchTiming::Filtered(took) => timed.watch_filtered(monitor, took),
+        WatchTiming::PassedOn(took) => timed.watch_passed_on(monitor, took),
     });
     let health = Health { watches: monitors.health() };
     let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));

@@ -7,12 +7,46 @@ use kube::Client;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::discovery::ApiResource;
 use thiserror::Error;
+use tokio::sync::watch;
+
+use super::crd_watch::watch_crds;
+use super::request::{Requests, encode_segment};
+
+/// The groups whose kinds every API server has or has not from its start on.
+const BUILT_IN: [&str; 24] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
 
 /// The kinds of one API server. Its clones share what is known.
 #[derive(Clone)]
 pub struct Discovery {
     client: Client,
     known: Arc<Mutex<Option<Arc<[Resource]>>>>,
+    /// Where the watch of CRDs, once somebody needed it, counts its changes.
+    crd_changes: Arc<Mutex<Option<watch::Sender<u64>>>>,
 }
 
 impl fmt::Debug for Discovery {
@@ -80,6 +114,16 @@ impl Resource {
         }
     }
 
+    /// Returns the path of an object: `/apis/apps/v1/namespaces/web/deployments/site`.
+    pub(crate) fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
+        format!("{}/{}", self.path(namespace), encode_segment(name))
+    }
+
+    /// Returns whether the kind can come and go while the API server runs.
+    pub(crate) fn is_custom(&self) -> bool {
+        !BUILT_IN.contains(&self.group.as_str())
+    }
+
     /// Returns whether people who write `kind` mean this one: by kind, plural or short name, in any case.
     fn is_called(&self, kind: &str) -> bool {
         self.kind.eq_ignore_ascii_case(kind)
@@ -91,17 +135,28 @@ impl Resource {
 impl Discovery {
     /// Returns a picture that is taken when it is needed first.
     pub fn new(client: Client) -> Self {
-        Self { client, known: Arc::default() }
-    }
-
-    /// Returns the client that it asks with.
-    pub fn client(&self) -> &Client {
-        &self.client
+        Self { client, known: Arc::default(), crd_changes: Arc::default() }
     }
 
     /// Forgets what is known; the next question asks the API server.
     pub fn refresh(&self) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns a receiver that changes whenever a CRD was established, changed or removed.
+    ///
+    /// The CRDs are watched, once for all, for as long as there is such a receiver: most operators need none.
+    pub(crate) fn crd_changes(&self) -> watch::Receiver<u64> {
+        let mut changes = self.crd_changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = changes.as_ref().filter(|sender| !sender.is_closed()) {
+            return sender.subscribe();
+        }
+        let (sender, receiver) = watch::channel(0);
+        *changes = Some(sender.clone());
+        let discovery = self.clone();
+        let refresh = move || discovery.refresh();
+        tokio::spawn(watch_crds(Requests::new(self.client.clone()), sender, refresh));
+        receiver
     }
 
     /// Returns all kinds.

@@ -1,7 +1,9 @@
 //! The API server as all adapters see it: one client, one picture of its kinds, one way to ask and to watch.
 
 mod client;
+mod crd_watch;
 mod discovery;
+pub(crate) mod list;
 mod rate_limit;
 pub(crate) mod request;
 mod request_metrics;
@@ -12,3 +14,4 @@ pub use discovery::{Discovery, ResolveError, Resource};
 pub use rate_limit::Limit;
 pub use request::RequestError;
 pub use request_metrics::{Meter, Told};
+pub use watch::{WatchHealth, WatchHealths};

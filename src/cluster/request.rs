@@ -1,25 +1,27 @@
-//! Requests to the API server, and what their errors say.
+//! Requests to the API server: how they are encoded and sent, and what their errors say.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::{Method, Request};
+use engine::{Failure, FailureKind};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Collected};
 use kube::Client;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use kube::client::Body;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 /// How long one answer is waited for.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// How many objects a page of a list has.
-const PAGE: usize = 500;
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The field manager of everything that a release writes, which is Helm's.
 pub(crate) const MANAGER: &str = "helm";
 
-/// What asks for lists of metadata.
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// What a value in a query may hold as it is: the unreserved characters of RFC 3986.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a segment of a path may hold as it is. Names of RBAC objects have colons.
+const SEGMENT: &AsciiSet = &QUERY.remove(b':').remove(b'@').remove(b'+').remove(b'=').remove(b'$');
 
 /// Sends requests of one client.
 #[derive(Clone)]
@@ -27,51 +29,52 @@ pub(crate) struct Requests {
     client: Client,
 }
 
-/// A request that did not work.
+/// A request that did not work. Its text names the method and the path with its query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{method} {path}: {message}")]
+#[error("{method} {path}: {cause}")]
 pub struct RequestError {
-    /// The method.
-    pub method: &'static str,
-    /// The path with its query.
-    pub path: String,
-    /// The status; 0 when there was no answer.
-    pub code: u16,
-    /// What the API server said, or why there was no answer.
-    pub message: String,
+    method: &'static str,
+    path: String,
+    cause: Cause,
 }
 
-/// What a list of metadata is read for. The rest, such as who owns which field, is far larger.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Labelled {
-    pub(crate) name: String,
-    /// Which write of the object this is.
-    #[serde(default, rename = "resourceVersion")]
-    pub(crate) resource_version: String,
-    #[serde(default)]
-    pub(crate) namespace: Option<String>,
-    #[serde(default)]
-    pub(crate) labels: BTreeMap<String, String>,
-    #[serde(default)]
-    pub(crate) annotations: BTreeMap<String, String>,
+/// Why a request did not work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Cause {
+    /// The API server refused it with a `Status`.
+    #[error("{message}")]
+    Refused { code: u16, message: String },
+    /// It was refused without a `Status`, as proxies do.
+    #[error("{body}")]
+    Rejected { code: u16, body: String },
+    /// There was no answer in time.
+    #[error("no answer within {} s", .0.as_secs())]
+    Late(Duration),
+    /// The API server can't be reached.
+    #[error("{0}")]
+    NoConnection(String),
+    /// The answer can't be read, or not to its end.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
-/// A page of a list of metadata.
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMeta,
-    items: Option<Vec<PageItem>>,
-}
+impl RequestError {
+    pub(crate) fn new(method: &'static str, path: &str, cause: Cause) -> Self {
+        Self { method, path: path.to_owned(), cause }
+    }
 
-#[derive(Deserialize)]
-struct PageMeta {
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
+    /// Returns the status of the answer; 0 when there was none.
+    pub fn code(&self) -> u16 {
+        match self.cause {
+            Cause::Refused { code, .. } | Cause::Rejected { code, .. } => code,
+            Cause::Late(_) | Cause::NoConnection(_) | Cause::Unreadable(_) => 0,
+        }
+    }
 
-#[derive(Deserialize)]
-struct PageItem {
-    metadata: Labelled,
+    /// Returns why the request did not work.
+    pub(crate) fn cause(&self) -> &Cause {
+        &self.cause
+    }
 }
 
 /// The kind of a patch.
@@ -82,19 +85,16 @@ pub(crate) enum PatchKind {
 }
 
 impl Requests {
+    /// Returns requests that `client` sends.
     pub(crate) fn new(client: Client) -> Self {
         Self { client }
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
     }
 
     /// Returns an object, or none if there is no such object.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, RequestError> {
         match self.send(Method::GET, path, None, Vec::new()).await {
             Ok(object) => Ok(Some(object)),
-            Err(error) if error.code == 404 => Ok(None),
+            Err(error) if error.code() == 404 => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -127,7 +127,7 @@ impl Requests {
     }
 
     /// Returns what would become of an object if `manager` applied this one. Nothing is changed.
-    pub(crate) async fn tried(
+    pub(crate) async fn dry_run_apply(
         &self,
         path: &str,
         manager: &str,
@@ -142,28 +142,8 @@ impl Requests {
         let options = json!({ "propagationPolicy": "Background" });
         match self.send(Method::DELETE, path, Some("application/json"), bytes(&options)).await {
             Ok(_) => Ok(true),
-            Err(error) if error.code == 404 => Ok(false),
+            Err(error) if error.code() == 404 => Ok(false),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Returns the names and labels of all objects of a collection that `selector` fits.
-    pub(crate) async fn labelled(
-        &self,
-        collection: &str,
-        selector: &str,
-    ) -> Result<Vec<Labelled>, RequestError> {
-        let mut items = Vec::new();
-        let mut next = String::new();
-        loop {
-            let path = format!("{collection}?labelSelector={}&limit={PAGE}{next}", encoded(selector));
-            let request = Request::get(&path).header(http::header::ACCEPT, METADATA_LIST).body(Vec::new());
-            let page: Page = self.answer("GET", &path, request).await?;
-            items.extend(page.items.into_iter().flatten().map(|item| item.metadata));
-            match page.metadata.next {
-                Some(token) if !token.is_empty() => next = format!("&continue={}", encoded(&token)),
-                Some(_) | None => return Ok(items),
-            }
         }
     }
 
@@ -175,29 +155,51 @@ impl Requests {
         body: Vec<u8>,
     ) -> Result<Value, RequestError> {
         let name = name_of(&method);
+        let failed = |cause| RequestError::new(name, path, cause);
         let mut request = Request::builder().method(method).uri(path);
         if let Some(content_type) = content_type {
-            request = request.header(http::header::CONTENT_TYPE, content_type);
+            request = request.header(CONTENT_TYPE, content_type);
         }
-        self.answer(name, path, request.body(body)).await
+        let request = request.body(body).map_err(|error| failed(Cause::Unreadable(error.to_string())))?;
+        match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(kube::Error::Api(status))) => {
+                Err(failed(Cause::Refused { code: status.code, message: status.message.clone() }))
+            }
+            Ok(Err(error)) => Err(failed(no_connection(&error))),
+            Err(_) => Err(failed(Cause::Late(PATIENCE))),
+        }
     }
 
-    async fn answer<T: DeserializeOwned>(
+    /// Sends a GET and returns the answer as soon as its head is there; its body is read by the caller.
+    pub(crate) async fn open(
         &self,
-        method: &'static str,
         path: &str,
-        request: http::Result<Request<Vec<u8>>>,
-    ) -> Result<T, RequestError> {
-        let failed =
-            |code: u16, message: String| RequestError { method, path: path.to_owned(), code, message };
-        let request = request.map_err(|error| failed(0, error.to_string()))?;
-        match tokio::time::timeout(PATIENCE, self.client.request::<T>(request)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status))) => Err(failed(status.code, status.message.clone())),
-            Ok(Err(error)) => Err(failed(0, chain(&error))),
-            Err(_) => Err(failed(0, format!("no answer within {} s", PATIENCE.as_secs()))),
+        accept: &str,
+        patience: Duration,
+    ) -> Result<Response<Body>, RequestError> {
+        let failed = |cause| RequestError::new("GET", path, cause);
+        let request = Request::get(path).header(ACCEPT, accept).body(Body::empty());
+        let request = request.map_err(|error| failed(Cause::Unreadable(error.to_string())))?;
+        let response = tokio::time::timeout(patience, self.client.send(request)).await;
+        let response = response.map_err(|_| failed(Cause::Late(patience)))?;
+        let response = response.map_err(|error| failed(no_connection(&error)))?;
+        let code = response.status().as_u16();
+        if response.status().is_success() {
+            return Ok(response);
         }
+        let body = response.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
+        let status: Option<Value> = serde_json::from_slice(&body).ok();
+        let message = status.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str);
+        Err(failed(match message {
+            Some(message) => Cause::Refused { code, message: message.to_owned() },
+            None => Cause::Rejected { code, body: String::from_utf8_lossy(&body).trim().to_owned() },
+        }))
     }
+}
+
+fn no_connection(error: &kube::Error) -> Cause {
+    Cause::NoConnection(Failure::of(FailureKind::Cluster, error).to_string())
 }
 
 fn bytes(value: &Value) -> Vec<u8> {
@@ -214,30 +216,12 @@ fn name_of(method: &Method) -> &'static str {
     }
 }
 
-/// Returns an error with all that led to it.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
+/// Returns `text` as the value of a parameter in a query.
+pub(crate) fn encode_query(text: &str) -> String {
+    utf8_percent_encode(text, QUERY).to_string()
 }
 
-/// Returns `text` as it stands in a query.
-pub(crate) fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push('%');
-            for digit in [byte >> 4, byte & 15] {
-                encoded
-                    .extend(char::from_digit(u32::from(digit), 16).map(|digit| digit.to_ascii_uppercase()));
-            }
-        }
-        encoded
-    })
+/// Returns `text` as a segment of a path.
+pub(crate) fn encode_segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
 }

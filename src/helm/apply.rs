@@ -74,7 +74,7 @@ impl Applier<'_> {
     fn paths(&self, object: &Object, resource: &Resource) -> (String, String) {
         let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
         let collection = resource.path(Some(namespace));
-        let path = format!("{collection}/{}", object.name);
+        let path = resource.object_path(Some(namespace), &object.name);
         (collection, path)
     }
 
@@ -135,7 +135,7 @@ impl Applier<'_> {
             if is_new {
                 match self.requests.create(&collection, &wanted).await {
                     Ok(_) => return Ok(Written::Missing(format!("{shown} was missing"))),
-                    Err(error) if error.code == 409 && attempt < ATTEMPTS => {}
+                    Err(error) if error.code() == 409 && attempt < ATTEMPTS => {}
                     Err(error) => return Err(refused(error)),
                 }
             }
@@ -166,8 +166,8 @@ impl Applier<'_> {
                         object_diff::place(&change)
                     )));
                 }
-                Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {
-                    is_new = error.code == 404;
+                Err(error) if matches!(error.code(), 404 | 409) && attempt < ATTEMPTS => {
+                    is_new = error.code() == 404;
                 }
                 Err(error) => return Err(refused(error)),
             }

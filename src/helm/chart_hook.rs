@@ -5,14 +5,12 @@ use std::time::Duration;
 use chart::manifest::{DeletePolicy, Hook, HookEvent};
 use chart::record::{HookRecord, HookRun, Time};
 use jiff::Timestamp;
-use kube::Api;
-use kube::core::DynamicObject;
-use kube::runtime::wait::await_condition;
 use serde_json::Value;
 
 use super::error::ReleaseError;
 use super::object::{Object, of_hook};
 use crate::cluster::request::{RequestError, Requests};
+use crate::cluster::watch::wait_for;
 use crate::cluster::{Discovery, Resource};
 
 /// Runs the hooks of one release.
@@ -101,23 +99,30 @@ impl Hooks<'_> {
             .map_err(|source| ReleaseError::of_kind(&object.path, &object.kind, &object.name, source))
     }
 
-    fn api(&self, object: &Object, resource: &Resource) -> Api<DynamicObject> {
-        let client = self.requests.client().clone();
-        Api::namespaced_with(client, self.namespace_of(object), &resource.api_resource())
+    /// Waits until `condition` holds for the living object, `None` if there is none; returns `None` when it is late.
+    async fn wait_for(
+        &self,
+        object: &Object,
+        resource: &Resource,
+        condition: impl Fn(Option<&Value>) -> bool,
+    ) -> Option<Result<Option<Value>, String>> {
+        let path = resource.path(Some(self.namespace_of(object)));
+        let waiting = wait_for(self.requests, &path, &object.name, condition);
+        let waited = tokio::time::timeout(self.timeout, waiting).await.ok()?;
+        Some(
+            waited.map_err(|error| {
+                format!("failed to probe for whether the condition is fulfilled yet: {error}")
+            }),
+        )
     }
 
     /// Waits until the object is done; returns what it failed by.
     async fn wait(&self, object: &Object, resource: &Resource, end: impl End) -> Result<(), String> {
-        let done = |found: Option<&DynamicObject>| found.is_some_and(|found| end.of(&found.data).is_some());
-        let waited = tokio::time::timeout(
-            self.timeout,
-            await_condition(self.api(object, resource), &object.name, done),
-        )
-        .await;
+        let done = |found: Option<&Value>| found.is_some_and(|found| end.of(found).is_some());
         let late =
             || format!("{} {} is not done after {} s", object.kind, object.name, self.timeout.as_secs());
-        let found = waited.map_err(|_| late())?.map_err(|error| error.to_string())?;
-        let verdict = found.as_ref().and_then(|found| end.of(&found.data));
+        let found = self.wait_for(object, resource, done).await.ok_or_else(late)??;
+        let verdict = found.as_ref().and_then(|found| end.of(found));
         verdict.unwrap_or_else(|| Err(format!("{} {} was deleted", object.kind, object.name)))
     }
 
@@ -129,25 +134,17 @@ impl Hooks<'_> {
         }
         let object = of_hook(&hook.path, &hook.manifest)?;
         let resource = self.resource(&object).await?;
-        let path = format!("{}/{}", resource.path(Some(self.namespace_of(&object))), object.name);
+        let path = resource.object_path(Some(self.namespace_of(&object)), &object.name);
         if !self.requests.delete(&path).await? {
             return Ok(());
         }
         if self.requests.get(&path).await?.is_none() {
             return Ok(());
         }
-        let gone = |found: Option<&DynamicObject>| found.is_none();
-        let namespaced = resource.namespaced;
-        let api = if namespaced {
-            self.api(&object, &resource)
-        } else {
-            Api::all_with(self.requests.client().clone(), &resource.api_resource())
-        };
-        let waited = tokio::time::timeout(self.timeout, await_condition(api, &object.name, gone)).await;
-        let problem = match waited {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => {
+        let problem = match self.wait_for(&object, &resource, |found| found.is_none()).await {
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(error)) => error,
+            None => {
                 format!("it is still there after {} s; does a finalizer hold it?", self.timeout.as_secs())
             }
         };
@@ -162,7 +159,7 @@ fn is_deletion(event: HookEvent) -> bool {
 /// Reports whether nothing can be made in a namespace any more, which would keep a release
 /// from being removed for ever.
 fn is_namespace_going(error: &RequestError) -> bool {
-    error.code == 404 || (error.code == 403 && error.message.contains("being terminated"))
+    error.code() == 404 || (error.code() == 403 && error.to_string().contains("being terminated"))
 }
 
 fn started() -> HookRun {

@@ -77,7 +77,7 @@ impl Helm {
             };
             match outcome {
                 Ok(_) => return Ok(()),
-                Err(error) if matches!(error.code, 404 | 409) && attempt < ATTEMPTS => {}
+                Err(error) if matches!(error.code(), 404 | 409) && attempt < ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -5,22 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use engine::hook::WatchEvent;
 use engine::{Drift as Difference, Event, ModuleName};
-use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
-use kube::Api;
-use kube::ResourceExt as _;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::object::Key;
+use crate::cluster::list::Collection;
 use crate::cluster::request::{MANAGER, Requests};
+use crate::cluster::watch::{Reflector, Update};
 use crate::cluster::{Discovery, Resource};
 
 /// The label that objects have where nobody configured another.
@@ -48,8 +46,8 @@ struct State {
     releases: BTreeMap<String, Tracked>,
     /// By the path of the collection.
     watches: BTreeMap<String, Watched>,
-    /// Whether definitions of kinds are watched.
-    definitions: bool,
+    /// Keeps the CRDs watched, so that the kinds of the cluster are looked up again when one changes.
+    crds: Option<watch::Receiver<u64>>,
 }
 
 /// The watch of one collection.
@@ -60,9 +58,7 @@ struct Watched {
     /// Whether a list has come.
     listed: bool,
     /// Who else has written each object that is there, and when.
-    objects: BTreeMap<Place, BTreeSet<String>>,
-    /// The objects of the list that is coming in.
-    coming: BTreeMap<Place, BTreeSet<String>>,
+    objects: BTreeMap<ObjectName, BTreeSet<String>>,
 }
 
 /// What is watched for one release.
@@ -151,9 +147,7 @@ impl Drift {
         self.with(|state| {
             let tracked = state.releases.entry(release.clone()).or_default();
             tracked.listener = Some((module, tell));
-            if !std::mem::replace(&mut state.definitions, true) {
-                tokio::spawn(self.clone().follow_definitions());
-            }
+            state.crds.get_or_insert_with(|| self.discovery.crd_changes());
         });
         self.watch_kinds(&release);
     }
@@ -230,119 +224,101 @@ impl Drift {
                 tried: false,
                 listed: false,
                 objects: BTreeMap::new(),
-                coming: BTreeMap::new(),
             });
             collections.insert(collection);
         }
         collections
     }
 
-    /// Follows one collection for ever; the stream begins anew after errors.
-    async fn follow(self, collection: String, resource: Resource) {
-        let client = self.requests.client().clone();
-        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &resource.api_resource());
-        let config = watcher::Config::default().labels(&self.selector);
-        let mut stream = pin!(watcher(api, config).default_backoff());
+    /// Follows one collection for ever.
+    async fn follow(self, path: String, resource: Resource) {
+        let collection = Collection::new(&path).with_labels(&self.selector).metadata_only();
+        let mut reflector = Reflector::new(self.requests.clone(), collection);
         loop {
-            match stream.try_next().await {
-                Ok(Some(event)) => {
-                    let is_listed = matches!(event, watcher::Event::InitDone);
-                    let reports = self.with(|state| state.take(&collection, &resource, event));
-                    if is_listed {
-                        self.lists.send_replace(());
-                    }
-                    for (tell, event) in reports {
-                        tell(event).await;
-                    }
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    self.with(|state| {
-                        if let Some(watched) = state.watches.get_mut(&collection) {
-                            watched.tried = true;
-                        }
-                    });
-                    self.lists.send_replace(());
-                    tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
-                }
+            let update = reflector.next().await;
+            if let Update::Failed(error) = &update {
+                tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
+            }
+            let is_tried = matches!(update, Update::Listed(_) | Update::Failed(_));
+            let reports = self.with(|state| state.apply(&path, &resource, update));
+            if is_tried {
+                self.lists.send_replace(());
+            }
+            for (tell, event) in reports {
+                tell(event).await;
             }
         }
     }
+}
 
-    /// Has the kinds of the cluster looked up again whenever a definition changes.
-    async fn follow_definitions(self) {
-        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let client = self.requests.client().clone();
-        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &ApiResource::from_gvk(&kind));
-        let mut stream = pin!(watcher(api, watcher::Config::default()).default_backoff());
-        let mut listed = false;
-        loop {
-            match stream.try_next().await {
-                Ok(Some(watcher::Event::InitDone)) => listed = true,
-                Ok(Some(watcher::Event::Apply(_) | watcher::Event::Delete(_))) if listed => {
-                    self.discovery.refresh();
-                }
-                Ok(Some(_)) => {}
-                Ok(None) => return,
-                Err(error) => tracing::debug!("the watch of definitions begins anew: {error}"),
-            }
-        }
-    }
+/// As much of an object as is read.
+#[derive(Deserialize)]
+struct Written {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    namespace: Option<String>,
+    #[serde(rename = "managedFields")]
+    managed_fields: Option<Vec<ManagedFields>>,
+}
+
+/// Who has written which fields of an object. Which fields is not read.
+#[derive(Deserialize)]
+struct ManagedFields {
+    manager: Option<String>,
+    subresource: Option<String>,
+    time: Option<String>,
 }
 
 /// Namespace and name.
-type Place = (String, String);
+type ObjectName = (String, String);
 
-fn place(object: &PartialObjectMeta<DynamicObject>) -> Place {
-    (object.namespace().unwrap_or_default(), object.name_any())
-}
+impl Written {
+    fn name(&self) -> ObjectName {
+        (self.metadata.namespace.clone().unwrap_or_default(), self.metadata.name.clone())
+    }
 
-/// Returns who beside ourselves has written an object, with the times.
-fn foreign(object: &PartialObjectMeta<DynamicObject>) -> BTreeSet<String> {
-    let entries = object.metadata.managed_fields.iter().flatten();
-    let others = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
-    others
-        .filter_map(|entry| {
-            let manager = entry.manager.as_deref()?;
-            let own = manager == MANAGER || SYSTEM.iter().any(|system| manager.starts_with(system));
-            let time = entry.time.as_ref().map(|time| time.0.to_string()).unwrap_or_default();
-            (!own).then(|| format!("{manager} {time}"))
-        })
-        .collect()
+    /// Returns who beside ourselves has written the object, with the times.
+    fn foreign_writers(&self) -> BTreeSet<String> {
+        let entries = self.metadata.managed_fields.iter().flatten();
+        let others = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+        others
+            .filter_map(|entry| {
+                let manager = entry.manager.as_deref()?;
+                let own = manager == MANAGER || SYSTEM.iter().any(|system| manager.starts_with(system));
+                (!own).then(|| format!("{manager} {}", entry.time.as_deref().unwrap_or_default()))
+            })
+            .collect()
+    }
 }
 
 impl State {
-    /// Takes in one event of a watch and returns what is to be told about it.
-    fn take(
-        &mut self,
-        collection: &str,
-        resource: &Resource,
-        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
-    ) -> Vec<Report> {
-        let Some(watched) = self.watches.get_mut(collection) else { return Vec::new() };
-        match event {
-            watcher::Event::Init => watched.coming.clear(),
-            watcher::Event::InitApply(object) => {
-                watched.coming.insert(place(&object), foreign(&object));
-            }
-            watcher::Event::InitDone => {
-                watched.objects = std::mem::take(&mut watched.coming);
+    /// Records what a reflector of the collection at `path` has seen, and returns what is to be reported of it.
+    fn apply(&mut self, path: &str, resource: &Resource, update: Update<Written>) -> Vec<Report> {
+        let Some(watched) = self.watches.get_mut(path) else { return Vec::new() };
+        match update {
+            Update::Listed(objects) => {
+                let objects = objects.iter().map(|object| (object.name(), object.foreign_writers()));
+                watched.objects = objects.collect();
                 watched.tried = true;
                 watched.listed = true;
-                return self.missing(collection, resource);
+                return self.missing(path, resource);
             }
-            watcher::Event::Apply(object) => {
-                let now = foreign(&object);
-                let before = watched.objects.insert(place(&object), now.clone());
+            Update::Changed(WatchEvent::Added | WatchEvent::Modified, object) => {
+                let now = object.foreign_writers();
+                let before = watched.objects.insert(object.name(), now.clone());
                 if before.is_some_and(|before| !now.is_subset(&before)) {
-                    return self.changed(resource, &place(&object));
+                    return self.changed(resource, &object.name());
                 }
             }
-            watcher::Event::Delete(object) => {
-                let place = place(&object);
-                watched.objects.remove(&place);
-                return self.gone(resource, &place);
+            Update::Changed(WatchEvent::Deleted, object) => {
+                watched.objects.remove(&object.name());
+                return self.gone(resource, &object.name());
             }
+            Update::Failed(_) => watched.tried = true,
         }
         Vec::new()
     }
@@ -367,12 +343,12 @@ impl State {
         reports
     }
 
-    fn gone(&mut self, resource: &Resource, place: &Place) -> Vec<Report> {
-        self.report(|key, own| same(own, resource) && at(key, place), Difference::Absent, true)
+    fn gone(&mut self, resource: &Resource, name: &ObjectName) -> Vec<Report> {
+        self.report(|key, own| same(own, resource) && is_named(key, name), Difference::Absent, true)
     }
 
-    fn changed(&mut self, resource: &Resource, place: &Place) -> Vec<Report> {
-        self.report(|key, own| same(own, resource) && at(key, place), Difference::Changed, false)
+    fn changed(&mut self, resource: &Resource, name: &ObjectName) -> Vec<Report> {
+        self.report(|key, own| same(own, resource) && is_named(key, name), Difference::Changed, false)
     }
 
     fn report(
@@ -408,6 +384,6 @@ fn same(a: &Resource, b: &Resource) -> bool {
     (&a.group, &a.kind) == (&b.group, &b.kind)
 }
 
-fn at(key: &Key, place: &Place) -> bool {
-    (&key.namespace, &key.name) == (&place.0, &place.1)
+fn is_named(key: &Key, name: &ObjectName) -> bool {
+    (&key.namespace, &key.name) == (&name.0, &name.1)
 }

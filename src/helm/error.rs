@@ -10,7 +10,7 @@ use super::chart_files::OpenError;
 use super::object::ObjectError;
 use super::render_thread::StackError;
 use crate::cluster::ResolveError;
-use crate::cluster::request::{RequestError, chain};
+use crate::cluster::request::RequestError;
 
 /// Why a release could not be installed, upgraded, rendered or removed.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +111,9 @@ impl ReleaseError {
             ResolveError::Unknown(_) => {
                 Self::Kind { path: path.to_owned(), kind: kind.to_owned(), name: name.to_owned(), source }
             }
-            ResolveError::Cluster(error) => Self::Kinds(chain(&error)),
+            ResolveError::Cluster(error) => {
+                Self::Kinds(Failure::of(FailureKind::Cluster, &error).to_string())
+            }
         }
     }
 
@@ -143,7 +145,7 @@ impl ReleaseError {
     /// Returns the failure that the engine is told, after `what` was tried.
     pub fn failure(&self, what: &str) -> Failure {
         let failure = Failure::new(self.kind(), format!("{what}: {self}"));
-        if matches!(self, Self::Request(error) if error.code == 403) {
+        if matches!(self, Self::Request(error) if error.code() == 403) {
             return failure.advise("the operator's ServiceAccount needs a role that allows this");
         }
         if matches!(self, Self::Kind { .. }) {

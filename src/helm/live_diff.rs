@@ -9,7 +9,6 @@ use similar::TextDiff;
 
 use super::object::{self, Object};
 use super::{Helm, ReleaseError, chart_values};
-use crate::cluster::request::encoded;
 
 /// In whose name the API server is asked what would become of an object, as the reference operator does.
 const MANAGER: &str = "kubectl-client-side-apply";
@@ -54,9 +53,9 @@ impl Helm {
                 object.kind, object.api_version
             ));
         };
-        let path = format!("{}/{}", resource.path(Some(namespace)), encoded(&object.name));
+        let path = resource.object_path(Some(namespace), &object.name);
         let before = self.requests.get(&path).await?;
-        let after = self.requests.tried(&path, MANAGER, &object.value).await?;
+        let after = self.requests.dry_run_apply(&path, MANAGER, &object.value).await?;
         let (before, after) = (before.map(shown).unwrap_or_default(), shown(after));
         let mut text = String::new();
         if before != after {

@@ -92,7 +92,7 @@ impl Helm {
         let drift = Drift::new(requests.clone(), discovery.clone(), settings.extra_labels.clone());
         let known = KnownReleases::default();
         Self {
-            records: Records::new(requests.client().clone(), storage.clone(), drift.clone(), known.clone()),
+            records: Records::new(requests.clone(), storage.clone(), drift.clone(), known.clone()),
             storage,
             drift,
             charts: Charts::default(),

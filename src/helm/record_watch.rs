@@ -5,22 +5,20 @@
 //! is late with nor our own writes are taken for somebody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chart::record;
+use engine::hook::WatchEvent;
 use engine::{Drift as Difference, Event};
-use futures::TryStreamExt as _;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, ResourceExt as _};
 
 use super::drift::Drift;
 use super::error::ReleaseError;
 use super::last_release::{Known, KnownReleases, Unexpected};
 use super::storage::{self, Storage, Stored};
-use crate::cluster::request::Labelled;
+use crate::cluster::list::{Collection, MetadataOnly};
+use crate::cluster::request::Requests;
+use crate::cluster::watch::{Reflector, Update, WatchError};
 
 /// How long after a change the records are asked: who writes one, often writes another.
 const QUIET: Duration = Duration::from_millis(300);
@@ -34,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Watches the records of all releases.
 #[derive(Clone)]
 pub(super) struct Records {
-    client: Client,
+    requests: Requests,
     storage: Storage,
     drift: Drift,
     known: KnownReleases,
@@ -58,8 +56,8 @@ enum Verdict {
 }
 
 impl Records {
-    pub(super) fn new(client: Client, storage: Storage, drift: Drift, known: KnownReleases) -> Self {
-        Self { client, storage, drift, known, state: Arc::default() }
+    pub(super) fn new(requests: Requests, storage: Storage, drift: Drift, known: KnownReleases) -> Self {
+        Self { requests, storage, drift, known, state: Arc::default() }
     }
 
     /// Begins to watch, if that was not done yet.
@@ -73,64 +71,50 @@ impl Records {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Follows the records for ever; the stream begins anew after errors.
+    /// Follows the records for ever.
     async fn follow(self) {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Secret"));
-        let api: Api<PartialObjectMeta<DynamicObject>> =
-            Api::namespaced_with(self.client.clone(), self.storage.namespace(), &kind);
-        let config = watcher::Config::default().labels("owner=helm");
-        let mut stream = pin!(watcher(api, config).default_backoff());
-        let mut listed = BTreeMap::new();
-        let mut is_told = false;
+        let collection =
+            Collection::new(&self.storage.collection()).with_labels("owner=helm").metadata_only();
+        let mut reflector = Reflector::new(self.requests.clone(), collection);
+        let mut is_reported = false;
         loop {
-            match stream.try_next().await {
-                Ok(Some(event)) => self.take(event, &mut listed),
-                Ok(None) => return,
-                Err(error) if is_forbidden(&error) && !std::mem::replace(&mut is_told, true) => {
+            match reflector.next().await {
+                Update::Listed(objects) => self.compare(objects),
+                Update::Changed(event, object) => self.apply(event, object),
+                Update::Failed(WatchError::Forbidden(error))
+                    if !std::mem::replace(&mut is_reported, true) =>
+                {
                     tracing::warn!(
                         "the operator's ServiceAccount may not watch Secrets of its namespace: what others do to releases is seen at the next start: {error}"
                     );
                 }
-                Err(error) => tracing::debug!("the watch of records begins anew: {error}"),
+                Update::Failed(error) => tracing::debug!("the watch of records begins anew: {error}"),
             }
         }
     }
 
-    /// Takes in one event of the watch; `listed` holds the list that is coming in.
-    fn take(
-        &self,
-        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
-        listed: &mut BTreeMap<String, Vec<Stored>>,
-    ) {
-        match event {
-            watcher::Event::Init => listed.clear(),
-            watcher::Event::InitApply(object) => {
-                if let Some((release, stored)) = read(object)
-                    && self.known.get(&release).is_some()
-                {
-                    listed.entry(release).or_default().push(stored);
-                }
-            }
-            watcher::Event::InitDone => self.compare(std::mem::take(listed)),
-            watcher::Event::Apply(object) => {
-                if let Some((release, stored)) = read(object)
-                    && self.known.get(&release).is_some_and(|known| known.may_differ(&stored))
-                {
-                    self.doubt(release);
-                }
-            }
-            watcher::Event::Delete(object) => {
-                if let Some((release, stored)) = read(object)
-                    && self.known.get(&release).is_some_and(|known| known.revision == stored.version)
-                {
-                    self.doubt(release);
-                }
-            }
+    /// Has the records of a release asked if a change of one may be somebody else's.
+    fn apply(&self, event: WatchEvent, object: MetadataOnly) {
+        let Some((release, stored)) = read(object) else { return };
+        let Some(known) = self.known.get(&release) else { return };
+        let is_doubtful = match event {
+            WatchEvent::Added | WatchEvent::Modified => known.may_differ(&stored),
+            WatchEvent::Deleted => known.revision == stored.version,
+        };
+        if is_doubtful {
+            self.doubt(release);
         }
     }
 
     /// Looks for what changed while nobody watched.
-    fn compare(&self, mut listed: BTreeMap<String, Vec<Stored>>) {
+    fn compare(&self, objects: Vec<MetadataOnly>) {
+        let mut listed: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+        for (release, stored) in objects.into_iter().filter_map(read) {
+            if self.known.get(&release).is_none() {
+                continue;
+            }
+            listed.entry(release).or_default().push(stored);
+        }
         for release in self.known.names() {
             let Some(known) = self.known.get(&release) else { continue };
             let mut history = listed.remove(&release).unwrap_or_default();
@@ -210,27 +194,8 @@ impl Records {
     }
 }
 
-fn is_forbidden(error: &watcher::Error) -> bool {
-    let cause = match error {
-        watcher::Error::InitialListFailed(cause)
-        | watcher::Error::WatchStartFailed(cause)
-        | watcher::Error::WatchFailed(cause) => cause,
-        watcher::Error::WatchError(status) => return status.code == 403,
-        watcher::Error::NoResourceVersion => return false,
-    };
-    matches!(cause, kube::Error::Api(status) if status.code == 403)
-}
-
 /// Returns the release that a Secret belongs to, and what its metadata says.
-fn read(object: PartialObjectMeta<DynamicObject>) -> Option<(String, Stored)> {
-    let name = object.name_any();
-    let release = record::parse_secret_name(&name)?.0.to_owned();
-    let labelled = Labelled {
-        name,
-        resource_version: object.resource_version().unwrap_or_default(),
-        namespace: None,
-        labels: object.metadata.labels.unwrap_or_default(),
-        annotations: BTreeMap::new(),
-    };
-    storage::stored(labelled, &release).map(|stored| (release, stored))
+fn read(object: MetadataOnly) -> Option<(String, Stored)> {
+    let release = record::parse_secret_name(&object.metadata.name)?.0.to_owned();
+    storage::stored(object.metadata, &release).map(|stored| (release, stored))
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::certificates;
 use crate::cluster::Discovery;
-use crate::cluster::request::{Requests, encoded};
+use crate::cluster::request::Requests;
 
 /// The outside without a cluster: `lookup` finds nothing.
 #[derive(Clone, Debug, Default)]
-pub struct LocalWorld {
+pub(super) struct LocalWorld {
     /// Whether host names are looked up; `helm` does so only when asked to.
-    pub dns: bool,
+    pub(super) dns: bool,
 }
 
 impl World for LocalWorld {
@@ -74,8 +74,9 @@ impl ClusterWorld {
     ) -> Result<Value, WorldError> {
         let told = |error: &dyn std::error::Error| WorldError(error.to_string());
         let resource = self.discovery.resolve(api_version, kind).await.map_err(|error| told(&error))?;
-        let collection = resource.path(Some(namespace).filter(|namespace| !namespace.is_empty()));
-        let path = if name.is_empty() { collection } else { format!("{collection}/{}", encoded(name)) };
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let path =
+            if name.is_empty() { resource.path(namespace) } else { resource.object_path(namespace, name) };
         let found = self.requests.get(&path).await.map_err(|error| told(&error))?;
         Ok(found.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
     }

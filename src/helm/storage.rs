@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::error::ReleaseError;
 use super::upgrade_plan::Revision;
-use crate::cluster::request::{Labelled, PatchKind, RequestError, Requests};
+use crate::cluster::list::Metadata;
+use crate::cluster::request::{PatchKind, RequestError, Requests};
 
 /// The label that says whose release it is.
 const OWNER: &str = "addon-operator.io/owner";
@@ -72,12 +73,8 @@ impl Storage {
             && stored.label(REVISION).is_none_or(|revision| revision == stored.version.to_string())
     }
 
-    /// Returns the namespace of the releases.
-    pub(super) fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn collection(&self) -> String {
+    /// Returns the path of the Secrets.
+    pub(super) fn collection(&self) -> String {
         format!("/api/v1/namespaces/{}/secrets", self.namespace)
     }
 
@@ -88,7 +85,7 @@ impl Storage {
     /// Returns the revisions of a release, the oldest first. One request for metadata.
     pub(super) async fn history(&self, release: &str) -> Result<Vec<Stored>, RequestError> {
         let selector = format!("name={release},owner=helm");
-        let found = self.requests.labelled(&self.collection(), &selector).await?;
+        let found = self.requests.list_metadata(&self.collection(), &selector).await?;
         let mut history: Vec<Stored> = found.into_iter().filter_map(|item| stored(item, release)).collect();
         history.sort_by_key(|stored| stored.version);
         Ok(history)
@@ -97,7 +94,7 @@ impl Storage {
     /// Returns the names of all releases that are ours.
     pub(super) async fn owned(&self) -> Result<Vec<String>, RequestError> {
         let selector = format!("owner=helm,{OWNER}={}", self.owner);
-        let found = self.requests.labelled(&self.collection(), &selector).await?;
+        let found = self.requests.list_metadata(&self.collection(), &selector).await?;
         let mut names: Vec<String> =
             found.into_iter().filter_map(|mut secret| secret.labels.remove("name")).collect();
         names.sort();
@@ -192,8 +189,8 @@ fn version(object: &Value) -> String {
 }
 
 /// Returns what the metadata of a Secret says about a revision of `release`.
-pub(super) fn stored(secret: Labelled, release: &str) -> Option<Stored> {
-    let Labelled { name, labels, resource_version: written, .. } = secret;
+pub(super) fn stored(secret: Metadata, release: &str) -> Option<Stored> {
+    let Metadata { name, labels, resource_version: written, .. } = secret;
     // The name is what Helm reads a revision by; labels can be edited.
     let (_, version) = record::parse_secret_name(&name).filter(|(name, _)| *name == release)?;
     let status = labels.get("status").map_or(Status::Unknown, |status| Status::from_name(status));
@@ -229,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_revision_is_known_by_the_name_of_its_secret() {
-        let item = |name: &str, status: &str| Labelled {
+        let item = |name: &str, status: &str| Metadata {
             name: name.to_owned(),
             resource_version: "7".to_owned(),
             namespace: None,

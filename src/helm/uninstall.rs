@@ -91,7 +91,7 @@ impl Helm {
         let can = |kind: &Resource, verb: &str| kind.verbs.iter().any(|own| own == verb);
         let mut found = Vec::new();
         for kind in kinds.iter().filter(|kind| kind.preferred && can(kind, "list") && can(kind, "delete")) {
-            match self.requests.labelled(&kind.path(None), &selector).await {
+            match self.requests.list_metadata(&kind.path(None), &selector).await {
                 Ok(listed) => {
                     let own = listed
                         .into_iter()
@@ -106,7 +106,7 @@ impl Helm {
                     }));
                 }
                 // What may not be listed was not written either, or its kind is gone by now.
-                Err(error) if matches!(error.code, 403..=405) => {
+                Err(error) if matches!(error.code(), 403..=405) => {
                     tracing::warn!(
                         release = name,
                         "objects of kind {} are not looked for: {error}",

@@ -355,7 +355,7 @@ impl Helm {
                     let now = Timestamp::now().as_second();
                     match self.storage.update(&record, &BTreeMap::new(), now).await {
                         Ok(_) => {}
-                        Err(ReleaseError::Request(error)) if error.code == 404 => {}
+                        Err(ReleaseError::Request(error)) if error.code() == 404 => {}
                         Err(error) => return Err(error),
                     }
                 }
@@ -377,7 +377,7 @@ impl Helm {
         const NUMBERS: u32 = 20;
         for _ in 0..NUMBERS {
             match self.storage.create(record, marks, Timestamp::now().as_second()).await {
-                Err(ReleaseError::Request(error)) if error.code == 409 => {
+                Err(ReleaseError::Request(error)) if error.code() == 409 => {
                     tracing::warn!(
                         release = record.name,
                         version = plan.next,

@@ -21,8 +21,8 @@ use super::page::{PageCache, PageOptions};
 use super::response::{ended, not_allowed, not_found};
 use super::routes::PORT;
 use super::{converge_status, queue};
+use crate::cluster::WatchHealths;
 use crate::driver::Questions;
-use crate::kube::Healths;
 use crate::telemetry::Telemetry;
 
 /// How long a watch may be broken before `/healthz` fails.
@@ -32,7 +32,7 @@ const BROKEN_WATCH: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// The watches of bindings.
-    pub watches: Healths,
+    pub watches: WatchHealths,
 }
 
 #[derive(Clone)]

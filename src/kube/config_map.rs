@@ -8,10 +8,11 @@ use engine::{ConfigData, Event, Failure, FailureKind};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::monitor::Healths;
-use crate::cluster::watch::{Feed, News, Source, encode};
+use crate::cluster::list::Collection;
+use crate::cluster::request::Requests;
+use crate::cluster::watch::{Reflector, Update, WatchHealths};
 use crate::cluster::{failure, is_conflict, is_not_found};
 use crate::config::Parameters;
 use crate::driver::Inbox;
@@ -50,20 +51,21 @@ impl ConfigSource {
         })
     }
 
-    /// Tells each change, for as long as anybody listens.
-    pub async fn watch(self, inbox: Inbox, health: Healths, parameters: Parameters) {
+    /// Reports each change to `inbox` until the driver ends.
+    pub async fn watch(self, inbox: Inbox, health: WatchHealths, parameters: Parameters) {
         let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
-        let selected = encode(&format!("metadata.name={}", self.name));
-        let source = Source::new(&path, &format!("&fieldSelector={selected}"));
-        let mut feed = Feed::new(self.api.clone().into_client(), source);
+        let collection = Collection::new(&path).with_fields(&format!("metadata.name={}", self.name));
+        let requests = Requests::new(self.api.clone().into_client());
+        let mut reflector = Reflector::<Value>::new(requests, collection);
         loop {
-            let object = match feed.next().await {
-                News::Listed(maps) => maps.into_iter().next(),
-                News::Changed(WatchEvent::Added | WatchEvent::Modified, map) => Some(map),
-                News::Changed(WatchEvent::Deleted, _) => None,
-                News::Broken(error) => {
+            let object = match reflector.next().await {
+                Update::Listed(maps) => maps.into_iter().next(),
+                Update::Changed(WatchEvent::Added | WatchEvent::Modified, map) => Some(map),
+                Update::Changed(WatchEvent::Deleted, _) => None,
+                Update::Failed(error) => {
+                    let error = error.to_string();
                     tracing::warn!(error, "the watch of {} broke; it is opened again", self.title);
-                    health.broke(&self.title, error, feed.alive());
+                    health.broke(&self.title, error, reflector.alive());
                     continue;
                 }
             };

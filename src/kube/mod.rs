@@ -7,5 +7,5 @@ mod object_patch;
 
 pub use config_map::ConfigSource;
 pub use event_recorder::Events;
-pub use monitor::{Healths, Monitors, Timing, Timings, WatchHealth};
+pub use monitor::{Monitors, WatchTiming, WatchTimings};
 pub use object_patch::Patcher;

@@ -48,7 +48,6 @@ const SHARED: &[&str] = &["cluster", "config", "driver", "jq", "process"];
 /// Adapters that may use another one, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("hook", "telemetry", "the name of the field that merges JSON into a log line"),
-    ("http", "kube", "the health of watches is plain data"),
     ("http", "telemetry", "metrics are served where telemetry keeps them"),
 ];
 

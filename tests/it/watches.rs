@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use addon_operator::cluster::Discovery;
+use addon_operator::cluster::{Discovery, WatchHealths};
 use addon_operator::driver::{self, Channels, Inbox};
-use addon_operator::kube::{Healths, Monitors};
+use addon_operator::kube::Monitors;
 use apiserver::{ApiServer, FaultPlan};
 use axum::body::Body;
 use bytes::Bytes;
@@ -103,7 +103,7 @@ fn heard(event: Event) -> Vec<(MonitorId, Event)> {
 struct World {
     server: ApiServer,
     monitors: Monitors,
-    health: Healths,
+    health: WatchHealths,
     inbox: Inbox,
     channels: Channels,
     seen: BTreeMap<MonitorId, Seen>,

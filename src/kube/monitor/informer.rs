@@ -1,50 +1,46 @@
-//! One supervised watch: it lists, follows, and after any break begins again.
+//! Informers: each lists the objects of one selection, follows them, and begins again after any break.
 
-use std::fmt::Write as _;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::hook::selection::{Namespaces, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
-use kube::Client;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::follow::names;
-use super::monitors::{Healths, Users};
 use super::namespaces::LabelledNamespaces;
-use super::object_filter::Completion;
-use crate::cluster::watch::{Kinds, Source, StreamError, backoff, encode, is_custom};
-use crate::cluster::{ResolveError, Resource};
+use super::object_filter::Subscribers;
+use super::selection::{Target, kind_name};
+use super::subscriptions::Subscriptions;
+use crate::cluster::request::{RequestError, Requests};
+use crate::cluster::watch::{Backoff, WatchError};
+use crate::cluster::{Discovery, ResolveError, Resource, WatchHealths};
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
-/// The first wait after a failure, and the longest.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
+/// The waits before a missing kind is looked for without a CRD that changed.
+const LOOK_AGAIN: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_mins(1));
 
-/// The first wait and the longest before a missing kind is looked for without a CRD that changed.
-const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_mins(1));
-
-/// How long a new watch waits for others that start with it.
+/// How long a new informer waits for others that start with it.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// One watch and whom it feeds.
-pub(super) struct Watching {
-    pub(super) client: Client,
-    pub(super) kinds: Arc<Kinds>,
+/// The watch of one selection, and the monitors that it serves.
+pub(super) struct Informer {
+    pub(super) requests: Requests,
+    pub(super) discovery: Discovery,
     pub(super) threads: Threads,
     pub(super) selection: Selection,
     pub(super) name: String,
-    pub(super) users: watch::Receiver<Users>,
+    pub(super) subscribers: watch::Receiver<Subscribers>,
     pub(super) inbox: Inbox,
-    pub(super) health: Healths,
+    pub(super) health: WatchHealths,
     /// When the API server gave its last sign of life.
     pub(super) alive: Instant,
 }
 
 /// Why a round of listing and following ended.
-pub(super) enum Ended {
-    /// Something that a new list mends: a forgotten version, a kind that is another one.
+pub(super) enum RoundEnd {
+    /// Something that a new list solves: a forgotten version, a kind that is another one.
     Relist,
     /// The kind is not there.
     KindMissing,
@@ -52,20 +48,12 @@ pub(super) enum Ended {
     Failed(String),
     /// What the binding asks for can't be had of this kind.
     Misfit(String),
-    /// Nobody listens any more.
+    /// No monitor is left.
     Over,
 }
 
-/// What is watched, as far as the API server knows.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) resource: Resource,
-    pub(super) sources: Vec<Source>,
-    pub(super) completion: Completion,
-}
-
-/// What lasts from round to round.
-pub(super) struct Lasting {
+/// What an informer keeps from round to round.
+pub(super) struct State {
     /// Failures in a row.
     pub(super) failures: u32,
     /// The namespaces that the watch is about, if they are selected by labels.
@@ -76,173 +64,158 @@ pub(super) struct Lasting {
     missing: Option<u32>,
 }
 
-impl Watching {
+impl Informer {
+    /// Lists and follows until no monitor is left.
     pub(super) async fn run(mut self) {
         tokio::time::sleep(GATHER).await;
-        let namespaces = LabelledNamespaces::new(&self.client, &self.selection.namespaces);
-        let mut lasting = Lasting { failures: 0, namespaces, crds: None, missing: None };
+        let namespaces = LabelledNamespaces::new(&self.requests, &self.selection.namespaces);
+        let mut state = State { failures: 0, namespaces, crds: None, missing: None };
         loop {
-            match self.round(&mut lasting).await {
-                Ended::Over => return,
-                Ended::Relist => {}
-                Ended::KindMissing => self.wait_for_kind(&mut lasting).await,
-                Ended::Misfit(reason) => {
-                    lasting.failures += 1;
-                    // A new start of the operator would not mend it.
+            match self.round(&mut state).await {
+                RoundEnd::Over => return,
+                RoundEnd::Relist => {}
+                RoundEnd::KindMissing => self.wait_for_kind(&mut state).await,
+                RoundEnd::Misfit(reason) => {
+                    state.failures += 1;
+                    // A restart of the operator would not help.
                     self.health.works(&self.name);
                     let failure = Failure::new(FailureKind::HookOutput, reason)
                         .advise("correct the configuration that the hook prints");
-                    self.tell(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
-                    tokio::time::sleep(backoff(BACKOFF, lasting.failures)).await;
+                    self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
+                    tokio::time::sleep(Backoff::WATCH.after(state.failures)).await;
                 }
-                Ended::Failed(error) => {
-                    lasting.failures += 1;
+                RoundEnd::Failed(error) => {
+                    state.failures += 1;
                     self.health.broke(&self.name, error.clone(), self.alive);
-                    self.tell_failure(&error).await;
-                    tokio::time::sleep(backoff(BACKOFF, lasting.failures)).await;
+                    self.report_failure(&error).await;
+                    tokio::time::sleep(Backoff::WATCH.after(state.failures)).await;
                 }
             }
         }
     }
 
     /// Waits until it is worth to look for the kind again.
-    async fn wait_for_kind(&mut self, lasting: &mut Lasting) {
-        let mut crds = lasting.crds.take().unwrap_or_else(|| self.kinds.changes());
-        if lasting.missing.is_none() {
+    async fn wait_for_kind(&mut self, state: &mut State) {
+        let mut crds = state.crds.take().unwrap_or_else(|| self.discovery.crd_changes());
+        if state.missing.is_none() {
             let kind = kind_name(&self.selection);
-            self.tell(|monitor| Event::KindVanished { monitor, kind: kind.clone() }).await;
+            self.report(|monitor| Event::KindVanished { monitor, kind: kind.clone() }).await;
         }
         self.health.works(&self.name);
-        let looks = lasting.missing.insert(lasting.missing.unwrap_or(0).saturating_add(1));
+        let looks = state.missing.insert(state.missing.unwrap_or(0).saturating_add(1));
         // A kind of another API server that joins this one has no CRD.
-        match tokio::time::timeout(backoff(LOOK_AGAIN, *looks), crds.changed()).await {
-            // A CRD is told of a moment before its kind is served: it is looked for often again.
+        match tokio::time::timeout(LOOK_AGAIN.after(*looks), crds.changed()).await {
+            // A CRD is reported a moment before its kind is served: the kind is looked for often again.
             Ok(_) => *looks = 0,
-            Err(_) => self.kinds.refresh(),
+            Err(_) => self.discovery.refresh(),
         }
-        lasting.crds = Some(crds);
+        state.crds = Some(crds);
     }
 
     /// Lists and then follows until something ends it.
-    async fn round(&mut self, lasting: &mut Lasting) -> Ended {
-        let target = match self.target(lasting).await {
+    async fn round(&mut self, state: &mut State) -> RoundEnd {
+        let target = match self.target(state).await {
             Ok(target) => target,
             Err(ended) => return ended,
         };
-        if let Some(namespaces) = &mut lasting.namespaces
+        if let Some(namespaces) = &mut state.namespaces
             && let Err(error) = namespaces.begin().await
         {
-            return Ended::Failed(error);
+            return RoundEnd::Failed(error);
         }
-        let users = self.users.borrow_and_update().clone();
-        let listed = match self.list(&target, &target.sources, &users, names(lasting)).await {
+        let subscribers = self.subscribers.borrow_and_update().clone();
+        let listed = match self
+            .list(&target.type_meta, &target.collections, &subscribers, state.namespace_names())
+            .await
+        {
             Ok(listed) => listed,
             Err(error) => return error.into(),
         };
-        if lasting.missing.take().is_some() {
-            self.tell(|monitor| Event::KindAppeared { monitor }).await;
+        if state.missing.take().is_some() {
+            self.report(|monitor| Event::KindAppeared { monitor }).await;
         }
-        self.tell_listed(listed.objects).await;
-        lasting.failures = 0;
+        self.publish_lists(listed.objects).await;
+        state.failures = 0;
         self.sign_of_life();
-        self.follow(target, listed.versions, users, listed.failed, lasting).await
+        let subscriptions = Subscriptions::new(subscribers, listed.failed);
+        self.follow(target, listed.versions, subscriptions, state).await
     }
 
     /// Returns what has to be listed and watched.
-    async fn target(&mut self, lasting: &mut Lasting) -> Result<Target, Ended> {
-        let resource = match self.kinds.resolve(&self.selection.api_version, &self.selection.kind).await {
+    async fn target(&mut self, state: &mut State) -> Result<Target, RoundEnd> {
+        let resource = match self.discovery.resolve(&self.selection.api_version, &self.selection.kind).await {
             Ok(resource) => resource,
-            Err(ResolveError::Unknown(_)) => return Err(Ended::KindMissing),
+            Err(ResolveError::Unknown(_)) => return Err(RoundEnd::KindMissing),
             Err(error @ ResolveError::Cluster(_)) => {
-                return Err(Ended::Failed(Failure::of(FailureKind::Cluster, &error).to_string()));
+                return Err(RoundEnd::Failed(Failure::of(FailureKind::Cluster, &error).to_string()));
             }
         };
         if !resource.namespaced && self.selection.namespaces != Namespaces::All {
             let kind = &resource.kind;
-            return Err(Ended::Misfit(format!(
+            return Err(RoundEnd::Misfit(format!(
                 "kind {kind} has no namespaces: remove `namespace` from the binding"
             )));
         }
-        if !is_custom(&resource) {
-            lasting.crds = None;
-        } else if lasting.crds.is_none() {
-            lasting.crds = Some(self.kinds.changes());
+        if !resource.is_custom() {
+            state.crds = None;
+        } else if state.crds.is_none() {
+            state.crds = Some(self.discovery.crd_changes());
         }
-        let completion =
-            Completion { api_version: resource.api_version().into(), kind: resource.kind.as_str().into() };
-        Ok(Target { sources: sources(&resource, &self.selection), resource, completion })
+        Ok(Target::new(resource, &self.selection))
     }
 
-    /// Returns why the kind that is followed has to be looked at anew; `None` when it is as it was.
-    pub(super) async fn kind_changed(&self, resource: &Resource) -> Option<Ended> {
-        match self.kinds.resolve(&self.selection.api_version, &self.selection.kind).await {
+    /// Returns why the round has to end after CRDs changed; `None` when the kind is as it was.
+    pub(super) async fn kind_changed(&self, resource: &Resource) -> Option<RoundEnd> {
+        match self.discovery.resolve(&self.selection.api_version, &self.selection.kind).await {
             Ok(now) if now.api_version() == resource.api_version() && now.plural == resource.plural => None,
-            Ok(_) => Some(Ended::Relist),
-            Err(ResolveError::Unknown(_)) => Some(Ended::KindMissing),
-            // The watch itself will tell.
+            Ok(_) => Some(RoundEnd::Relist),
+            Err(ResolveError::Unknown(_)) => Some(RoundEnd::KindMissing),
+            // The watch itself will fail.
             Err(ResolveError::Cluster(_)) => None,
         }
     }
 
+    /// Records that the API server gave a sign of life.
     pub(super) fn sign_of_life(&mut self) {
         self.alive = Instant::now();
         self.health.works(&self.name);
     }
 
-    pub(super) async fn tell_failure(&self, error: &str) {
+    /// Reports to all monitors that the objects can't be read.
+    pub(super) async fn report_failure(&self, error: &str) {
         let failure = Failure::new(FailureKind::Cluster, format!("watch of {}: {error}", self.name));
-        self.tell(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
+        self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
     }
 
-    async fn tell(&self, event: impl Fn(MonitorId) -> Event) {
-        let users: Vec<MonitorId> = self.users.borrow().keys().copied().collect();
-        for monitor in users {
+    async fn report(&self, event: impl Fn(MonitorId) -> Event) {
+        let monitors: Vec<MonitorId> = self.subscribers.borrow().keys().copied().collect();
+        for monitor in monitors {
             self.inbox.event(event(monitor)).await;
         }
     }
 }
 
-impl From<StreamError> for Ended {
-    fn from(error: StreamError) -> Self {
+impl State {
+    /// Returns the namespaces that the watch is about; `None` when there is no selector for them.
+    pub(super) fn namespace_names(&self) -> Option<BTreeSet<String>> {
+        self.namespaces.as_ref().map(LabelledNamespaces::names)
+    }
+}
+
+impl From<WatchError> for RoundEnd {
+    fn from(error: WatchError) -> Self {
         match error {
-            StreamError::Expired => Self::Relist,
-            StreamError::Gone => Self::KindMissing,
-            StreamError::Silent | StreamError::Failed(_) => Self::Failed(error.to_string()),
+            WatchError::Expired => Self::Relist,
+            WatchError::KindMissing => Self::KindMissing,
+            WatchError::Silent | WatchError::Forbidden(_) | WatchError::Failed(_) => {
+                Self::Failed(error.to_string())
+            }
         }
     }
 }
 
-/// Returns what is listed and watched for a selection.
-fn sources(resource: &Resource, selection: &Selection) -> Vec<Source> {
-    match &selection.namespaces {
-        Namespaces::Named(names) => {
-            names.iter().map(|name| source(resource, selection, Some(name))).collect()
-        }
-        Namespaces::All | Namespaces::Labelled(_) => vec![source(resource, selection, None)],
-    }
-}
-
-/// Returns the part of a selection that is in one namespace, or in all.
-pub(super) fn source(resource: &Resource, selection: &Selection, namespace: Option<&str>) -> Source {
-    let mut fields = selection.fields.to_string();
-    if let (Some(name), 1) = (selection.names.first(), selection.names.len()) {
-        let by_name = format!("metadata.name={name}");
-        fields = if fields.is_empty() { by_name } else { format!("{fields},{by_name}") };
-    }
-    let mut query = String::new();
-    for (parameter, selector) in [("labelSelector", selection.labels.to_string()), ("fieldSelector", fields)]
-    {
-        if !selector.is_empty() {
-            let _ = write!(query, "&{parameter}={}", encode(&selector));
-        }
-    }
-    Source::new(&resource.path(namespace), &query)
-}
-
-fn kind_name(selection: &Selection) -> String {
-    if selection.api_version.is_empty() {
-        selection.kind.clone()
-    } else {
-        format!("{}/{}", selection.api_version, selection.kind)
+impl From<RequestError> for RoundEnd {
+    fn from(error: RequestError) -> Self {
+        WatchError::from(error).into()
     }
 }

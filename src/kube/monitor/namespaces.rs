@@ -5,21 +5,22 @@ use std::time::Duration;
 
 use engine::hook::WatchEvent;
 use engine::hook::selection::Namespaces;
-use kube::Client;
-use serde_json::Value;
+use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::cluster::watch::{Feed, News, Source, encode};
+use crate::cluster::list::Collection;
+use crate::cluster::request::Requests;
+use crate::cluster::watch::{Reflector, Update};
 
 /// How long the deletions in a namespace that was deleted itself may be on their way.
-const FAREWELL: Duration = Duration::from_secs(1);
+const LATE_DELETIONS: Duration = Duration::from_secs(1);
 
 /// How long to wait after the objects of a namespace could not be read.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// The namespaces that a watch is about.
 pub(super) struct LabelledNamespaces {
-    feed: Feed,
+    reflector: Reflector<Namespace>,
     /// Those that match.
     wanted: BTreeSet<String>,
     /// Those whose objects are known, with the version up to which they were known when their namespace joined.
@@ -30,9 +31,22 @@ pub(super) struct LabelledNamespaces {
     retry: Option<Instant>,
 }
 
-/// What has to be done.
+/// As much of a namespace as is read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Namespace {
+    metadata: Metadata,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(rename = "deletionTimestamp")]
+    deletion: Option<String>,
+}
+
+/// What the informer has to do.
 #[derive(Debug)]
-pub(super) enum Move {
+pub(super) enum Step {
     /// The objects of this namespace have to be read; then [`LabelledNamespaces::join`] or `put_off` is called.
     Join(String),
     /// The objects of this namespace have to be forgotten; then [`LabelledNamespaces::leave`] is called.
@@ -45,15 +59,12 @@ pub(super) enum Move {
 
 impl LabelledNamespaces {
     /// Returns the namespaces of a selection; `None` when it has no selector for them.
-    pub(super) fn new(client: &Client, namespaces: &Namespaces) -> Option<Self> {
+    pub(super) fn new(requests: &Requests, namespaces: &Namespaces) -> Option<Self> {
         match namespaces {
             Namespaces::Labelled(selector) => {
-                let query = match selector.to_string() {
-                    all if all.is_empty() => all,
-                    selector => format!("&labelSelector={}", encode(&selector)),
-                };
+                let collection = Collection::new("/api/v1/namespaces").with_labels(&selector.to_string());
                 Some(Self {
-                    feed: Feed::new(client.clone(), Source::new("/api/v1/namespaces", &query)),
+                    reflector: Reflector::new(requests.clone(), collection),
                     wanted: BTreeSet::new(),
                     joined: BTreeMap::new(),
                     leaving: BTreeMap::new(),
@@ -70,11 +81,11 @@ impl LabelledNamespaces {
             return Ok(());
         }
         loop {
-            match self.feed.next().await {
-                News::Broken(error) => return Err(format!("can't list namespaces: {error}")),
-                news @ News::Changed(..) => self.take(news),
-                news @ News::Listed(_) => {
-                    self.take(news);
+            match self.reflector.next().await {
+                Update::Failed(error) => return Err(format!("can't list namespaces: {error}")),
+                update @ Update::Changed(..) => self.apply(update),
+                update @ Update::Listed(_) => {
+                    self.apply(update);
                     self.joined = self.wanted.iter().map(|name| (name.clone(), 0)).collect();
                     return Ok(());
                 }
@@ -84,7 +95,7 @@ impl LabelledNamespaces {
 
     /// Returns when the API server gave its last sign of life.
     pub(super) fn alive(&self) -> Instant {
-        self.feed.alive()
+        self.reflector.alive()
     }
 
     /// Returns the namespaces whose objects are known, or are to be known by a list of all.
@@ -97,25 +108,25 @@ impl LabelledNamespaces {
         self.joined.get(namespace).is_some_and(|known| version == 0 || version > *known)
     }
 
-    /// Takes in that the objects of a namespace are known as of this version.
+    /// Records that the objects of a namespace are known as of this version.
     pub(super) fn join(&mut self, namespace: String, version: u64) {
         self.retry = None;
         self.joined.insert(namespace, version);
     }
 
-    /// Takes in that the objects of a namespace could not be read.
+    /// Records that the objects of a namespace could not be read; it is tried again.
     pub(super) fn put_off(&mut self) {
         self.retry = Some(Instant::now() + RETRY);
     }
 
-    /// Takes in that the objects of a namespace are forgotten.
+    /// Records that the objects of a namespace are forgotten.
     pub(super) fn leave(&mut self, namespace: &str) {
         self.joined.remove(namespace);
         self.leaving.remove(namespace);
     }
 
     /// Returns what has to be done next. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Move {
+    pub(super) async fn next(&mut self) -> Step {
         loop {
             let now = Instant::now();
             let goes = |name: &&String| match self.leaving.get(*name) {
@@ -123,20 +134,20 @@ impl LabelledNamespaces {
                 None => !self.wanted.contains(*name),
             };
             if let Some(name) = self.joined.keys().find(goes) {
-                return Move::Leave(name.clone());
+                return Step::Leave(name.clone());
             }
             if self.retry.is_none_or(|retry| retry <= now)
                 && let Some(name) = self.wanted.iter().find(|name| !self.joined.contains_key(*name))
             {
-                return Move::Join(name.clone());
+                return Step::Join(name.clone());
             }
             let wakeup = self.leaving.values().copied().chain(self.retry).filter(|at| *at > now).min();
             tokio::select! {
-                news = self.feed.next() => match news {
-                    News::Broken(error) => return Move::Broken(format!("can't watch namespaces: {error}")),
-                    news @ (News::Listed(_) | News::Changed(..)) => {
-                        self.take(news);
-                        return Move::Works;
+                update = self.reflector.next() => match update {
+                    Update::Failed(error) => return Step::Broken(format!("can't watch namespaces: {error}")),
+                    update @ (Update::Listed(_) | Update::Changed(..)) => {
+                        self.apply(update);
+                        return Step::Works;
                     }
                 },
                 () = sleep_until(wakeup) => {}
@@ -144,36 +155,30 @@ impl LabelledNamespaces {
         }
     }
 
-    fn take(&mut self, news: News) {
-        match news {
-            News::Listed(namespaces) => {
-                self.wanted = namespaces.iter().map(name).collect();
+    fn apply(&mut self, update: Update<Namespace>) {
+        match update {
+            Update::Listed(namespaces) => {
+                self.wanted = namespaces.into_iter().map(|namespace| namespace.metadata.name).collect();
             }
-            News::Changed(WatchEvent::Added | WatchEvent::Modified, namespace) => {
-                let name = name(&namespace);
+            Update::Changed(WatchEvent::Added | WatchEvent::Modified, namespace) => {
+                let name = namespace.metadata.name;
                 // One that was deleted is there again: its old objects go before the new ones come.
                 if let Some(until) = self.leaving.get_mut(&name) {
                     *until = Instant::now();
                 }
                 self.wanted.insert(name);
             }
-            News::Changed(WatchEvent::Deleted, namespace) => {
-                let name = name(&namespace);
+            Update::Changed(WatchEvent::Deleted, namespace) => {
+                let name = namespace.metadata.name;
                 self.wanted.remove(&name);
-                // Its objects went before it, but the watch of objects may tell so later than the one of namespaces.
-                if namespace.pointer("/metadata/deletionTimestamp").is_some()
-                    && self.joined.contains_key(&name)
-                {
-                    self.leaving.insert(name, Instant::now() + FAREWELL);
+                // Its objects went before it, but their watch may report so later than the one of namespaces.
+                if namespace.metadata.deletion.is_some() && self.joined.contains_key(&name) {
+                    self.leaving.insert(name, Instant::now() + LATE_DELETIONS);
                 }
             }
-            News::Broken(_) => {}
+            Update::Failed(_) => {}
         }
     }
-}
-
-fn name(namespace: &Value) -> String {
-    namespace.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 async fn sleep_until(at: Option<Instant>) {

@@ -1,4 +1,4 @@
-//! How long watches work on what they see, told to whoever listens.
+//! How long watches take for what they see, reported to a listener.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use engine::MonitorId;
 
-/// What a watch did for a monitor, and how long it took.
+/// What a watch did for a monitor, with the time that it took.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Timing {
+pub enum WatchTiming {
     /// It filtered an object.
     Filtered(Duration),
     /// It passed on a change, the filter included.
     PassedOn(Duration),
 }
 
-type Listener = Box<dyn Fn(MonitorId, Timing) + Send + Sync>;
+type Listener = Box<dyn Fn(MonitorId, WatchTiming) + Send + Sync>;
 
-/// Tells a listener, once there is one.
+/// Where watches report how long they take. Its clones share one listener.
 #[derive(Clone, Default)]
-pub struct Timings(Arc<OnceLock<Listener>>);
+pub struct WatchTimings(Arc<OnceLock<Listener>>);
 
-impl fmt::Debug for Timings {
+impl fmt::Debug for WatchTimings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timings").finish_non_exhaustive()
+        f.debug_struct("WatchTimings").finish_non_exhaustive()
     }
 }
 
-impl Timings {
-    /// Sets, once, who is told.
-    pub fn listen(&self, listener: impl Fn(MonitorId, Timing) + Send + Sync + 'static) {
+impl WatchTimings {
+    /// Sets the listener; a second one is ignored.
+    pub fn listen(&self, listener: impl Fn(MonitorId, WatchTiming) + Send + Sync + 'static) {
         let _ = self.0.set(Box::new(listener));
     }
 
-    pub(super) fn tell(&self, monitor: MonitorId, timing: Timing) {
+    pub(super) fn report(&self, monitor: MonitorId, timing: WatchTiming) {
         if let Some(listener) = self.0.get() {
             listener(monitor, timing);
         }

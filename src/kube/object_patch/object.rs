@@ -11,7 +11,6 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Pro
 use serde_json::Value;
 
 use super::{Patcher, Problem, problem};
-use crate::cluster::watch::encode;
 use crate::cluster::{Resource, is_conflict, is_not_found};
 use crate::jq::{Filter, JqError};
 
@@ -202,7 +201,7 @@ impl Object<'_> {
 
     async fn replace(&self, new: &Value) -> Result<(), Problem> {
         let namespace = new.pointer("/metadata/namespace").and_then(Value::as_str);
-        let mut path = format!("{}/{}", self.resource.path(namespace), encode(&self.target.name));
+        let mut path = self.resource.object_path(namespace, &self.target.name);
         if let Some(subresource) = &self.target.subresource {
             path.push('/');
             path.push_str(subresource);
