@@ -65,7 +65,7 @@ impl Hooks {
         let is_large = run.contexts.len_bytes() >= LARGE;
         let prepared = if is_large {
             let (scratch, run) = (Arc::clone(&self.scratch), run.clone());
-            apart(move || prepare(&scratch, &run)).await
+            blocking(move || prepare(&scratch, &run)).await
         } else {
             prepare(&self.scratch, &run)
         };
@@ -101,13 +101,13 @@ impl Hooks {
             drop(files);
             outcome
         };
-        let outcome = if is_large { apart(read).await } else { read() };
+        let outcome = if is_large { blocking(read).await } else { read() };
         (outcome, finished.ok().map(|finished| finished.usage))
     }
 }
 
 /// Runs blocking work on a thread for such work.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
         Ok(result) => result,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
