@@ -1,4 +1,4 @@
-//! `dev`: the operator with an embedded cluster. It never touches another cluster.
+//! `dev`: the operator with an embedded cluster. It never touches another cluster. See docs/operating.md#what-dev-keeps.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! One run of a hook: files out, process, files in.
+//! Runs a hook: writes its files, runs the process, reads its output. See docs/hooks.md#environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The debugging socket: values, patches and snapshots. Only the operator's user can open it.
+//! The debugging socket: values, patches and snapshots. Only the operator's user can open it. See docs/operating.md#http.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Routes of the socket that list and set the runtime parameters.
+//! Routes of the socket that list and set the parameters of docs/operating.md#parameters-of-a-running-operator.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

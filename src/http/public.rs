@@ -1,4 +1,4 @@
-//! The routes of the TCP port, for everybody. They never show the values of modules.
+//! The routes of the TCP port, for everybody. They never show the values of modules. See docs/operating.md#http.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The queues as text and as data.
+//! The queues as text and as JSON. See docs/contract.md#queues-and-tasks.
 
 use std::fmt::Write;
 

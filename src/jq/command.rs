@@ -1,4 +1,4 @@
-//! The `jq` command, for hooks in images without jq.
+//! The `jq` command, for hooks in images without jq. See docs/hooks.md#without-jq-and-without-bash.
 
 mod options;
 

@@ -1,4 +1,4 @@
-//! Limits of a run: time, memory and stack. A filter that passes one of them ends with an error, not with the process.
+//! Limits of a run: time, memory and stack. A filter that passes one of them ends with an error. See docs/hooks.md#filters.
 //!
 //! Filters can't be interrupted from outside. So everything that can repeat without end checks here whether it
 //! may continue: recursive definitions, generators, and functions that walk through values. Once a limit is

@@ -1,7 +1,7 @@
 //! jq filters in this process: compiled once, run on JSON values.
 //!
 //! The language and its library are those of `jaq`; the values are our own, so
-//! that results are those of the reference operator: integers stay integers,
+//! that results are those of the reference operator (see docs/hooks.md#filters): integers stay integers,
 //! keys are in order, and an update makes the parents that are missing.
 
 mod access;

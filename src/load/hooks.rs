@@ -1,4 +1,4 @@
-//! Finds the hooks of a directory and runs them with `--config`.
+//! Finds the hooks of a directory and runs them with `--config`. See docs/hooks.md#the-configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

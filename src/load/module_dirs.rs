@@ -1,4 +1,4 @@
-//! Finds the modules in the modules directories.
+//! Finds the modules in the modules directories. See docs/modules.md#names-and-order.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The names of the operator's own metrics, and their values.
+//! The operator's own metrics. See docs/contract.md#metrics.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The target of a test file: the hook or module next to it.
+//! The target of a test file: the hook or module next to it. See docs/testing.md#what-a-file-tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The format of test files. See docs/testing.md.
+//! The format of test files. See docs/testing.md#the-format.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

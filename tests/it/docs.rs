@@ -10,7 +10,7 @@
 //! In `console` a line `$ …` is a command, the lines below are what it prints. `…` in a line stands for anything, alone for any
 //! number of lines. A command whose output is not that yet is run again: many things take effect a moment later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -334,6 +334,55 @@ fn links_between_documents_lead_somewhere() {
             assert!(from.parent().unwrap().join(&found[1]).exists(), "{name}: {}", &found[1]);
         }
     }
+}
+
+/// Returns the anchors of a document's headings, as renderers make them.
+fn anchors(document: &str) -> BTreeSet<String> {
+    let heading = |line: &str| Some(line.trim_start_matches('#').strip_prefix(' ')?.to_lowercase());
+    let headings = document.lines().filter(|line| line.starts_with('#')).filter_map(heading);
+    let kept = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_');
+    headings.map(|text| text.replace(' ', "-").chars().filter(|char| kept(*char)).collect()).collect()
+}
+
+#[test]
+fn links_to_sections_lead_to_headings() {
+    let headings: BTreeMap<String, BTreeSet<String>> =
+        documents().into_iter().map(|(name, text)| (name, anchors(&text))).collect();
+    let check = |from: &Path, document: &str, anchor: &str| {
+        let found = headings.get(document).is_none_or(|anchors| anchors.contains(anchor));
+        assert!(found, "{}: {document}#{anchor}", from.display());
+    };
+    let in_document = Regex::new(r"\]\(([\w./-]*)#([\w-]+)\)").unwrap();
+    for (name, text) in documents() {
+        for link in in_document.captures_iter(&text) {
+            let parts = Path::new(&name).parent().unwrap().join(&link[1]);
+            let document = if link[1].is_empty() { name.clone() } else { normal(&parts) };
+            check(Path::new(&name), &document, &link[2]);
+        }
+    }
+    let in_code = Regex::new(r"(docs/\w+\.md)#([\w-]+)").unwrap();
+    for folder in ["src", "crates", "examples"] {
+        for entry in walkdir::WalkDir::new(root().join(folder)).into_iter().flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "rs" || extension == "yaml") {
+                for link in in_code.captures_iter(&fs::read_to_string(entry.path()).unwrap()) {
+                    check(entry.path(), &link[1], &link[2]);
+                }
+            }
+        }
+    }
+}
+
+/// Returns a relative path without `..`.
+fn normal(path: &Path) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.iter().filter_map(|part| part.to_str()) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
 }
 
 #[test]
