@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::files::root;
+
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
     ("values", &["golang", "json-patch", "libyaml-safer", "serde", "serde_json", "thiserror"]),
@@ -50,10 +52,6 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("hook", "telemetry", "the name of the field that merges JSON into a log line"),
     ("http", "telemetry", "metrics are served where telemetry keeps them"),
 ];
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn sources(below: &[&str]) -> Vec<PathBuf> {
     let walk = below.iter().flat_map(|dir| walkdir::WalkDir::new(root().join(dir)).sort_by_file_name());

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 
-use crate::operator::{World, get};
+use crate::support::program::{Running, Workspace, get};
 
 /// A module that is off, beside the samples.
 const OFF: &str =
@@ -14,7 +14,7 @@ const OFF: &str =
 
 #[test]
 fn every_command_is_answered_by_a_running_operator() {
-    let world = World::samples();
+    let world = Workspace::samples();
     world.write("modules/050-late/enabled", OFF);
     world.write("modules/050-late/values.yaml", "late: {}\n");
     let values = fs::read_to_string(world.dir.path().join("modules/values.yaml")).unwrap();
@@ -88,7 +88,7 @@ fn every_command_is_answered_by_a_running_operator() {
 
 #[test]
 fn the_port_explains_without_values() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -111,12 +111,12 @@ fn the_port_explains_without_values() {
 
 #[test]
 fn a_journal_that_is_followed_shows_what_ends_later() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     running.wait("Operator is ready now");
-    let mut followed = crate::operator::Running::start(world.command(&["journal", "--follow", "-n", "0"]));
+    let mut followed = Running::start(world.command(&["journal", "--follow", "-n", "0"]));
     let as_json = ["journal", "--follow", "-n", "0", "-o", "json"];
-    let mut as_json = crate::operator::Running::start(world.command(&as_json));
+    let mut as_json = Running::start(world.command(&as_json));
     assert_eq!(world.ask(&["module", "run", "echo"]).0, 0);
     followed.wait("ModuleRun echo");
     drop(followed);
@@ -131,7 +131,7 @@ fn a_journal_that_is_followed_shows_what_ends_later() {
 }
 
 /// Asks with `arguments` at the socket `path` and returns exit code and text.
-fn asked(world: &World, path: &str, arguments: &[&str]) -> (i32, String) {
+fn asked(world: &Workspace, path: &str, arguments: &[&str]) -> (i32, String) {
     let mut all = arguments.to_vec();
     all.extend(["--debug-unix-socket", path]);
     world.ask(&all)
@@ -139,7 +139,7 @@ fn asked(world: &World, path: &str, arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn an_operator_that_is_not_there_is_one_clear_line() {
-    let world = World::new();
+    let world = Workspace::new();
     let socket = world.dir.path().join("socket");
     let path = socket.display().to_string();
     let (code, text) = asked(&world, &path, &["status"]);
@@ -153,7 +153,7 @@ fn an_operator_that_is_not_there_is_one_clear_line() {
 
 #[test]
 fn a_socket_that_belongs_to_somebody_else_is_one_clear_line() {
-    let world = World::new();
+    let world = Workspace::new();
     let socket = world.dir.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o000)).unwrap();
@@ -173,7 +173,7 @@ fn a_socket_that_belongs_to_somebody_else_is_one_clear_line() {
 
 #[test]
 fn an_older_operator_is_one_clear_line() {
-    let world = World::new();
+    let world = Workspace::new();
     let socket = world.dir.path().join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
     std::thread::spawn(move || {
@@ -197,7 +197,7 @@ fn an_older_operator_is_one_clear_line() {
 
 #[test]
 fn help_teaches_and_mistakes_are_met_with_suggestions() {
-    let world = World::new();
+    let world = Workspace::new();
     for command in [
         "start",
         "dev",

@@ -11,27 +11,23 @@
 //! number of lines. A command whose output is not that yet is run again: many things take effect a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use addon_operator::config::Environment;
 use regex::Regex;
 use tempfile::TempDir;
 
-use crate::operator::Running;
-
-/// How long an output is waited for.
-const DEADLINE: Duration = Duration::from_mins(1);
+use crate::support::DEADLINE;
+use crate::support::files::{copy, root};
+use crate::support::program::Running;
 
 /// Languages of blocks that are commands.
 const COMMANDS: &[&str] = &["bash", "console", "sh", "shell"];
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// A block of code.
 #[derive(Debug)]
@@ -77,8 +73,7 @@ impl Place {
     fn new(name: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for part in ["modules", "global-hooks", "examples"] {
-            let copied = Command::new("cp").arg("-r").arg(root().join(part)).arg(dir.path()).status();
-            assert!(copied.unwrap().success());
+            copy(&root().join(part), dir.path());
         }
         let bin = dir.path().join(".bin");
         fs::create_dir(&bin).unwrap();
@@ -442,7 +437,7 @@ fn every_fault_is_listed_with_its_tests() {
                 let files: Vec<String> =
                     files.map(|(file, tests)| format!("`{file}`: `{}`", tests.join("`, `"))).collect();
                 let files = if files.is_empty() { "none yet".to_owned() } else { files.join("<br>") };
-                made += &format!("| F-{fault} | {what} | {files} |\n");
+                let _ = writeln!(made, "| F-{fault} | {what} | {files} |");
             }
             None => made.extend([line, "\n"]),
         }

@@ -1,49 +1,35 @@
 //! The examples, run with `dev` as their READMEs say.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::process::Command;
 
 use addon_operator::cluster::{Access, Limit, connect};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a fact is waited for before the test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
+use crate::support::files::{copy, root};
+use crate::support::program::Running;
+use crate::support::server::settled;
 
 /// A running copy of an example.
 struct Example {
+    running: Running,
     dir: TempDir,
-    child: Child,
-    lines: Receiver<String>,
-    seen: Vec<String>,
 }
 
 impl Example {
     /// Starts `dev` on a copy of the example, in which `edit` may have changed files, and waits until all has converged.
     fn start(name: &str, edit: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
-        assert!(
-            Command::new("cp")
-                .arg("-r")
-                .arg(source)
-                .arg(dir.path().join("example"))
-                .status()
-                .unwrap()
-                .success()
-        );
+        copy(&root().join("examples").join(name), &dir.path().join("example"));
         edit(&dir.path().join("example"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
         command
@@ -51,34 +37,10 @@ impl Example {
             .args(["--modules-dir", "example/modules", "--global-hooks-dir", "example/global-hooks"])
             .current_dir(dir.path())
             .env("KUBECONFIG", "/nowhere/poisoned")
-            .env_remove("BASH_ENV")
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        let mut example = Self { dir, child, lines, seen: Vec::new() };
-        example.wait("Operator is ready now");
-        example
-    }
-
-    /// Waits for a log line that contains `text`.
-    fn wait(&mut self, text: &str) {
-        loop {
-            match self.lines.recv_timeout(DEADLINE) {
-                Ok(line) => {
-                    self.seen.push(line);
-                    if self.seen.last().is_some_and(|line| line.contains(text)) {
-                        return;
-                    }
-                }
-                Err(error) => panic!("no line with {text:?} came ({error}); seen:\n{}", self.seen.join("\n")),
-            }
-        }
+            .env_remove("BASH_ENV");
+        let mut running = Running::start(command);
+        running.wait("Operator is ready now");
+        Self { running, dir }
     }
 
     async fn client(&self) -> Client {
@@ -89,20 +51,12 @@ impl Example {
     }
 
     /// Ends the operator and checks that no hook has failed.
-    fn stop(mut self) {
-        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
-        self.seen.extend(self.lines.try_iter());
-        let failed = |line: &&String| line.contains("failed");
-        let failures: Vec<&String> = self.seen.iter().filter(failed).collect();
+    fn stop(self) {
+        self.running.terminate();
+        let (code, lines) = self.running.end();
+        assert_eq!(code, 0);
+        let failures: Vec<&String> = lines.iter().filter(|line| line.contains("failed")).collect();
         assert!(failures.is_empty(), "{failures:#?}");
-    }
-}
-
-impl Drop for Example {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -112,19 +66,6 @@ where
     K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
 {
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-}
-
-/// Waits until `api` holds the object `name` in a state that `fits`; no object is null.
-async fn settled<K>(api: &Api<K>, name: &str, fits: impl Fn(&Value) -> bool)
-where
-    K: kube::Resource + Clone + std::fmt::Debug + DeserializeOwned + Serialize + Send + 'static,
-{
-    let check = |object: Option<&K>| fits(&serde_json::to_value(object).unwrap());
-    let waiting = await_condition(api.clone(), name, check);
-    match tokio::time::timeout(DEADLINE, waiting).await {
-        Ok(found) => drop(found.unwrap()),
-        Err(late) => panic!("{name} did not settle ({late}); it is {:?}", api.get_opt(name).await),
-    }
 }
 
 fn namespace(name: &str) -> Value {

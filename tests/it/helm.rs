@@ -1,206 +1,19 @@
 //! Releases against the embedded API server.
 
-use std::collections::BTreeMap;
-use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use addon_operator::cluster::Discovery;
-use addon_operator::helm::{Helm, Settings};
-use apiserver::{ApiServer, FaultPlan};
-use engine::{
-    Failure, Module, ModuleName, ModuleValues, ReleaseAction, ReleaseName, ReleaseOutcome, ValuesInput,
-};
-use futures::StreamExt as _;
+use apiserver::FaultPlan;
+use engine::{ModuleName, ReleaseAction, ReleaseName};
 use http::Method;
 use kube::Client;
-use kube::api::{Patch, PatchParams};
-use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tower::ServiceExt as _;
 
-pub(crate) const NAMESPACE: &str = "default";
-
-/// A module in a directory of its own, and the server that its release goes to.
-pub(crate) struct World {
-    pub(crate) server: ApiServer,
-    pub(crate) name: &'static str,
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) history_max: usize,
-    /// How long a hook of a chart may take.
-    pub(crate) timeout: Duration,
-    requests: Arc<Mutex<Vec<String>>>,
-    directory: TempDir,
-    content: AtomicUsize,
-}
-
-impl World {
-    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        Self::on(ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap(), files)
-    }
-
-    /// Returns a world without nodes: no Job ever ends by itself.
-    pub(crate) fn without_nodes(files: &[(&str, &str)]) -> Self {
-        Self::on(ApiServer::builder().seed(1).build().unwrap(), files)
-    }
-
-    fn on(server: ApiServer, files: &[(&str, &str)]) -> Self {
-        let world = Self {
-            server,
-            name: "web",
-            labels: [("heritage".to_owned(), "addon-operator".to_owned())].into(),
-            history_max: 3,
-            timeout: Duration::from_secs(5),
-            requests: Arc::default(),
-            directory: tempfile::tempdir().unwrap(),
-            content: 0.into(),
-        };
-        world.write(files);
-        world
-    }
-
-    /// Replaces the files of the module.
-    pub(crate) fn write(&self, files: &[(&str, &str)]) {
-        for entry in std::fs::read_dir(self.directory.path()).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                std::fs::remove_dir_all(path).unwrap();
-            } else {
-                std::fs::remove_file(path).unwrap();
-            }
-        }
-        for (name, text) in files {
-            let path = self.directory.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        self.content.fetch_add(1, Ordering::SeqCst);
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        let requests = Arc::clone(&self.requests);
-        let service = self.server.service().map_request(move |request: http::Request<kube::client::Body>| {
-            let accept =
-                request.headers().get(http::header::ACCEPT).map_or("", |accept| accept.to_str().unwrap());
-            let kind = if accept.contains("PartialObjectMetadataList") { " (metadata)" } else { "" };
-            requests.lock().unwrap().push(format!("{} {}{kind}", request.method(), request.uri()));
-            request
-        });
-        Client::new(service, NAMESPACE)
-    }
-
-    /// Returns an operator that has just been started.
-    pub(crate) fn helm(&self) -> Helm {
-        let client = self.client();
-        let settings = Settings {
-            namespace: NAMESPACE.to_owned(),
-            config_map: "addon-operator".to_owned(),
-            extra_labels: self.labels.clone(),
-            history_max: self.history_max,
-            timeout: self.timeout,
-        };
-        Helm::new(client.clone(), Discovery::new(client), settings)
-    }
-
-    pub(crate) fn module(&self) -> Arc<Module> {
-        Arc::new(Module {
-            name: ModuleName::from(self.name),
-            key: "web".into(),
-            order: 0,
-            path: self.directory.path().to_str().unwrap().into(),
-            content: self.content.load(Ordering::SeqCst) as u64,
-            enabled: None,
-            enabled_script: None,
-            static_values: Arc::new(json!({})),
-            schemas: Arc::default(),
-            hooks: Vec::new(),
-            has_chart: true,
-            crds: self.crds(),
-            broken: None,
-        })
-    }
-
-    /// Returns the files with definitions of kinds, by their paths in the module.
-    fn crds(&self) -> Vec<Arc<str>> {
-        let files = std::fs::read_dir(self.directory.path().join("crds")).into_iter().flatten();
-        files.map(|file| format!("crds/{}", file.unwrap().file_name().to_str().unwrap()).into()).collect()
-    }
-
-    pub(crate) async fn upgrade(&self, helm: &Helm, values: Value) -> Result<ReleaseOutcome, Failure> {
-        self.upgrade_in(helm, values, false).await
-    }
-
-    /// Upgrades, in maintenance or not.
-    pub(crate) async fn upgrade_in(
-        &self,
-        helm: &Helm,
-        values: Value,
-        maintenance: bool,
-    ) -> Result<ReleaseOutcome, Failure> {
-        let values = ValuesInput {
-            global: Arc::new(json!({})),
-            global_config: Arc::new(Value::Null),
-            module: Some(ModuleValues {
-                key: "web".into(),
-                values: Arc::new(values),
-                config: Arc::new(Value::Null),
-            }),
-            enabled_modules: None,
-        };
-        helm.upgrade(&self.module(), &values, maintenance).await
-    }
-
-    /// Upgrades with the default values and returns what was done.
-    pub(crate) async fn upgraded(&self, helm: &Helm) -> ReleaseAction {
-        self.upgrade(helm, json!({"k": "one"})).await.unwrap().action
-    }
-
-    pub(crate) fn requests(&self) -> Vec<String> {
-        std::mem::take(&mut *self.requests.lock().unwrap())
-    }
-
-    pub(crate) async fn get(&self, path: &str) -> Option<Value> {
-        let request = http::Request::get(path).body(Vec::new()).unwrap();
-        Client::new(self.server.service(), NAMESPACE).request(request).await.ok()
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
-        let request = http::Request::post(path).header("content-type", "application/json");
-        let request = request.body(body.to_string().into_bytes()).unwrap();
-        Client::new(self.server.service(), NAMESPACE).request(request).await.unwrap()
-    }
-
-    pub(crate) async fn delete(&self, path: &str) {
-        let request = http::Request::delete(path).body(Vec::new()).unwrap();
-        let _: Value = Client::new(self.server.service(), NAMESPACE).request(request).await.unwrap();
-    }
-
-    pub(crate) async fn map(&self, name: &str) -> Option<Value> {
-        self.get(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")).await
-    }
-
-    /// Returns the revisions and their states.
-    pub(crate) async fn states(&self) -> Vec<String> {
-        let history = self.helm().history(self.name).await.unwrap();
-        history.iter().map(|revision| format!("{} {}", revision.version, revision.status.name())).collect()
-    }
-}
-
-pub(crate) const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\nspec:\n  group: example.test\n  scope: Namespaced\n  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n";
-pub(crate) const MAP: &str =
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-map}\ndata: {k: '{{ .Values.web.k }}'}\n";
-pub(crate) const EXTRA: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-extra}\ndata: {a: b}\n";
-pub(crate) const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}], selector: {app: web}}\n";
-
-pub(crate) fn files() -> Vec<(&'static str, &'static str)> {
-    vec![("templates/map.yaml", MAP), ("templates/extra.yaml", EXTRA), ("templates/service.yaml", SERVICE)]
-}
+use crate::support::release::{CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, end_jobs, files};
 
 #[tokio::test]
 async fn a_release_of_three_objects_costs_few_requests_and_an_unchanged_one_none() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
     let requests = world.requests();
@@ -219,7 +32,7 @@ async fn a_release_of_three_objects_costs_few_requests_and_an_unchanged_one_none
 
 #[tokio::test]
 async fn an_upgrade_changes_adds_and_deletes_and_the_history_is_cut() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     let uid = world.map("web-map").await.unwrap()["metadata"]["uid"].clone();
@@ -242,7 +55,7 @@ async fn an_upgrade_changes_adds_and_deletes_and_the_history_is_cut() {
 #[tokio::test]
 async fn an_object_with_the_keep_policy_stays() {
     let kept = EXTRA.replace("web-extra}", "web-extra, annotations: {helm.sh/resource-policy: keep}}");
-    let world = World::new(&[("templates/map.yaml", MAP), ("templates/kept.yaml", &kept)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/kept.yaml", &kept)]);
     let helm = world.helm();
     world.upgraded(&helm).await;
     world.write(&[("templates/map.yaml", MAP)]);
@@ -255,7 +68,7 @@ async fn an_object_with_the_keep_policy_stays() {
 
 #[tokio::test]
 async fn f_a14_an_object_that_is_there_already_is_adopted() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-map"}, "data": {"k": "old", "own": "x"}});
     let before = world.post(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), &body).await;
     world.upgraded(&world.helm()).await;
@@ -267,7 +80,7 @@ async fn f_a14_an_object_that_is_there_already_is_adopted() {
 
 #[tokio::test]
 async fn a_look_up_that_fails_is_no_absence() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     world.upgraded(&world.helm()).await;
     world.server.faults().add(FaultPlan::any().times(u64::MAX).fail(500));
     let helm = world.helm();
@@ -283,7 +96,7 @@ async fn a_look_up_that_fails_is_no_absence() {
 #[tokio::test]
 async fn f_a13_a_custom_resource_may_come_with_its_definition() {
     let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
-    let world = World::new(&[("templates/w.yaml", widget)]);
+    let world = ReleaseFixture::new(&[("templates/w.yaml", widget)]);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
     assert!(error.message.contains("Widget w") && error.message.contains("CRD"), "{}", error.message);
     assert!(world.states().await.is_empty());
@@ -296,7 +109,7 @@ async fn f_a13_a_custom_resource_may_come_with_its_definition() {
 #[tokio::test]
 async fn f_a12_a_kind_that_the_cluster_no_longer_has_does_not_block_the_upgrade() {
     let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
-    let world = World::new(&[("templates/w.yaml", widget), ("templates/crd.yaml", CRD)]);
+    let world = ReleaseFixture::new(&[("templates/w.yaml", widget), ("templates/crd.yaml", CRD)]);
     world.upgraded(&world.helm()).await;
     world.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test").await;
     world.write(&[("templates/map.yaml", MAP)]);
@@ -311,7 +124,7 @@ async fn f_a12_a_kind_that_the_cluster_no_longer_has_does_not_block_the_upgrade(
 
 #[tokio::test]
 async fn f_g6_definitions_of_a_module_are_in_force_and_stay() {
-    let world = World::new(&[("crds/widgets.yaml", &format!("---\n# first\n---\n{CRD}"))]);
+    let world = ReleaseFixture::new(&[("crds/widgets.yaml", &format!("---\n# first\n---\n{CRD}"))]);
     let helm = world.helm();
     helm.ensure_crds(&world.module()).await.unwrap();
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
@@ -328,7 +141,7 @@ async fn f_g6_definitions_of_a_module_are_in_force_and_stay() {
 
 #[tokio::test]
 async fn attempts_that_fail_again_and_again_do_not_fill_the_history() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     world.server.faults().add(FaultPlan::on(Method::PATCH, "*/configmaps/*").times(u64::MAX).fail(422));
@@ -343,7 +156,7 @@ async fn attempts_that_fail_again_and_again_do_not_fill_the_history() {
 
 #[tokio::test]
 async fn a_record_without_labels_is_stepped_over() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sh.helm.release.v1.web.v1"}});
     world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret).await;
@@ -354,7 +167,7 @@ async fn a_record_without_labels_is_stepped_over() {
 
 #[tokio::test]
 async fn a_change_by_somebody_else_is_told() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -369,10 +182,8 @@ async fn a_change_by_somebody_else_is_told() {
     let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map");
     let edits = async {
         for number in 0.. {
-            let edit = json!({"data": {"k": format!("edit {number}")}}).to_string().into_bytes();
-            let request = http::Request::patch(format!("{path}?fieldManager=editor-{number}"));
-            let request = request.header("content-type", "application/merge-patch+json").body(edit).unwrap();
-            let _: Value = Client::new(world.server.service(), NAMESPACE).request(request).await.unwrap();
+            let edit = json!({"data": {"k": format!("edit {number}")}});
+            world.send(Method::PATCH, &format!("{path}?fieldManager=editor-{number}"), &edit).await;
             tokio::task::yield_now().await;
         }
     };
@@ -403,7 +214,7 @@ fn keys_and_certificates_of_templates_have_the_shape_of_helms() {
 
 #[tokio::test]
 async fn f_a20_what_is_refused_is_named_and_the_rest_is_written() {
-    let world = World::new(&[("templates/map.yaml", MAP), ("templates/frozen.yaml", EXTRA)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/frozen.yaml", EXTRA)]);
     let helm = world.helm();
     world.upgraded(&helm).await;
     world.write(&[("templates/map.yaml", MAP), ("templates/frozen.yaml", &EXTRA.replace("a: b", "a: c"))]);
@@ -419,7 +230,7 @@ async fn f_a20_what_is_refused_is_named_and_the_rest_is_written() {
 
 #[tokio::test]
 async fn f_a23_an_object_that_is_rendered_twice_is_named_before_anything_is_touched() {
-    let world = World::new(&[("templates/a.yaml", MAP), ("templates/b.yaml", MAP)]);
+    let world = ReleaseFixture::new(&[("templates/a.yaml", MAP), ("templates/b.yaml", MAP)]);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
     let expected =
         "ConfigMap default/web-map is rendered twice, by web/templates/a.yaml and by web/templates/b.yaml";
@@ -436,36 +247,16 @@ async fn f_a11_a_record_that_fits_no_secret_is_told_before_anything_is_touched()
             char::from(b'0' + u8::try_from((state >> 40) % 64).unwrap())
         })
         .collect();
-    let world = World::new(&[("templates/map.yaml", MAP), ("notes.txt", &noise)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("notes.txt", &noise)]);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
     assert!(error.message.contains("a Secret holds 1048576"), "{}", error.message);
     assert!(world.states().await.is_empty() && world.map("web-map").await.is_none());
 }
 
-/// Ends every Job that appears, as a cluster with nodes would: well, but for `fails` in all
-/// its runs, and for every Job once that one failed.
-pub(crate) async fn end_jobs(client: Client, fails: Option<&str>) {
-    let jobs = kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("batch", "v1", "Job"));
-    let api: kube::Api<kube::core::DynamicObject> = kube::Api::namespaced_with(client, NAMESPACE, &jobs);
-    let mut found = pin!(watcher(api.clone(), watcher::Config::default()).applied_objects());
-    let mut ended = std::collections::BTreeSet::new();
-    let mut failed = false;
-    while let Some(Ok(job)) = found.next().await {
-        let name = job.metadata.name.unwrap();
-        if !ended.insert(job.metadata.uid) {
-            continue;
-        }
-        failed |= fails == Some(name.as_str());
-        let (kind, reason) = if failed { ("Failed", "BackoffLimitExceeded") } else { ("Complete", "") };
-        let done = json!({"status": {"conditions": [{"type": kind, "status": "True", "reason": reason}]}});
-        let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(done)).await;
-    }
-}
-
 #[tokio::test]
 async fn f_a8_hooks_run_once_and_leave_one_revision() {
     let hook = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: prepare\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n";
-    let world = World::new(&[("templates/map.yaml", MAP), ("templates/hook.yaml", hook)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/hook.yaml", hook)]);
     let helm = world.helm();
     let kubelet = tokio::spawn(end_jobs(Client::new(world.server.service(), NAMESPACE), None));
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
@@ -496,7 +287,7 @@ async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
         vec![secret(1, "QQ==", labels("pending-rollback"))],
         vec![secret(7, "e30=", labels("nonsense"))],
     ] {
-        let world = World::new(&files());
+        let world = ReleaseFixture::new(&files());
         for secret in &history {
             world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), secret).await;
         }
@@ -510,7 +301,7 @@ async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
 
 #[tokio::test]
 async fn a_deleted_object_is_told_and_comes_back() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -531,7 +322,7 @@ async fn a_deleted_object_is_told_and_comes_back() {
 
 #[tokio::test]
 async fn an_object_that_went_while_nobody_watched_comes_back_with_the_first_run() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     world.upgraded(&world.helm()).await;
     assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
     world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map")).await;

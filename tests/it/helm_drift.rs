@@ -11,16 +11,14 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::helm::{EXTRA, NAMESPACE, World, files};
-use crate::helm_faults::watched;
-use crate::helm_records::{edit, secrets};
+use crate::support::release::{EXTRA, NAMESPACE, ReleaseFixture, edit, files, secrets, watched};
 
 fn record(version: u32) -> String {
     format!("sh.helm.release.v1.web.v{version}")
 }
 
 /// Writes a revision with what an earlier one holds, as `helm rollback` does: labels are carried on.
-async fn roll_back(world: &World, from: u32, to: u32, status: &str) {
+async fn roll_back(world: &ReleaseFixture, from: u32, to: u32, status: &str) {
     let old = world.get(&format!("{}/{}", secrets(), record(from))).await.unwrap();
     let data = STANDARD.decode(old["data"]["release"].as_str().unwrap()).unwrap();
     let mut decoded = chart::record::decode(&data).unwrap();
@@ -38,12 +36,12 @@ async fn roll_back(world: &World, from: u32, to: u32, status: &str) {
     world.post(&secrets(), &secret).await;
 }
 
-async fn mark(world: &World, version: u32, labels: Value) {
+async fn mark(world: &ReleaseFixture, version: u32, labels: Value) {
     edit(world, "secrets", &record(version), &json!({"metadata": {"labels": labels}})).await;
 }
 
 /// Returns a running operator whose release has two revisions.
-async fn running(world: &World) -> (Helm, UnboundedReceiver<Event>) {
+async fn running(world: &ReleaseFixture) -> (Helm, UnboundedReceiver<Event>) {
     let helm = world.helm();
     world.upgraded(&helm).await;
     let events = watched(&helm);
@@ -64,7 +62,7 @@ async fn told(events: &mut UnboundedReceiver<Event>) -> String {
 
 #[tokio::test]
 async fn a_rollback_beside_the_operator_is_told_and_undone() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let (helm, mut events) = running(&world).await;
     roll_back(&world, 1, 3, "deployed").await;
     mark(&world, 2, json!({"status": "superseded"})).await;
@@ -93,7 +91,7 @@ async fn whatever_happens_to_the_records_of_a_running_operator_is_told_and_heale
         (vec![cut], "the record of revision 2 can not be read"),
         (vec![], "the record of revision 2 is gone"),
     ] {
-        let world = World::new(&files());
+        let world = ReleaseFixture::new(&files());
         let (helm, mut events) = running(&world).await;
         for edit_ in &edits {
             edit(&world, "secrets", &record(2), edit_).await;
@@ -115,7 +113,7 @@ async fn whatever_happens_to_the_records_of_a_running_operator_is_told_and_heale
 
 #[tokio::test]
 async fn what_the_operator_writes_itself_is_neither_told_nor_looked_at() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let (helm, mut events) = running(&world).await;
     world.requests();
     for number in 0..5 {
@@ -131,7 +129,7 @@ async fn what_the_operator_writes_itself_is_neither_told_nor_looked_at() {
 
 #[tokio::test]
 async fn who_is_at_work_on_a_release_is_left_to_it() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let (_helm, mut events) = running(&world).await;
     world.requests();
     roll_back(&world, 1, 3, "pending-rollback").await;
@@ -148,7 +146,7 @@ async fn who_is_at_work_on_a_release_is_left_to_it() {
 
 #[tokio::test]
 async fn an_uninstall_beside_an_upgrade_costs_no_failed_run() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     world.requests();
@@ -170,7 +168,7 @@ async fn an_uninstall_beside_an_upgrade_costs_no_failed_run() {
 #[tokio::test]
 async fn a_record_that_was_cut_is_replaced_at_the_next_start() {
     for data in ["", "QQ==", "SDRzSUFBQUFBQUFDLw=="] {
-        let world = World::new(&files());
+        let world = ReleaseFixture::new(&files());
         world.upgraded(&world.helm()).await;
         edit(&world, "secrets", &record(1), &json!({"data": {"release": data}})).await;
         let helm = world.helm();
@@ -196,7 +194,7 @@ async fn a_release_whose_records_were_cut_is_removed_with_its_objects() {
     charts.push(("templates/kept.yaml", &kept));
     charts.push(("templates/other.yaml", &elsewhere));
     for (upgraded, cut) in [(false, vec![1]), (true, vec![2]), (true, vec![1, 2])] {
-        let world = World::new(&charts);
+        let world = ReleaseFixture::new(&charts);
         let helm = world.helm();
         world.upgraded(&helm).await;
         if upgraded {
@@ -231,7 +229,7 @@ async fn texts_of_a_secret_are_neither_sent_again_nor_named_as_what_changes() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web-secret}\nstringData: {a: x}\n";
     let mut chart = files();
     chart.push(("templates/secret.yaml", secret));
-    let world = World::new(&chart);
+    let world = ReleaseFixture::new(&chart);
     let helm = world.helm();
     world.upgraded(&helm).await;
     let mut events = watched(&helm);

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use addon_operator::helm::Helm;
@@ -13,9 +12,10 @@ use engine::{Drift, Event, ModuleName, ReleaseAction, ReleaseName};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::helm::{CRD, EXTRA, MAP, NAMESPACE, SERVICE, World, end_jobs, files};
+use crate::support::release::{
+    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, end_jobs, files, watched,
+};
 
 const HOOK: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-hook\n  annotations: {helm.sh/hook: 'pre-install,post-upgrade,pre-delete', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}\ndata: {a: b}\n";
 const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: cleanup, annotations: {helm.sh/hook: pre-delete}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}\n";
@@ -37,7 +37,7 @@ enum Fault {
 
 impl Fault {
     /// Arms the fault for the request of this number, counted from 1.
-    fn arm(self, world: &World, request: u64) {
+    fn arm(self, world: &ReleaseFixture, request: u64) {
         let one = FaultPlan::any().nth(request);
         let all = FaultPlan::any().nth(request).times(u64::MAX);
         let faults = world.server.faults();
@@ -78,12 +78,12 @@ fn charts() -> [Vec<(&'static str, &'static str)>; 2] {
     [with("templates/extra.yaml", EXTRA), with("templates/new.yaml", new)]
 }
 
-async fn uid(world: &World, path: &str) -> Option<Value> {
+async fn uid(world: &ReleaseFixture, path: &str) -> Option<Value> {
     world.get(path).await.map(|object| object["metadata"]["uid"].clone())
 }
 
 /// Returns the identities of the objects that no step of the work may make anew.
-async fn identities(world: &World) -> BTreeMap<&'static str, Option<Value>> {
+async fn identities(world: &ReleaseFixture) -> BTreeMap<&'static str, Option<Value>> {
     let mut found = BTreeMap::new();
     for name in ["configmaps/web-map", "services/web"] {
         found.insert(name, uid(world, &format!("/api/v1/namespaces/{NAMESPACE}/{name}")).await);
@@ -91,7 +91,11 @@ async fn identities(world: &World) -> BTreeMap<&'static str, Option<Value>> {
     found
 }
 
-async fn carry_out(world: &World, helm: &Helm, work: Work) -> Result<ReleaseAction, engine::Failure> {
+async fn carry_out(
+    world: &ReleaseFixture,
+    helm: &Helm,
+    work: Work,
+) -> Result<ReleaseAction, engine::Failure> {
     match work {
         Work::Install | Work::Upgrade => {
             world.upgrade(helm, json!({"k": "two"})).await.map(|outcome| outcome.action)
@@ -105,7 +109,7 @@ async fn carry_out(world: &World, helm: &Helm, work: Work) -> Result<ReleaseActi
 async fn struck(work: Work, fault: Fault, request: u64) -> bool {
     let place = format!("{work:?}, {fault:?} at request {request}");
     let [old, new] = charts();
-    let world = World::new(&old);
+    let world = ReleaseFixture::new(&old);
     if !matches!(work, Work::Install) {
         world.upgraded(&world.helm()).await;
     }
@@ -205,21 +209,8 @@ async fn f_a3_a_deletion_killed_before_or_after_any_request_is_finished_by_the_n
     struck_everywhere(Work::Uninstall, Fault::KilledAfter).await;
 }
 
-/// Watches the release and returns what is told of it.
-pub(crate) fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
-    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-    helm.watch_by(
-        ModuleName::from("web"),
-        Arc::new(move |event| {
-            let _ = sender.send(event);
-            Box::pin(async {})
-        }),
-    );
-    receiver
-}
-
 /// Waits until so many requests were hit by faults.
-async fn until_hit(world: &World, hits: u64) {
+async fn until_hit(world: &ReleaseFixture, hits: u64) {
     let wait = async {
         while world.server.faults().hits() < hits {
             tokio::task::yield_now().await;
@@ -229,7 +220,7 @@ async fn until_hit(world: &World, hits: u64) {
 }
 
 /// Waits until every kind of the release has an open watch.
-async fn until_watched(world: &World, kinds: usize) {
+async fn until_watched(world: &ReleaseFixture, kinds: usize) {
     let mut open = std::collections::BTreeSet::new();
     let wait = async {
         while open.len() < kinds {
@@ -254,7 +245,7 @@ fn absent(name: &str) -> Event {
 
 #[tokio::test]
 async fn f_a7_an_outage_makes_no_release_look_changed() {
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
     world.requests();
@@ -275,7 +266,7 @@ async fn f_a7_an_outage_makes_no_release_look_changed() {
 #[tokio::test]
 async fn f_c1_what_happens_to_a_release_during_an_outage_of_its_watches_is_not_missed() {
     for expires in [false, true] {
-        let world = World::new(&files());
+        let world = ReleaseFixture::new(&files());
         let helm = world.helm();
         world.upgraded(&helm).await;
         world.requests();
@@ -309,8 +300,8 @@ async fn f_a10_fifty_starts_without_a_change_make_no_revision() {
         "templates/w.yaml",
         "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n",
     ));
-    let world = World::new(&chart);
-    let start = async |world: &World| {
+    let world = ReleaseFixture::new(&chart);
+    let start = async |world: &ReleaseFixture| {
         let helm = world.helm();
         helm.ensure_crds(&world.module()).await.unwrap();
         world.upgraded(&helm).await
@@ -328,7 +319,8 @@ async fn f_a10_fifty_starts_without_a_change_make_no_revision() {
 
 #[tokio::test]
 async fn f_a19_a_deletion_whose_hook_never_ends_is_bounded_and_can_be_tried_again_or_passed_by() {
-    let mut world = World::without_nodes(&[("templates/map.yaml", MAP), ("templates/job.yaml", JOB)]);
+    let mut world =
+        ReleaseFixture::without_nodes(&[("templates/map.yaml", MAP), ("templates/job.yaml", JOB)]);
     // There are no nodes: nothing ever runs.
     world.timeout = Duration::from_millis(200);
     let web = ReleaseName::from("web");
@@ -348,9 +340,7 @@ async fn f_a19_a_deletion_whose_hook_never_ends_is_bounded_and_can_be_tried_agai
             world.upgraded(&world.helm()).await;
             let patch = json!({"metadata": {"labels": {"addon-operator.io/skip-hooks": "true"}}});
             let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/sh.helm.release.v1.web.v1");
-            let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
-            let request = request.body(patch.to_string().into_bytes()).unwrap();
-            let _: Value = Client::new(world.server.service(), NAMESPACE).request(request).await.unwrap();
+            world.send(Method::PATCH, &path, &patch).await;
         }
         let nodes = async { end_jobs(Client::new(world.server.service(), NAMESPACE), None).await };
         let helm = world.helm();
@@ -371,7 +361,7 @@ async fn f_a19_a_deletion_whose_hook_never_ends_is_bounded_and_can_be_tried_agai
 #[tokio::test]
 async fn f_a21_thousands_of_records_are_listed_by_label_in_pages_of_metadata() {
     const RECORDS: usize = 6_000;
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let collection = format!("/api/v1/namespaces/{NAMESPACE}/secrets");
     for number in 0..RECORDS {
         let release = format!("other-{}", number / 10);
@@ -404,7 +394,7 @@ async fn f_a21_thousands_of_records_are_listed_by_label_in_pages_of_metadata() {
 
 #[tokio::test]
 async fn f_a22_what_never_ends_or_fails_in_a_render_fails_one_release_and_no_other() {
-    let world = World::new(&[]);
+    let world = ReleaseFixture::new(&[]);
     let helm = world.helm();
     let data = |text: &str| {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-map}}\ndata: {{k: {text}}}\n")
@@ -441,7 +431,7 @@ async fn f_a22_what_never_ends_or_fails_in_a_render_fails_one_release_and_no_oth
 async fn bad_input_is_told_with_template_object_and_request() {
     let secret = "{{ lookup \"v1\" \"Secret\" \"default\" \"s\" | toJson }}";
     let map = MAP.replace("k: '{{ .Values.web.k }}'", &format!("k: '{secret}'"));
-    let world = World::new(&[("templates/map.yaml", &map)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", &map)]);
     world.server.faults().add(FaultPlan::on(Method::GET, "*/secrets/s").times(u64::MAX).fail(403));
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
     for part in ["web/templates/map.yaml:4:", "lookup", "GET /api/v1/namespaces/default/secrets/s"] {
@@ -475,7 +465,7 @@ async fn immutable_fields_and_admission_are_told_with_object_and_request() {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: frozen}}\nimmutable: true\ndata: {{k: {value}}}\n"
         )
     };
-    let world = World::new(&[("templates/frozen.yaml", &map("a"))]);
+    let world = ReleaseFixture::new(&[("templates/frozen.yaml", &map("a"))]);
     world.upgraded(&world.helm()).await;
     world.write(&[("templates/frozen.yaml", &map("b"))]);
     let error = world.upgrade(&world.helm(), json!({})).await.unwrap_err();
@@ -502,7 +492,7 @@ async fn immutable_fields_and_admission_are_told_with_object_and_request() {
 #[tokio::test]
 async fn f_e6_maintenance_survives_a_restart_and_ends_both_ways() {
     const LABEL: &str = "maintenance.deckhouse.io/no-resource-reconciliation";
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     let value = |text: &str| json!({"k": text});
     world.upgraded(&world.helm()).await;
     let secret = async |version: u32| {
@@ -537,7 +527,7 @@ async fn f_e6_maintenance_survives_a_restart_and_ends_both_ways() {
 #[tokio::test]
 async fn f_g2_a_renamed_module_adopts_the_objects_and_the_old_release_leaves_them() {
     for is_upgraded_first in [true, false] {
-        let mut world = World::new(&files());
+        let mut world = ReleaseFixture::new(&files());
         let old = ReleaseName::from("web");
         world.upgraded(&world.helm()).await;
         let before = identities(&world).await;
@@ -563,7 +553,7 @@ async fn f_g2_a_renamed_module_adopts_the_objects_and_the_old_release_leaves_the
 
 #[tokio::test]
 async fn f_g3_what_a_chart_no_longer_has_goes_in_all_namespaces_and_kinds_but_for_what_is_kept() {
-    let world = World::new(&[("crds/widgets.yaml", CRD)]);
+    let world = ReleaseFixture::new(&[("crds/widgets.yaml", CRD)]);
     for name in ["far", "kept"] {
         world
             .post(
@@ -609,7 +599,7 @@ async fn f_g3_what_a_chart_no_longer_has_goes_in_all_namespaces_and_kinds_but_fo
 #[tokio::test]
 async fn f_g4_an_upgrade_that_takes_too_long_deletes_nothing() {
     let job = JOB.replace("pre-delete", "pre-upgrade");
-    let mut world = World::without_nodes(&[
+    let mut world = ReleaseFixture::without_nodes(&[
         ("templates/map.yaml", MAP),
         ("templates/service.yaml", SERVICE),
         ("templates/job.yaml", &job),
@@ -641,7 +631,7 @@ async fn f_g4_an_upgrade_that_takes_too_long_deletes_nothing() {
 async fn f_g5_a_namespace_that_goes_away_keeps_no_release_from_being_removed() {
     let hook = HOOK.replace("name: web-hook", "name: web-hook\n  namespace: far");
     let far = EXTRA.replace("name: web-extra", "name: web-extra, namespace: far");
-    let world = World::new(&[
+    let world = ReleaseFixture::new(&[
         ("templates/map.yaml", MAP),
         ("templates/far.yaml", &far),
         ("templates/hook.yaml", &hook),
@@ -665,7 +655,7 @@ async fn f_g5_a_namespace_that_goes_away_keeps_no_release_from_being_removed() {
     assert_eq!(outcome.action, ReleaseAction::Uninstalled);
     assert!(world.states().await.is_empty() && world.map("web-map").await.is_none());
     // A role that went first is told, and is no reason to give up for ever.
-    let world = World::new(&files());
+    let world = ReleaseFixture::new(&files());
     world.upgraded(&world.helm()).await;
     world.server.faults().add(FaultPlan::on(Method::DELETE, "*/configmaps/*").times(u64::MAX).fail(403));
     let error = world.helm().uninstall(&ReleaseName::from("web")).await.unwrap_err();
@@ -679,7 +669,7 @@ async fn f_g5_a_namespace_that_goes_away_keeps_no_release_from_being_removed() {
 #[tokio::test]
 async fn f_a9_what_an_upgrade_changes_is_told_by_object_and_path_and_never_by_value() {
     let random = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: r}\ndata: {p: '{{ randAlphaNum 30 }}'}\n";
-    let world = World::new(&[("templates/map.yaml", MAP), ("templates/random.yaml", random)]);
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/random.yaml", random)]);
     let upgrade = async || world.upgrade(&world.helm(), json!({"k": "one"})).await.unwrap();
     assert_eq!(upgrade().await.changed, None);
     for _ in 0..3 {
@@ -692,7 +682,7 @@ async fn f_a9_what_an_upgrade_changes_is_told_by_object_and_path_and_never_by_va
 #[tokio::test]
 async fn f_a13_a_definition_that_goes_and_comes_back_brings_its_objects_back() {
     let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
-    let world = World::new(&[("crds/widgets.yaml", CRD), ("templates/w.yaml", widget)]);
+    let world = ReleaseFixture::new(&[("crds/widgets.yaml", CRD), ("templates/w.yaml", widget)]);
     let helm = world.helm();
     helm.ensure_crds(&world.module()).await.unwrap();
     world.upgraded(&helm).await;

@@ -16,7 +16,7 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::helm::{NAMESPACE, World, end_jobs};
+use crate::support::release::{NAMESPACE, ReleaseFixture, edit, end_jobs, secrets};
 
 /// What stands where the recorded namespace was.
 const RECORDED: &str = "NS";
@@ -115,13 +115,9 @@ fn replaced(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-pub(crate) fn secrets() -> String {
-    format!("/api/v1/namespaces/{NAMESPACE}/secrets")
-}
-
 impl Scenario {
     async fn play(&self) {
-        let mut world = World::without_nodes(&[]);
+        let mut world = ReleaseFixture::without_nodes(&[]);
         world.labels.clear();
         world.history_max = if self.name.contains("history-max") { 2 } else { 10 };
         world.timeout = Duration::from_secs(10);
@@ -149,7 +145,7 @@ impl Scenario {
         kubelet.abort();
     }
 
-    async fn upgrade(&self, world: &World, helm: &Helm, upgrade: &Upgrade, place: &str) {
+    async fn upgrade(&self, world: &ReleaseFixture, helm: &Helm, upgrade: &Upgrade, place: &str) {
         let mut files = self.charts[&upgrade.chart].clone();
         if let Some(values) = files.get_mut("values.yaml") {
             for (key, value) in &upgrade.set {
@@ -201,7 +197,7 @@ fn leaked(name: &str) -> &'static str {
 
 /// Replaces all records by those that helm left.
 async fn inject(
-    world: &World,
+    world: &ReleaseFixture,
     records: &BTreeMap<String, Value>,
     labels: &BTreeMap<String, Map<String, Value>>,
 ) {
@@ -220,14 +216,6 @@ async fn inject(
         });
         world.post(&secrets(), &secret).await;
     }
-}
-
-pub(crate) async fn edit(world: &World, kind: &str, object: &str, patch: &Value) {
-    let group = if kind == "deployments" { "apis/apps/v1" } else { "api/v1" };
-    let path = format!("/{group}/namespaces/{NAMESPACE}/{kind}/{object}?fieldManager=kubectl-patch");
-    let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
-    let request = request.body(patch.to_string().into_bytes()).unwrap();
-    let _: Value = Client::new(world.server.service(), NAMESPACE).request(request).await.unwrap();
 }
 
 #[tokio::test]
@@ -255,7 +243,7 @@ async fn a_release_that_another_wrote_is_taken_over_without_a_revision_if_nothin
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: h, annotations: {helm.sh/hook: pre-install}}\n",
         ),
     ];
-    let world = World::new(&files);
+    let world = ReleaseFixture::new(&files);
     world.upgraded(&world.helm()).await;
     let path = format!("{}/sh.helm.release.v1.web.v1", secrets());
     let before = world.get(&path).await.unwrap();
@@ -287,7 +275,7 @@ async fn a_release_that_another_wrote_is_taken_over_without_a_revision_if_nothin
 async fn what_somebody_upgraded_with_helm_in_between_is_noticed() {
     let files =
         [("templates/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n")];
-    let world = World::new(&files);
+    let world = ReleaseFixture::new(&files);
     world.upgraded(&world.helm()).await;
     let first = world.get(&format!("{}/sh.helm.release.v1.web.v1", secrets())).await.unwrap();
     // Helm carries our labels on to its own revision, whatever that holds.

@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-struct World {
+struct Fixture {
     dir: TempDir,
     hooks: Hooks,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let scratch = Scratch::open(Some(&dir.path().join("tmp")), false).unwrap();
@@ -84,7 +84,7 @@ impl World {
 
 #[tokio::test]
 async fn a_hook_is_given_what_the_contract_says() {
-    let world = World::new();
+    let world = Fixture::new();
     let out = world.dir.path().display();
     let text = format!(
         "#!/bin/bash\nset -eu\ncd {out}\necho \"$# $0\" > arguments\nenv | sort > environment\n(cd \"$OLDPWD\" && pwd) > directory\n\
@@ -132,7 +132,7 @@ async fn a_hook_is_given_what_the_contract_says() {
 
 #[tokio::test]
 async fn a_hook_can_be_any_program_that_reads_and_writes_files() {
-    let world = World::new();
+    let world = Fixture::new();
     let python = "#!/usr/bin/env python3\nimport json, os\ncontexts = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\n\
         with open(os.environ['METRICS_PATH'], 'w') as file:\n    json.dump({'name': contexts[0]['binding'], 'set': 1}, file)\n\
         with open(os.environ['VALUES_JSON_PATCH_PATH'], 'w') as file:\n    json.dump([{'op': 'add', 'path': '/web/b', 'value': 2}], file)\n";
@@ -143,7 +143,7 @@ async fn a_hook_can_be_any_program_that_reads_and_writes_files() {
 
 #[tokio::test]
 async fn a_failed_hook_is_told_with_all_it_said_and_nothing_it_wrote_is_read() {
-    let world = World::new();
+    let world = Fixture::new();
     for (text, expected) in [
         ("exit 3", "module hook 'hooks/my hook.sh' failed: cmd run: exit status 3"),
         (
@@ -176,7 +176,7 @@ async fn a_failed_hook_is_told_with_all_it_said_and_nothing_it_wrote_is_read() {
 
 #[tokio::test]
 async fn of_what_a_failed_hook_wrote_a_marked_patch_of_the_status_survives() {
-    let world = World::new();
+    let world = Fixture::new();
     let patch = |name: &str, more: &str| {
         format!(
             "echo '{{\"operation\":\"MergePatch\",\"kind\":\"Pod\",\"name\":\"{name}\",\"mergePatch\":{{\"a\":1}}{more}}}' >> $KUBERNETES_PATCH_PATH\n"
@@ -201,7 +201,7 @@ fn resident() -> u64 {
 
 #[tokio::test]
 async fn f_b8_a_hook_that_takes_too_much_memory_dies_and_the_operator_lives() {
-    let world = World::new();
+    let world = Fixture::new();
     let before = resident();
     // The limit stands for the one of a container: what is beyond it is not to be had.
     let greedy = "#!/bin/bash\nulimit -v 300000\nexec python3 -c 'x = bytearray(4 << 30); print(len(x))'\n";

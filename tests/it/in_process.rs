@@ -1,176 +1,24 @@
 //! The whole operator in this process, on an API server in this process that has faults.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use addon_operator::app::{self, Outcome, Surroundings};
-use addon_operator::cluster::{Limit, connect_in_process};
-use addon_operator::config::{Environment, Given, Settings};
-use apiserver::{ApiServer, Endpoint, FaultPlan};
+use addon_operator::app::{self, Outcome};
+use addon_operator::cluster::connect_in_process;
+use apiserver::{Endpoint, FaultPlan};
 use http::Method;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::runtime::wait::await_condition;
-use kube::{Api, Client};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
-use tower::{Layer as _, Service};
+use tokio::sync::watch;
+use tower::Service;
 
-/// How long a fact is waited for before the test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
-
-/// Files and a cluster that outlive operators.
-pub(crate) struct World {
-    pub(crate) dir: TempDir,
-    pub(crate) server: ApiServer,
-}
-
-/// A running operator.
-pub(crate) struct Operator {
-    pub(crate) port: u16,
-    shutdown: watch::Sender<bool>,
-    running: JoinHandle<anyhow::Result<Outcome>>,
-}
-
-impl World {
-    pub(crate) async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["modules", "global-hooks"] {
-            fs::create_dir(dir.path().join(name)).unwrap();
-        }
-        let world = Self { dir, server: ApiServer::builder().build().unwrap() };
-        let namespaces: Api<Namespace> = Api::all(world.client());
-        namespaces
-            .create(&PostParams::default(), &object(json!({"metadata": {"name": "ops"}})))
-            .await
-            .unwrap();
-        world
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.dir.path().join(path)
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        if text.starts_with("#!") {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        }
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        connect_in_process(self.server.service(), "ops")
-    }
-
-    fn settings(&self, extra: &[(&str, &str)]) -> Settings {
-        let path = |name: &str| self.path(name).to_string_lossy().into_owned();
-        let mut flags: Vec<(&str, String)> = vec![
-            ("modules-dir", path("modules")),
-            ("global-hooks-dir", path("global-hooks")),
-            ("tmp-dir", path("tmp")),
-            ("debug-unix-socket", path("socket")),
-            ("namespace", "ops".to_owned()),
-            ("prometheus-listen-address", "127.0.0.1".to_owned()),
-            ("prometheus-listen-port", "0".to_owned()),
-            ("retry-delay", "100ms".to_owned()),
-        ];
-        flags.extend(extra.iter().map(|(flag, text)| (*flag, (*text).to_owned())));
-        let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
-        Settings::new(&Given::new(flags, Environment::default())).unwrap()
-    }
-
-    fn around(
-        &self,
-        client: Client,
-        once: bool,
-        shutdown: watch::Receiver<bool>,
-        extra: &[(&str, &str)],
-    ) -> Surroundings {
-        let environment = Environment::default()
-            .with("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .with("WORLD", self.dir.path());
-        Surroundings {
-            settings: self.settings(extra),
-            environment,
-            patcher: client.clone(),
-            client,
-            meters: app::meters(),
-            once,
-            any_port: true,
-            shutdown,
-        }
-    }
-
-    /// Starts an operator on the cluster.
-    pub(crate) async fn start(&self, extra: &[(&str, &str)]) -> Operator {
-        let (shutdown, ended) = watch::channel(false);
-        let meters = app::meters();
-        // As for a real cluster: a limit, here one that is not felt, and what measures.
-        let [client, patcher] = meters.each_ref().map(|meter| {
-            let limit = Limit::new(0.0, 1).measured(meter.clone());
-            connect_in_process(limit.layer(meter.layer(self.server.service())), "ops")
-        });
-        let around = self.around(client.clone(), false, ended, extra);
-        let around = Surroundings { client, patcher, meters, ..around };
-        let (told, mut listening) = mpsc::unbounded_channel();
-        let running = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
-        let port = listening.recv().await.unwrap().port();
-        Operator { port, shutdown, running }
-    }
-
-    /// Runs an operator until it has converged or can't.
-    async fn once(&self) -> Outcome {
-        let (_keep, ended) = watch::channel(false);
-        app::run(self.around(self.client(), true, ended, &[]), drop).await.unwrap()
-    }
-
-    fn maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client(), "ops")
-    }
-
-    /// Waits until the ConfigMap `name` `fits`; one that is not there is null.
-    pub(crate) async fn settled(&self, name: &str, fits: impl Fn(&Value) -> bool) {
-        let check = |map: Option<&ConfigMap>| fits(&serde_json::to_value(map).unwrap());
-        let waiting = await_condition(self.maps(), name, check);
-        match tokio::time::timeout(DEADLINE, waiting).await {
-            Ok(found) => drop(found.unwrap()),
-            Err(late) => {
-                panic!("{name} did not settle ({late}); it is {:?}", self.maps().get_opt(name).await)
-            }
-        }
-    }
-
-    pub(crate) async fn put(&self, name: &str, map: Value) {
-        let mut fields = map.as_object().cloned().unwrap();
-        let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
-        metadata.as_object_mut().unwrap().insert("name".to_owned(), name.into());
-        fields.insert("apiVersion".to_owned(), "v1".into());
-        fields.insert("kind".to_owned(), "ConfigMap".into());
-        let map = Value::Object(fields);
-        let params = PatchParams::apply("a-person").force();
-        self.maps().patch(name, &params, &Patch::Apply(&map)).await.unwrap();
-    }
-}
-
-impl Operator {
-    pub(crate) async fn stop(self) -> Outcome {
-        self.shutdown.send_replace(true);
-        self.running.await.unwrap().unwrap()
-    }
-}
-
-pub(crate) fn object<K: serde::de::DeserializeOwned>(value: Value) -> K {
-    serde_json::from_value(value).unwrap()
-}
+use crate::support::in_process::Cluster;
 
 /// A hook that writes what its snapshot holds into the ConfigMap `seen`.
 const MIRROR: &str = r#"#!/usr/bin/env bash
@@ -192,7 +40,7 @@ fn item() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_api_server_is_away_nothing_is_lost() {
-    let world = World::new().await;
+    let world = Cluster::new().await;
     world.write("global-hooks/mirror.sh", MIRROR);
     world.write("modules/values.yaml", "web: {text: first}\n");
     world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
@@ -226,7 +74,7 @@ async fn while_the_api_server_is_away_nothing_is_lost() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_is_away_at_the_start_is_waited_for() {
-    let world = World::new().await;
+    let world = Cluster::new().await;
     world.write("global-hooks/mirror.sh", MIRROR);
     world.put("one", item()).await;
     world.server.faults().add(FaultPlan::on(Method::GET, "*").times(2).cut());
@@ -240,7 +88,7 @@ async fn an_api_server_that_is_away_at_the_start_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
-    let world = World::new().await;
+    let world = Cluster::new().await;
     let config =
         "if [ \"$1\" = --config ]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n";
     world.write("modules/values.yaml", "aEnabled: true\nbEnabled: true\n");
@@ -293,7 +141,7 @@ where
 }
 
 /// A module with a hook at each point, and a chart.
-fn write_busy_module(world: &World) {
+fn write_busy_module(world: &Cluster) {
     world.write("modules/values.yaml", "webEnabled: true\nweb: {text: first}\n");
     world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
     world.write(
@@ -309,7 +157,7 @@ fn write_busy_module(world: &World) {
 }
 
 /// What an operator may not leave behind.
-async fn assert_clean(world: &World, what: &str) {
+async fn assert_clean(world: &Cluster, what: &str) {
     let pids = fs::read_to_string(world.path("pids")).unwrap_or_default();
     for pid in pids.lines() {
         // The number may belong to somebody else by now.
@@ -326,7 +174,7 @@ async fn assert_clean(world: &World, what: &str) {
 }
 
 /// Runs a start that is told to end at the request `at`; returns how many requests there were.
-async fn interrupted(world: &World, at: u64) -> u64 {
+async fn interrupted(world: &Cluster, at: u64) -> u64 {
     let (shutdown, ended) = watch::channel(false);
     let asked = Arc::new(AtomicU64::new(0));
     let service = Interrupting {
@@ -346,14 +194,14 @@ async fn interrupted(world: &World, at: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f_h2_an_end_at_any_moment_of_a_converge_leaves_nothing_behind() {
-    let world = World::new().await;
+    let world = Cluster::new().await;
     write_busy_module(&world);
     let requests = interrupted(&world, u64::MAX).await;
     assert!(requests > 10, "only {requests} requests");
     // All moments of a first start, and of starts on what an interrupted one has left.
     let mut points = 0;
     while points < 200 {
-        let world = World::new().await;
+        let world = Cluster::new().await;
         write_busy_module(&world);
         for round in 0..10 {
             let at = 1 + (points * 7 + round) % requests;

@@ -9,7 +9,6 @@
 
 mod architecture;
 mod asking;
-mod browser;
 mod docs;
 mod driver;
 mod events;
@@ -35,6 +34,7 @@ mod reload;
 mod shell;
 mod ship;
 mod soak;
+mod support;
 mod terminal;
 mod testing;
 mod watches;

@@ -1,9 +1,7 @@
 //! Every metric has a value in some run.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use apiserver::FaultPlan;
 use http::Method;
@@ -12,10 +10,9 @@ use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::json;
 
-use crate::in_process::World;
-
-/// How long a value is waited for before the test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
+use crate::support::DEADLINE;
+use crate::support::in_process::Cluster;
+use crate::support::program::get;
 
 /// What the reference operator exports and we do, without the prefix.
 const METRICS: &[&str] = &[
@@ -60,20 +57,12 @@ const METRICS: &[&str] = &[
     "kubernetes_client_rate_limiter_latency_seconds",
 ];
 
-fn scrape(port: u16) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 /// Asks until a metric has a value; notes all that have one.
 fn wait_for(seen: &mut BTreeSet<String>, port: u16, metric: &str) {
     let begun = Instant::now();
     while !seen.contains(&format!("addon_operator_{metric}")) {
         assert!(begun.elapsed() < DEADLINE, "{metric} gets no value; with values are {seen:#?}");
-        seen.extend(with_values(&scrape(port)));
+        seen.extend(with_values(&get(&port.to_string(), "/metrics")));
     }
 }
 
@@ -105,7 +94,7 @@ fn once(name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_gets_a_value_in_some_run() {
-    let world = World::new().await;
+    let world = Cluster::new().await;
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
     world.write(

@@ -15,14 +15,16 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
+use crate::support::server;
+
 /// A server that writes down what it is asked: method, path, type and content.
-struct World {
+struct Fixture {
     server: ApiServer,
     requests: Arc<Mutex<Vec<String>>>,
     patcher: Patcher,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let server = ApiServer::builder().seed(1).build().unwrap();
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -58,20 +60,21 @@ impl World {
         requests.into_iter().map(|request| request.trim_end().to_owned()).collect()
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
-        let request =
-            http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
-        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        Client::new(self.server.service(), "default").request(request.body(bytes).unwrap()).await.ok()
+    async fn get(&self, path: &str) -> Option<Value> {
+        server::get(&self.server, path).await
+    }
+
+    async fn post(&self, path: &str, object: &Value) {
+        server::ok(&self.server, Method::POST, path, object).await;
     }
 
     async fn map(&self, name: &str) -> Option<Value> {
-        self.ask("GET", &format!("/api/v1/namespaces/default/configmaps/{name}"), &Value::Null).await
+        self.get(&format!("/api/v1/namespaces/default/configmaps/{name}")).await
     }
 
     async fn make(&self, name: &str, data: Value) {
         let map = json!({"metadata": {"name": name, "labels": {"mine": "yes"}}, "data": data});
-        self.ask("POST", "/api/v1/namespaces/default/configmaps", &map).await.unwrap();
+        self.post("/api/v1/namespaces/default/configmaps", &map).await;
     }
 }
 
@@ -88,7 +91,7 @@ fn on(operation: &str, name: &str, more: &Value) -> String {
 
 #[tokio::test]
 async fn creations_ask_for_what_they_say() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&created("Create", "a", &json!({"k": "1"}))).await.unwrap();
     let requests = world.requests();
     assert_eq!(requests.len(), 1, "{requests:#?}");
@@ -111,7 +114,7 @@ async fn creations_ask_for_what_they_say() {
 
 #[tokio::test]
 async fn create_or_update_merges_and_leaves_the_status_alone() {
-    let world = World::new();
+    let world = Fixture::new();
     world.make("a", json!({"k": "1", "stays": "x"})).await;
     let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"k": "2"}});
     object["status"] = json!({"phase": "mine"});
@@ -131,26 +134,26 @@ async fn create_or_update_merges_and_leaves_the_status_alone() {
     for text in [yaml.to_owned(), yaml.replace("replicas: 3", "replicas: 4")] {
         world.apply(&text).await.unwrap();
     }
-    let deployment = world.ask("GET", "/apis/apps/v1/namespaces/default/deployments/d", &Value::Null).await;
+    let deployment = world.get("/apis/apps/v1/namespaces/default/deployments/d").await;
     assert_eq!(deployment.unwrap()["spec"]["replicas"], 4);
 }
 
 #[tokio::test]
 async fn create_or_update_looks_at_what_lives_before_it_writes() {
-    let world = World::new();
-    let methods = |world: &World| -> Vec<String> {
+    let world = Fixture::new();
+    let methods = |world: &Fixture| -> Vec<String> {
         let requests = world.requests();
         requests.iter().map(|request| request.split(' ').next().unwrap().to_owned()).collect()
     };
     let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    world.ask("POST", "/api/v1/namespaces/default/pods", &pod).await.unwrap();
+    world.post("/api/v1/namespaces/default/pods", &pod).await;
     // As a whole this would be no Pod.
     let part = json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "p", "namespace": "default", "labels": {"seen": "yes"}}});
     let text = json!({"operation": "CreateOrUpdate", "object": part}).to_string();
     world.apply(&text).await.unwrap();
     assert_eq!(methods(&world), ["GET", "PATCH"]);
-    let pod = world.ask("GET", "/api/v1/namespaces/default/pods/p", &Value::Null).await.unwrap();
+    let pod = world.get("/api/v1/namespaces/default/pods/p").await.unwrap();
     assert_eq!(pod["metadata"]["labels"]["seen"], "yes");
     world.apply(&text).await.unwrap();
     assert_eq!(methods(&world), ["GET"], "what is as it should be is not written");
@@ -175,7 +178,7 @@ async fn create_or_update_looks_at_what_lives_before_it_writes() {
 
 #[tokio::test]
 async fn apply_owns_the_fields_that_it_sets() {
-    let world = World::new();
+    let world = Fixture::new();
     world.make("a", json!({"theirs": "x"})).await;
     world.apply(&created("Apply", "a", &json!({"ours": "1"}))).await.unwrap();
     let request = world.requests().pop().unwrap();
@@ -193,7 +196,7 @@ async fn apply_owns_the_fields_that_it_sets() {
 
 #[tokio::test]
 async fn deletions_say_what_becomes_of_what_is_owned() {
-    let world = World::new();
+    let world = Fixture::new();
     for (operation, policy) in
         [("Delete", "Foreground"), ("DeleteInBackground", "Background"), ("DeleteNonCascading", "Orphan")]
     {
@@ -215,7 +218,7 @@ async fn deletions_say_what_becomes_of_what_is_owned() {
 
 #[tokio::test]
 async fn patches_have_their_types_and_reach_subresources() {
-    let world = World::new();
+    let world = Fixture::new();
     world.make("a", json!({"k": "1", "old": "x"})).await;
     let steps =
         json!([{"op": "remove", "path": "/data/old"}, {"op": "test", "path": "/data/k", "value": "1"}]);
@@ -241,7 +244,7 @@ async fn patches_have_their_types_and_reach_subresources() {
     world.apply(&on("JQPatch", "a", &json!({"jqFilter": ".data.k = \"2\""}))).await.unwrap();
     assert_eq!(world.requests().len(), 1, "what is as it should be is not written");
     let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    world.ask("POST", "/api/v1/namespaces/default/pods", &pod).await.unwrap();
+    world.post("/api/v1/namespaces/default/pods", &pod).await;
     for subresource in ["status", "/status"] {
         let patch = json!({"operation": "MergePatch", "kind": "po", "namespace": "default", "name": "p",
             "subresource": subresource, "mergePatch": {"status": {"message": subresource}}});
@@ -249,13 +252,13 @@ async fn patches_have_their_types_and_reach_subresources() {
         let request = world.requests().pop().unwrap();
         assert!(request.starts_with("PATCH /api/v1/namespaces/default/pods/p/status? "), "{request}");
     }
-    let pod = world.ask("GET", "/api/v1/namespaces/default/pods/p", &Value::Null).await.unwrap();
+    let pod = world.get("/api/v1/namespaces/default/pods/p").await.unwrap();
     assert_eq!(pod["status"]["message"], "/status");
 }
 
 #[tokio::test]
 async fn an_object_that_is_missing_is_an_error_unless_that_is_fine() {
-    let world = World::new();
+    let world = Fixture::new();
     let patches = [
         ("MergePatch", json!({"mergePatch": {"data": {}}})),
         ("JSONPatch", json!({"jsonPatch": [{"op": "add", "path": "/data", "value": {}}]})),
@@ -275,7 +278,7 @@ async fn an_object_that_is_missing_is_an_error_unless_that_is_fine() {
 
 #[tokio::test]
 async fn an_error_says_which_operation_it_was_and_what_was_done() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut text = String::new();
     for n in 0..100 {
         let operation = if n == 42 {
@@ -302,7 +305,7 @@ async fn an_error_says_which_operation_it_was_and_what_was_done() {
 
 #[tokio::test]
 async fn f_b1_one_operation_that_can_not_be_right_keeps_all_from_being_done() {
-    let world = World::new();
+    let world = Fixture::new();
     let wrong = [
         (on("JQPatch", "m0", &json!({"jqFilter": ".data |"})), "jq filter"),
         (on("JQPatch", "m0", &json!({"jqFilter": "nothing_like_that"})), "nothing_like_that"),
@@ -335,7 +338,7 @@ async fn f_b1_one_operation_that_can_not_be_right_keeps_all_from_being_done() {
 
 #[tokio::test]
 async fn a_filter_gives_one_object_or_an_error() {
-    let world = World::new();
+    let world = Fixture::new();
     world.make("a", json!({"k": "1"})).await;
     for filter in ["empty", "., .", "5", "null", "[.]"] {
         let error = world.apply(&on("JQPatch", "a", &json!({"jqFilter": filter}))).await.unwrap_err();

@@ -1,177 +1,14 @@
 //! The whole program, run as a user runs it: `dev` with modules of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
-/// How long a fact is waited for before the test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
-
-pub(crate) struct World {
-    pub(crate) dir: TempDir,
-}
-
-/// A running `dev` and its log lines.
-pub(crate) struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    seen: Vec<String>,
-}
-
-impl World {
-    pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["modules", "global-hooks"] {
-            fs::create_dir(dir.path().join(name)).unwrap();
-        }
-        Self { dir }
-    }
-
-    pub(crate) fn samples() -> Self {
-        let world = Self::new();
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for name in ["modules", "global-hooks"] {
-            let to = world.dir.path().join(name);
-            fs::remove_dir(&to).unwrap();
-            assert!(Command::new("cp").arg("-r").arg(root.join(name)).arg(to).status().unwrap().success());
-        }
-        world
-    }
-
-    /// Returns the directory in which everything happens.
-    pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.dir.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // As an editor does: the new file appears whole.
-        let draft = path.with_extension("draft");
-        fs::write(&draft, text).unwrap();
-        if text.starts_with("#!") {
-            fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        fs::rename(draft, path).unwrap();
-    }
-
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_addon-operator"));
-        command
-            .args(arguments)
-            .current_dir(self.dir.path())
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("KUBECONFIG", "/nowhere/poisoned")
-            .env("KUBERNETES_SERVICE_HOST", "192.0.2.1")
-            .env("KUBERNETES_SERVICE_PORT", "443");
-        command
-    }
-
-    pub(crate) fn dev(&self, arguments: &[&str]) -> Running {
-        let mut all =
-            vec!["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
-        all.extend(arguments);
-        Running::start(self.command(&all))
-    }
-
-    pub(crate) fn once(&self) -> Output {
-        let arguments =
-            ["dev", "--once", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
-        self.command(&arguments).output().unwrap()
-    }
-
-    pub(crate) fn ask(&self, arguments: &[&str]) -> (i32, String) {
-        let output = self.command(arguments).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.code().unwrap(), text)
-    }
-}
-
-impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        Self { child, lines, seen: Vec::new() }
-    }
-
-    /// Waits for a log line that contains `text`.
-    pub(crate) fn wait(&mut self, text: &str) -> String {
-        loop {
-            match self.lines.recv_timeout(DEADLINE) {
-                Ok(line) => {
-                    self.seen.push(line.clone());
-                    if line.contains(text) {
-                        return line;
-                    }
-                }
-                Err(error) => panic!("no line with {text:?} came ({error}); seen:\n{}", self.seen.join("\n")),
-            }
-        }
-    }
-
-    pub(crate) fn port(&mut self) -> String {
-        let line = self.wait("curl localhost:");
-        line.split("localhost:").nth(1).unwrap().split('/').next().unwrap().to_owned()
-    }
-
-    /// Returns the log lines so far.
-    pub(crate) fn seen(&self) -> &[String] {
-        &self.seen
-    }
-
-    /// Waits until the program has written a file.
-    pub(crate) fn wait_for_file(&mut self, path: &Path) {
-        let begun = std::time::Instant::now();
-        while fs::read_to_string(path).unwrap_or_default().is_empty() {
-            assert!(
-                begun.elapsed() < DEADLINE && self.child.try_wait().unwrap().is_none(),
-                "no {}",
-                path.display()
-            );
-            std::thread::yield_now();
-        }
-    }
-
-    /// Sends SIGTERM and returns the exit code.
-    pub(crate) fn stop(mut self) -> i32 {
-        Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        self.child.wait().unwrap().code().unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Asks the port for a path and returns the whole answer.
-pub(crate) fn get(port: &str, path: &str) -> String {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
+use crate::support::program::{Running, Workspace, get};
 
 #[test]
 fn the_first_command_of_the_readme_converges_the_samples_and_harms_no_other_cluster() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let output = world.once();
     let log = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{log}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -192,7 +29,7 @@ fn the_first_command_of_the_readme_converges_the_samples_and_harms_no_other_clus
 
 #[test]
 fn modules_are_listed_switched_and_explained() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -221,7 +58,7 @@ fn modules_are_listed_switched_and_explained() {
 
 #[test]
 fn a_dropped_hook_runs_without_a_restart() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     running.wait("Operator is ready now");
     world.write(
@@ -234,7 +71,7 @@ fn a_dropped_hook_runs_without_a_restart() {
 
 #[test]
 fn f_e7_a_secret_that_a_hook_echoes_is_neither_on_the_port_nor_in_the_log() {
-    let world = World::new();
+    let world = Workspace::new();
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write("modules/010-web/values.yaml", "web: {password: hunter2hunter2}\n");
     world.write(
@@ -276,7 +113,7 @@ fn f_e7_a_secret_that_a_hook_echoes_is_neither_on_the_port_nor_in_the_log() {
 
 #[test]
 fn f_b9_files_of_hooks_that_cannot_be_written_are_tried_again() {
-    let world = World::new();
+    let world = Workspace::new();
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write(
         "modules/010-web/hooks/a.sh",
@@ -297,7 +134,7 @@ fn f_b9_files_of_hooks_that_cannot_be_written_are_tried_again() {
 
 #[test]
 fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
-    let world = World::new();
+    let world = Workspace::new();
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write(
         "modules/010-web/hooks/a.sh",
@@ -308,12 +145,12 @@ fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
     let mut running = world.dev(&["--shutdown-timeout", "6s"]);
     let line = running.wait("hookpid ");
     let pid = line.split("hookpid ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    Command::new("kill").arg(running.child.id().to_string()).status().unwrap();
+    running.terminate();
     let stopped = running.wait("ModuleRun web stopped at shutdown");
     assert!(!stopped.to_lowercase().contains("error"), "{stopped}");
-    assert_eq!(running.child.wait().unwrap().code(), Some(0));
-    running.seen.extend(running.lines.try_iter());
-    let failed = running.seen.iter().find(|line| line.contains("failed"));
+    let (code, lines) = running.end();
+    assert_eq!(code, 0);
+    let failed = lines.iter().find(|line| line.contains("failed"));
     assert!(failed.is_none(), "what the end cut off did not fail: {failed:?}");
     assert!(!Path::new(&format!("/proc/{pid}")).exists(), "the hook outlived the operator");
     assert_eq!(fs::read_dir(world.dir.path().join(".addon-operator/tmp")).unwrap().count(), 0);
@@ -321,11 +158,11 @@ fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
 
 #[test]
 fn f_h2_sigterm_after_any_line_of_the_log_ends_in_time_and_the_next_start_goes_on() {
-    let world = World::samples();
+    let world = Workspace::samples();
     for lines in [1, 2, 4, 6, 9, 12, 16, 20] {
-        let running = world.dev(&[]);
+        let mut running = world.dev(&[]);
         for _ in 0..lines {
-            let line = running.lines.recv_timeout(DEADLINE).unwrap();
+            let line = running.wait("");
             if line.contains("Operator is ready now") {
                 break;
             }
@@ -342,7 +179,7 @@ fn f_h2_sigterm_after_any_line_of_the_log_ends_in_time_and_the_next_start_goes_o
 
 #[test]
 fn an_api_server_that_is_away_is_waited_for_but_not_with_once() {
-    let world = World::new();
+    let world = Workspace::new();
     world.write(
         "kubeconfig",
         "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
@@ -362,7 +199,7 @@ fn an_api_server_that_is_away_is_waited_for_but_not_with_once() {
 
 #[test]
 fn bad_options_and_files_end_the_start_with_exit_code_2() {
-    let world = World::new();
+    let world = Workspace::new();
     for (arguments, said) in [
         (&["start", "--namespace", "ops", "--retry-delay", "soon"][..], "retry-delay"),
         (&["start", "--kube-config", "/nowhere/config", "--namespace", "ops"], "/nowhere/config"),
@@ -383,7 +220,7 @@ fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
         // Then it is installed, and nothing is redirected.
         return;
     }
-    let world = World::new();
+    let world = Workspace::new();
     world.write("modules/values.yaml", "greeterEnabled: true\n");
     world.write("modules/010-greeter/values.yaml", "greeter: {text: hello}\n");
     for (name, source) in [
@@ -412,7 +249,7 @@ fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
 
 #[test]
 fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
-    let world = World::new();
+    let world = Workspace::new();
     let hook = |config: &str, body: &str| {
         format!("#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{config}'; exit; fi\n{body}\n")
     };
@@ -440,7 +277,7 @@ fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
     // A change of its own that came back again would be seen by now.
     running.wait("a second has passed");
     running.wait("a second has passed");
-    let seen = running.seen.iter().filter(|line| line.contains("saw ")).count();
-    assert_eq!(seen, 2, "{:#?}", running.seen);
+    let seen = running.seen().iter().filter(|line| line.contains("saw ")).count();
+    assert_eq!(seen, 2, "{:#?}", running.seen());
     assert_eq!(running.stop(), 0);
 }

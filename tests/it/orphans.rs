@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::operator::{Running, World};
+use crate::support::program::{Running, Workspace};
 
 /// Returns whether this machine lets us make a namespace of processes.
 fn is_permitted() -> bool {
@@ -17,7 +17,7 @@ fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
         eprintln!("skipped: this machine does not permit namespaces of processes");
         return;
     }
-    let world = World::new();
+    let world = Workspace::new();
     // Each run leaves twenty programs behind that end after it, and counts the dead that nobody has collected.
     world.write(
         "global-hooks/a.sh",

@@ -9,8 +9,8 @@ use addon_operator::config::Environment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::browser::Browser;
-use crate::operator::{Running, World, get};
+use crate::support::browser::Browser;
+use crate::support::program::{Running, Workspace, get};
 
 /// A hook that asks for `config` and then does `what`.
 fn hook(config: &str, what: &str) -> String {
@@ -20,8 +20,8 @@ fn hook(config: &str, what: &str) -> String {
 }
 
 /// The samples and two modules in trouble: a hook that fails for ever, and a kind that nobody knows.
-fn incident() -> World {
-    let world = World::samples();
+fn incident() -> Workspace {
+    let world = Workspace::samples();
     world.write(
         "modules/040-backup/values.yaml",
         "backupEnabled: true\nbackup: {bucket: {secret: hunter2hunter2}}\n",
@@ -35,7 +35,7 @@ fn incident() -> World {
 }
 
 /// Starts an operator with the incident and waits until it is in the middle of it.
-fn in_trouble(world: &World) -> (Running, String) {
+fn in_trouble(world: &Workspace) -> (Running, String) {
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("ModuleRun backup failed");
@@ -87,7 +87,7 @@ fn sent(port: &str, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn requests_that_make_no_sense_are_refused_and_hurt_nobody() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -136,7 +136,7 @@ fn requests_that_make_no_sense_are_refused_and_hurt_nobody() {
 
 #[test]
 fn a_thousand_clients_that_never_read_do_not_keep_the_others_waiting() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -212,7 +212,7 @@ fn a_browser_shows_it_without_complaint_by_day_by_night_and_on_a_telephone() {
 #[test]
 fn the_keyboard_reaches_every_link_and_the_focus_is_seen() {
     let Some(mut browser) = Browser::start() else { return };
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -240,7 +240,7 @@ fn the_keyboard_reaches_every_link_and_the_focus_is_seen() {
 #[test]
 fn a_browser_loads_the_page_again_by_itself() {
     let Some(mut browser) = Browser::start() else { return };
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     let port = running.port();
     running.wait("Operator is ready now");
@@ -254,7 +254,7 @@ fn a_browser_loads_the_page_again_by_itself() {
 #[test]
 fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
     let Some(mut browser) = Browser::start() else { return };
-    let world = World::new();
+    let world = Workspace::new();
     let mut values = String::new();
     for number in 0..1000 {
         world.write(&format!("modules/{number:03}-module{number}/README.md"), "");

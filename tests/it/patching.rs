@@ -5,22 +5,22 @@ use std::time::Duration;
 use addon_operator::cluster::Discovery;
 use addon_operator::kube::Patcher;
 use apiserver::{ApiServer, FaultPlan};
-use axum::body::Body;
 use engine::object_patch::{ObjectPatch, parse};
 use engine::{HookId, Scope};
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
+
+use crate::support::server;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-struct World {
+struct Fixture {
     server: ApiServer,
     patcher: Patcher,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let server = ApiServer::builder().seed(1).build().unwrap();
         let client = Client::new(server.service(), "default");
@@ -36,11 +36,7 @@ impl World {
     }
 
     async fn get(&self, name: &str) -> Option<Value> {
-        let request = Request::get(format!("{MAPS}/{name}")).body(Body::empty()).unwrap();
-        let response = self.server.service().oneshot(request).await.unwrap();
-        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        let object: Value = serde_json::from_slice(&bytes).unwrap();
-        (object.get("kind")? == "ConfigMap").then_some(object)
+        server::get(&self.server, &format!("{MAPS}/{name}")).await
     }
 }
 
@@ -56,7 +52,7 @@ fn filter(name: &str, filter: &str) -> Value {
 
 #[tokio::test]
 async fn f_b11_one_bad_operation_among_a_hundred_is_named_with_what_was_done() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut documents: Vec<Value> = (0..100).map(|n| create(&format!("m{n}"))).collect();
     documents[56] = json!({"operation": "MergePatch", "apiVersion": "v1", "kind": "ConfigMap",
         "namespace": "default", "name": "missing", "mergePatch": {"data": {"a": "b"}}});
@@ -68,7 +64,7 @@ async fn f_b11_one_bad_operation_among_a_hundred_is_named_with_what_was_done() {
 
 #[tokio::test]
 async fn f_b11_all_that_failed_is_named_and_the_rest_is_done() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[create("a"), create("b")]).await.unwrap();
     let error = world.apply(&[create("a"), create("c"), create("b"), create("d")]).await.unwrap_err();
     assert!(
@@ -90,7 +86,7 @@ async fn f_b11_all_that_failed_is_named_and_the_rest_is_done() {
 
 #[tokio::test]
 async fn f_b11_a_silent_api_server_is_not_asked_for_every_operation() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[create("a")]).await.unwrap();
     // One that is cut off is one that failed.
     world.server.faults().add(FaultPlan::on(Method::POST, MAPS).times(2).cut());
@@ -122,7 +118,7 @@ fn released(name: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_needs_no_watch_and_ends_when_the_object_is_gone() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[held("m")]).await.unwrap();
     let object = format!("{MAPS}/m");
     world
@@ -143,7 +139,7 @@ async fn a_deletion_needs_no_watch_and_ends_when_the_object_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_is_held_up_names_the_finalizers_and_one_that_can_not_be_seen_the_reason() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[held("m")]).await.unwrap();
     let error = world.apply(&[delete("m")]).await.unwrap_err();
     assert!(error.contains("it is still there after 20 s; its finalizers are ["), "{error}");
@@ -155,7 +151,7 @@ async fn a_deletion_that_is_held_up_names_the_finalizers_and_one_that_can_not_be
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_is_done_when_another_object_has_the_name() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[held("m")]).await.unwrap();
     let documents = [delete("m")];
     let mut deletion = std::pin::pin!(world.apply(&documents));
@@ -168,7 +164,7 @@ async fn a_deletion_is_done_when_another_object_has_the_name() {
 
 #[tokio::test]
 async fn f_b11_a_conflict_is_tried_again_and_a_deletion_of_what_is_gone_is_done() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[create("m")]).await.unwrap();
     world.server.faults().add(FaultPlan::on(Method::PUT, &format!("{MAPS}/m")).times(2).fail(409));
     world.apply(&[filter("m", ".data.n = \"1\"")]).await.unwrap();
@@ -180,7 +176,7 @@ async fn f_b11_a_conflict_is_tried_again_and_a_deletion_of_what_is_gone_is_done(
 
 #[tokio::test]
 async fn f_b11_a_filter_without_end_is_stopped_and_named() {
-    let world = World::new();
+    let world = Fixture::new();
     world.apply(&[create("m")]).await.unwrap();
     let error = world.apply(&[filter("m", "def f: f; f")]).await.unwrap_err();
     assert!(error.contains("object patch 1 of 1 of hook global/h.sh"), "{error}");

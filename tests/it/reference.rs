@@ -56,12 +56,12 @@ fn commands(text: &mut String, command: &Command, path: &str) {
                     && argument.get_long().is_none_or(|long| !settings.contains(&long) && long != "help")
             });
             let arguments: Vec<String> = arguments
-                .map(|argument| match argument.get_long() {
-                    Some(long) => format!("`--{long}`"),
-                    None => {
-                        let names = argument.get_value_names().unwrap_or_default();
-                        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+                .map(|argument| {
+                    if let Some(long) = argument.get_long() {
+                        return format!("`--{long}`");
                     }
+                    let names = argument.get_value_names().unwrap_or_default();
+                    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
                 })
                 .collect();
             let about = inner.get_about().map(ToString::to_string).unwrap_or_default();

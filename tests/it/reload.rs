@@ -13,7 +13,7 @@ use engine::{Catalog, Event, Failure, Module};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::operator::{Running, World, get};
+use crate::support::program::{Running, Workspace, get};
 
 const HOOK: &str = "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeHelm\":5}'\n";
 
@@ -289,7 +289,7 @@ fn saying(word: &str) -> String {
 
 #[test]
 fn start_takes_up_changed_files_tells_broken_ones_everywhere_and_purges_on_command() {
-    let world = World::new();
+    let world = Workspace::new();
     world.write("modules/values.yaml", "webEnabled: true\ndbEnabled: true\n");
     for (module, word) in [("010-web", "web one"), ("020-db", "db one")] {
         world.write(&format!("modules/{module}/hooks/a.sh"), &saying(word));

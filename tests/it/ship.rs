@@ -17,11 +17,8 @@ use kube::{Api, Client};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::operator::{Running, World};
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::support::files::root;
+use crate::support::program::{Running, Workspace};
 
 /// Returns the manifests of the installation in the order in which `kubectl apply -f` takes them.
 fn manifests() -> Vec<Value> {
@@ -99,7 +96,7 @@ async fn managers(client: &Client) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_installation_is_applied_and_its_roles_are_enough_for_the_samples() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let arguments = [
         "apiserver",
         "--listen",
@@ -258,7 +255,7 @@ fn the_image_is_small_and_runs_hooks_and_charts_as_process_1() {
         eprintln!("skipped: busybox is missing, or this machine does not permit namespaces");
         return;
     }
-    let world = World::samples();
+    let world = Workspace::samples();
     let image = world.path().join("image");
     let made = Command::new(root().join(".ci/image-root"))
         .arg(&image)

@@ -3,17 +3,17 @@
 //! `SOAK_SECONDS=600 SOAK_OPERATOR=target/release/addon-operator cargo test --test it f_h5 -- --ignored --nocapture`
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use apiserver::ApiServer;
-use axum::body::Body;
-use http::{Method, Request};
+use http::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tower::ServiceExt as _;
+
+use crate::support::files::write;
+use crate::support::server::send;
 
 /// How many objects the hooks watch; each is watched by ten hooks.
 const OBJECTS: usize = 50;
@@ -44,23 +44,8 @@ fn held(child: &Child, temporary: &Path) -> Held {
     }
 }
 
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-    if text.starts_with("#!") {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-async fn send(server: &ApiServer, method: Method, path: &str, body: &Value) -> u16 {
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let response = server.service().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
-    response.status().as_u16()
-}
-
 /// An operator in a process of its own, and the API server that it works on.
-struct World {
+struct Fixture {
     server: ApiServer,
     serving: Option<apiserver::Serving>,
     dir: tempfile::TempDir,
@@ -68,7 +53,7 @@ struct World {
     port: u16,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
         let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
@@ -91,7 +76,7 @@ impl World {
     async fn map(&self, name: &str, data: &str) {
         let path = "/api/v1/namespaces/default/configmaps";
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"is": data}});
-        if send(&self.server, Method::PUT, &format!("{path}/{name}"), &object).await == 404 {
+        if send(&self.server, Method::PUT, &format!("{path}/{name}"), &object).await.0 == 404 {
             send(&self.server, Method::POST, path, &object).await;
         }
     }
@@ -153,7 +138,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for Fixture {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -167,7 +152,7 @@ impl Drop for World {
 #[expect(clippy::disallowed_methods, reason = "how long it takes is said from outside")]
 async fn f_h5_a_hundred_modules_with_five_hundred_hooks_and_fifty_events_a_second_do_not_grow() {
     let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30_u64);
-    let mut world = World::new().await;
+    let mut world = Fixture::new().await;
     for object in 0..OBJECTS {
         world.map(&format!("object-{object}"), "0").await;
     }
@@ -215,7 +200,7 @@ async fn f_h5_a_hundred_modules_with_five_hundred_hooks_and_fifty_events_a_secon
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a minute"]
 async fn f_c10_the_first_list_of_fifty_thousand_objects_needs_little_more_than_what_is_kept() {
-    let mut world = World::new().await;
+    let mut world = Fixture::new().await;
     let data = "x".repeat(500);
     for object in 0..50_000 {
         world.map(&format!("object-{object}"), &data).await;

@@ -2,10 +2,10 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::operator::{Running, World};
+use crate::support::program::{Running, Workspace};
 
 /// Runs the program on a pseudo-terminal of 120 columns; `None` where no `script` is there to make one.
-fn on_a_terminal(world: &World, arguments: &str, environment: &[(&str, &str)]) -> Option<Output> {
+fn on_a_terminal(world: &Workspace, arguments: &str, environment: &[(&str, &str)]) -> Option<Output> {
     let program = env!("CARGO_BIN_EXE_addon-operator");
     let line = format!("stty cols 120 rows 40; exec '{program}' {arguments}");
     let mut command = Command::new("script");
@@ -35,7 +35,7 @@ const ONCE: &str = "dev --once --prometheus-listen-port 0 --prometheus-listen-ad
 
 #[test]
 fn dev_shows_a_bar_on_a_terminal_and_a_line_for_each_state_in_a_pipe() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let Some(output) = on_a_terminal(&world, ONCE, &[]) else { return };
     let seen = text(&output);
     assert_eq!(output.status.code(), Some(0), "{seen}");
@@ -45,7 +45,7 @@ fn dev_shows_a_bar_on_a_terminal_and_a_line_for_each_state_in_a_pipe() {
     let last = seen.trim_end().rsplit('\n').next().unwrap();
     assert!(!last.contains(" modules "), "the bar is left on the screen: {last:?}");
 
-    let piped = World::samples().once();
+    let piped = Workspace::samples().once();
     let lines = text(&piped) + &String::from_utf8_lossy(&piped.stderr);
     assert!(!lines.contains('\u{1b}') && !lines.contains("/2 modules"), "{lines:?}");
     for module in ["greeter", "echo"] {
@@ -58,7 +58,7 @@ fn dev_shows_a_bar_on_a_terminal_and_a_line_for_each_state_in_a_pipe() {
 
 #[test]
 fn answers_are_tables_in_colours_on_a_terminal_and_plain_in_a_pipe() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let mut running = world.dev(&[]);
     running.wait("Operator is ready now");
     for (arguments, on_terminal, in_pipe) in [
@@ -89,7 +89,7 @@ fn answers_are_tables_in_colours_on_a_terminal_and_plain_in_a_pipe() {
 
 #[test]
 fn a_port_of_zero_that_is_asked_for_is_not_called_taken() {
-    let world = World::samples();
+    let world = Workspace::samples();
     let log = text(&world.once());
     assert!(log.contains("curl localhost:") && !log.contains("is taken"), "{log}");
 

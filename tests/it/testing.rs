@@ -1,13 +1,14 @@
 //! `addon-operator test`: the samples and examples, and what comes of bad tests.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-struct World {
+use crate::support::files::write;
+
+struct Fixture {
     dir: TempDir,
 }
 
@@ -21,7 +22,7 @@ echo '{"op": "add", "path": "/web/seen", "value": true}' > "$VALUES_JSON_PATCH_P
 exit "$(jq -r '.web.code // 0' "$VALUES_PATH")"
 "#;
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let world = Self { dir: tempfile::tempdir().unwrap() };
         world.write("modules/values.yaml", "web: {name: nobody}\n");
@@ -34,12 +35,7 @@ impl World {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        if text.starts_with("#!") {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        }
+        write(&self.path(path), text);
     }
 
     fn test(&self, arguments: &[&str]) -> (i32, String) {
@@ -75,7 +71,7 @@ fn the_tests_of_the_samples_and_examples_pass() {
 
 #[test]
 fn what_differs_is_shown_and_nothing_else() {
-    let world = World::new();
+    let world = Fixture::new();
     let file = "- name: wrong\n  run: beforeHelm\n  expect:\n    valuesPatch:\n    - op: add\n      path: /web/seen\n      value: false\n    log: [hello from nobody]\n\
                 - name: right\n  run: beforeHelm\n  values: {web: {name: Ann}}\n  expect: {log: [/^hello from A.n$/], runs: [beforeHelm]}\n";
     world.write("modules/010-web/hooks/a.test.yaml", file);
@@ -95,7 +91,7 @@ fn what_differs_is_shown_and_nothing_else() {
 
 #[test]
 fn update_makes_expectations_right_and_keeps_all_else() {
-    let world = World::new();
+    let world = Fixture::new();
     let file = "modules/010-web/hooks/a.test.yaml";
     world.write(
         file,
@@ -117,7 +113,7 @@ fn update_makes_expectations_right_and_keeps_all_else() {
 
 #[test]
 fn update_writes_the_objects_of_a_chart() {
-    let world = World::new();
+    let world = Fixture::new();
     world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
     world.write(
         "modules/010-web/templates/map.yaml",
@@ -133,7 +129,7 @@ fn update_writes_the_objects_of_a_chart() {
 
 #[test]
 fn bad_tests_name_file_line_key_and_what_is_meant() {
-    let world = World::new();
+    let world = Fixture::new();
     world.write("modules/010-web/hooks/a.test.yaml", "run: beforeHelm\nexpect:\n  valuesPach: []\n");
     let (code, text) = world.test(&[]);
     assert_eq!(code, 2, "{text}");
@@ -160,7 +156,7 @@ fn bad_tests_name_file_line_key_and_what_is_meant() {
 
 #[test]
 fn without_a_test_there_is_nothing_to_pass() {
-    let world = World::new();
+    let world = Fixture::new();
     let (code, text) = world.test(&[]);
     assert!(code == 2 && text.contains("no test was found"), "{text}");
     let (code, text) = world.test(&["nowhere"]);
@@ -169,7 +165,7 @@ fn without_a_test_there_is_nothing_to_pass() {
 
 #[test]
 fn a_hook_that_never_ends_fails_its_test_alone() {
-    let world = World::new();
+    let world = Fixture::new();
     world.write(
         "modules/020-slow/hooks/a.sh",
         "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
@@ -194,7 +190,7 @@ fn a_hook_that_never_ends_fails_its_test_alone() {
 
 #[test]
 fn hooks_of_tests_reach_the_cluster_of_their_test_and_no_other() {
-    let world = World::new();
+    let world = Fixture::new();
     world.write(
         "modules/010-web/hooks/a.sh",
         "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\

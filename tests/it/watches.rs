@@ -13,7 +13,6 @@ use addon_operator::cluster::{Discovery, WatchHealths};
 use addon_operator::driver::{self, Channels, Inbox};
 use addon_operator::kube::Monitors;
 use apiserver::{ApiServer, FaultPlan};
-use axum::body::Body;
 use bytes::Bytes;
 use engine::hook::WatchEvent;
 use engine::hook::selection::{LabelSelector, MonitorSpec, Namespaces, Selection};
@@ -24,6 +23,8 @@ use kube::Client;
 use kube::client::Body as RequestBody;
 use serde_json::{Value, json};
 use tower::{Service as _, ServiceExt as _};
+
+use crate::support::server;
 
 /// What one monitor told.
 #[derive(Default)]
@@ -100,7 +101,7 @@ fn heard(event: Event) -> Vec<(MonitorId, Event)> {
     }
 }
 
-struct World {
+struct Fixture {
     server: ApiServer,
     monitors: Monitors,
     health: WatchHealths,
@@ -109,7 +110,7 @@ struct World {
     seen: BTreeMap<MonitorId, Seen>,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
         let client = Client::new(server.service(), "default");
@@ -124,19 +125,11 @@ impl World {
     }
 
     async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
-        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = Request::builder().method(method).uri(path).header("content-type", kind);
-        let response = self.server.service().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
-        let status = response.status().as_u16();
-        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+        server::send(&self.server, method, path, body).await
     }
 
     async fn ok(&self, method: Method, path: &str, body: &Value) -> Value {
-        let (status, answer) = self.send(method.clone(), path, body).await;
-        assert!(status < 300, "{method} {path}: {status} {answer}");
-        answer
+        server::ok(&self.server, method, path, body).await
     }
 
     async fn namespace(&self, name: &str, labels: &Value) {
@@ -225,7 +218,7 @@ fn labelled(key: &str, value: &str) -> Selection {
 
 #[tokio::test]
 async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     let all = Selection { kind: "Namespace".to_owned(), ..Selection::default() };
     let named = Namespaces::Named(std::iter::once("default".to_owned()).collect());
     let labelled = labelled("team", "a").namespaces;
@@ -245,7 +238,7 @@ async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
 
 #[tokio::test]
 async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.namespace("in", &json!({"team": "a"})).await;
     world.namespace("out", &json!({"team": "b"})).await;
     world.put("in", "one", "1").await;
@@ -271,7 +264,7 @@ async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
 
 #[tokio::test]
 async fn f_c9_objects_of_a_namespace_that_is_deleted_are_told_before_they_are_forgotten() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.namespace("stays", &json!({"team": "a"})).await;
     world.namespace("goes", &json!({"team": "a"})).await;
     world.put("goes", "one", "1").await;
@@ -290,7 +283,7 @@ async fn f_c9_objects_of_a_namespace_that_is_deleted_are_told_before_they_are_fo
 
 #[tokio::test]
 async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     for name in ["a", "b", "c"] {
         world.put("default", name, "1").await;
     }
@@ -312,7 +305,7 @@ async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
 
 #[tokio::test]
 async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.put("default", "a", "1").await;
     let first = world.start(1, config_maps(), None);
     world.until("the first list", |seen| seen[&first].listed).await;
@@ -333,7 +326,7 @@ async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() 
 
 #[tokio::test]
 async fn a_filter_that_fails_on_one_object_does_not_hurt_others_of_the_same_watch() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.put("default", "a", "x").await;
     let bad = world.start(1, config_maps(), Some(".data.is | tonumber"));
     let good = world.start(2, config_maps(), Some(".data.is"));
@@ -352,7 +345,7 @@ async fn a_filter_that_fails_on_one_object_does_not_hurt_others_of_the_same_watc
 
 #[tokio::test]
 async fn a_filter_without_end_is_stopped_and_its_watch_goes_on() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.put("default", "a", "x").await;
     let bad = world.start(1, config_maps(), Some("def f: f; f"));
     let good = world.start(2, config_maps(), Some(".data.is"));
@@ -367,7 +360,7 @@ async fn a_filter_without_end_is_stopped_and_its_watch_goes_on() {
 
 #[tokio::test]
 async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behind() {
-    let mut world = World::new();
+    let mut world = Fixture::new();
     world.put("default", "a", "1").await;
     for round in 0..1_000 {
         let monitor = world.start(round, config_maps(), None);
@@ -411,7 +404,7 @@ async fn crds_are_watched_only_for_kinds_that_can_come_and_go() {
     let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let paths = Arc::default();
     let client = noting(&server, &paths);
-    let mut world = World::with(server, client);
+    let mut world = Fixture::with(server, client);
     let asked = || paths.lock().unwrap().iter().any(|path| path.contains("customresourcedefinitions"));
     let maps = world.start(1, config_maps(), None);
     world.until("the first list", |seen| seen[&maps].listed).await;
@@ -464,7 +457,7 @@ async fn a_kind_that_is_served_later_than_its_crd_is_told_of_is_found_soon() {
     let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let lag = Arc::new(AtomicUsize::new(0));
     let client = lagging(&server, &lag);
-    let mut world = World::with(server, client);
+    let mut world = Fixture::with(server, client);
     let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
     let monitor = world.start(1, things, None);
     world.until("the missing kind", |seen| seen[&monitor].kinds == ["no Thing"]).await;
@@ -520,7 +513,7 @@ async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
     let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let dead = Arc::new(AtomicBool::new(false));
     let client = dying(&server, &dead);
-    let mut world = World::with(server, client);
+    let mut world = Fixture::with(server, client);
     let monitor = world.start(1, config_maps(), None);
     world.until("the first list", |seen| seen[&monitor].listed).await;
     let begun = tokio::time::Instant::now();
@@ -546,7 +539,7 @@ async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
 async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
     const ROUNDS: usize = 1_000;
     const FIFTHS: usize = 5;
-    let (mut alone, mut beside) = (World::new(), World::new());
+    let (mut alone, mut beside) = (Fixture::new(), Fixture::new());
     let secrets = Selection { kind: "Secret".to_owned(), ..config_maps() };
     let monitor = alone.start(1, config_maps(), None);
     alone.until("the first list", |seen| seen[&monitor].listed).await;
@@ -584,7 +577,7 @@ fn at(times: &mut [Duration], percent: usize) -> Duration {
 }
 
 /// Returns how long a change took. Before it so much pretended time passes that whatever fails is tried again.
-async fn latency(world: &mut World, monitor: MonitorId, round: usize) -> Duration {
+async fn latency(world: &mut Fixture, monitor: MonitorId, round: usize) -> Duration {
     tokio::time::sleep(Duration::from_secs(37)).await;
     let key = Key::new("default", "x");
     let state = |seen: &BTreeMap<MonitorId, Seen>| {
@@ -646,7 +639,7 @@ async fn a_flood_of_events_ends_in_the_right_snapshot_and_loses_no_deletion() {
     let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let told = Arc::default();
     let client = flood(&server, EVENTS, &told);
-    let mut world = World::with(server, client);
+    let mut world = Fixture::with(server, client);
     let monitor = world.start(1, config_maps(), Some(".data.round | tonumber"));
     world.until("the first list", |seen| seen[&monitor].listed).await;
     // Nobody reads for a while: the flood has to wait outside.

@@ -1,0 +1,13 @@
+//! What several files of tests need: files, an API server that is asked, the program and the operator in this process.
+
+pub(crate) mod browser;
+pub(crate) mod files;
+pub(crate) mod in_process;
+pub(crate) mod program;
+pub(crate) mod release;
+pub(crate) mod server;
+
+use std::time::Duration;
+
+/// How long a fact is waited for before the test fails.
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
