@@ -1,12 +1,12 @@
 //! The command line: what was typed, what is done, and what is printed back.
 
-mod ask;
+mod client;
+mod color;
 mod commands;
-mod debug;
 mod hook;
-mod paint;
+mod request;
 mod tables;
-mod tests;
+mod test;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -63,11 +63,11 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("apiserver", inner)) => api_server(inner),
         Some(("template", inner)) => template(inner),
         Some(("hook", inner)) => hook::run(inner),
-        Some(("test", inner)) => tests::run(inner),
+        Some(("test", inner)) => test::run(inner),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some(("completion", inner)) => completion(inner),
-        Some((name, inner)) => ask::ask(&matches, name, inner),
+        Some((name, inner)) => client::ask(&matches, name, inner),
     }
 }
 

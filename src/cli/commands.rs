@@ -23,7 +23,7 @@ pub fn command() -> Command {
         .subcommand(apiserver())
         .subcommand(template())
         .subcommand(hook())
-        .subcommand(super::tests::command())
+        .subcommand(super::test::command())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommand(completion())

@@ -8,8 +8,8 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde_json::Value;
 
-use super::debug::{DebugError, DebugRequest, debug_request};
-use super::{FAILED, OK, complain, paint, print, tables};
+use super::request::{DebugError, DebugRequest, debug_request};
+use super::{FAILED, OK, color, complain, print, tables};
 use crate::config::{Environment, parse_duration, settings};
 
 /// How often a journal that is followed is looked at.
@@ -87,7 +87,7 @@ impl Question<'_> {
             };
             let (status, body) = plain(path).send(socket).await?;
             if let Ok(data) = serde_json::from_slice::<Value>(&body) {
-                return Ok((status, paint::words(&tables::of(self.command, &data))));
+                return Ok((status, color::words(&tables::of(self.command, &data))));
             }
         }
         let (status, body) = self.request.send(socket).await?;
@@ -99,7 +99,7 @@ impl Question<'_> {
             _ => text + "\n",
         };
         let is_text = matches!(format_of(self.leaf).as_str(), "text" | "");
-        Ok((status, if is_text && paint::is_wanted() { paint::words(&text) } else { text }))
+        Ok((status, if is_text && color::is_wanted() { color::words(&text) } else { text }))
     }
 
     /// Returns whether a table is drawn: for a person who did not ask for a format.
@@ -133,7 +133,7 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
         let past = skip.take().map_or(0, |lines| ends.len().saturating_sub(lines));
         let shown = ends.get(past..).unwrap_or_default();
         let text = journal_text(shown, &data, &format, follow);
-        print(&if format == "text" && paint::is_wanted() { paint::words(&text) } else { text });
+        print(&if format == "text" && color::is_wanted() { color::words(&text) } else { text });
         if !follow {
             return OK;
         }
