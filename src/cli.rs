@@ -1,9 +1,10 @@
-//! The command line: what was typed, what is done, and what is printed back.
+//! The command line: parses the arguments, runs the command, returns the exit code.
 
 mod client;
 mod color;
 mod commands;
 mod hook;
+mod output;
 mod request;
 mod tables;
 mod test;
@@ -11,7 +12,7 @@ mod test;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,29 +22,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{ConfigError, Environment, Given, LogType, Settings, settings};
+use crate::config::{Environment, Given, LogType, Settings, settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
-use crate::load::LoadError;
 use crate::process::memory;
 use crate::telemetry::log::Log;
 use crate::telemetry::progress_bar;
 
-pub use commands::command;
+use output::{CLUSTER_AWAY, FAILED, MISCONFIGURED, OK, complain, print};
 
-/// Everything went well.
-const OK: u8 = 0;
-/// Something else than configuration and cluster is wrong.
-const FAILED: u8 = 1;
-/// The configuration is wrong.
-const MISCONFIGURED: u8 = 2;
-/// The cluster is away.
-const CLUSTER_AWAY: u8 = 3;
+pub use commands::command;
 
 /// Runs the program with these arguments and returns its exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     crate::helm::render_thread::quiet_yaml_panics();
-    if let Some(arguments) = of_jq(&arguments) {
+    if let Some(arguments) = jq_arguments(&arguments) {
         return hook::jq(arguments);
     }
     // Most of the time of `template` would go into the descriptions of all other commands.
@@ -67,20 +60,20 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some(("completion", inner)) => completion(inner),
-        Some((name, inner)) => client::ask(&matches, name, inner),
+        Some((name, inner)) => client::run(&matches, name, inner),
     }
 }
 
-/// Returns the arguments of the `jq` program when it is meant: by the name that we were started with, or as `hook jq`.
+/// Returns the arguments for `jq`, if the program was started under that name or as `hook jq`.
 ///
-/// Its options are its own: they are not read by the parser of ours.
-fn of_jq(arguments: &[OsString]) -> Option<Vec<OsString>> {
+/// The options are those of `jq`, which the parser of this program does not know.
+fn jq_arguments(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let name = Path::new(arguments.first()?).file_name()?;
     if name == "jq" {
         return Some(arguments.iter().skip(1).cloned().collect());
     }
-    let is_meant = arguments.get(1)? == "hook" && arguments.get(2)? == "jq";
-    is_meant.then(|| arguments.iter().skip(3).cloned().collect())
+    let is_command = arguments.get(1)? == "hook" && arguments.get(2)? == "jq";
+    is_command.then(|| arguments.iter().skip(3).cloned().collect())
 }
 
 /// Renders a chart as `helm template` does.
@@ -97,11 +90,11 @@ fn template(matches: &ArgMatches) -> u8 {
     }
 }
 
-/// Returns the options that were typed, by flag.
+/// Returns the options of the command line, by flag.
 pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
     let typed = |flag: &str| {
-        let by_hand = matches.value_source(flag) == Some(ValueSource::CommandLine);
-        by_hand.then(|| matches.get_one::<String>(flag).cloned()).flatten()
+        let is_typed = matches.value_source(flag) == Some(ValueSource::CommandLine);
+        is_typed.then(|| matches.get_one::<String>(flag).cloned()).flatten()
     };
     settings().filter_map(|setting| Some((setting.flag.to_owned(), typed(setting.flag)?))).collect()
 }
@@ -140,7 +133,7 @@ fn dev(matches: &ArgMatches) -> u8 {
     })
 }
 
-/// Reads the settings, opens the log, minds signals, and runs.
+/// Checks the settings, opens the log, handles signals, runs, and returns the exit code.
 fn operate<F>(given: &Given, form: LogType, run: impl FnOnce(Settings, watch::Receiver<bool>) -> F) -> u8
 where
     F: Future<Output = anyhow::Result<Outcome>>,
@@ -171,7 +164,7 @@ where
     }
 }
 
-/// Returns what becomes true at the first SIGTERM or SIGINT; a second one ends the process at once.
+/// Returns a flag that becomes true at the first SIGTERM or SIGINT; a second signal ends the process at once.
 fn signals() -> std::io::Result<watch::Receiver<bool>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -229,26 +222,4 @@ fn debug_options() -> u8 {
         let _ = writeln!(text, "  --{:24} {}", setting.flag, setting.help);
     }
     print(&text)
-}
-
-fn print(text: &str) -> u8 {
-    // A reader that has gone away needs nothing more.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    OK
-}
-
-/// Tells an error with all its causes and returns the exit code of its kind.
-fn complain(error: &anyhow::Error) -> u8 {
-    let mut text = format!("Error: {error}");
-    for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
-        if !text.ends_with(&cause) {
-            let _ = write!(text, ": {cause}");
-        }
-    }
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-    let is_configuration = error.chain().any(|cause| {
-        cause.is::<ConfigError>() || cause.is::<LoadError>() || cause.is::<crate::cluster::ConnectError>()
-    });
-    if is_configuration { MISCONFIGURED } else { FAILED }
 }

@@ -1,4 +1,4 @@
-//! What was asked for: flags before environment before defaults, checked as a whole.
+//! The configuration: flags before environment before defaults, checked as a whole.
 
 mod options;
 mod parameters;
@@ -21,19 +21,19 @@ pub enum ConfigError {
     /// An option has a text that it can't have.
     #[error("configuration error: {option} ({source_of}) is {given:?}: expected {expected}")]
     Malformed {
-        /// The option.
+        /// The name of the option, without dashes.
         option: &'static str,
         /// The flag or the environment variable that set it.
         source_of: String,
-        /// What was given.
+        /// The text that was given.
         given: String,
-        /// What would do.
+        /// The texts that are accepted, in words.
         expected: String,
     },
     /// An option is missing that has no default.
     #[error("configuration error: {option} is missing: {advice}")]
     Missing {
-        /// The option.
+        /// The flag, with its dashes.
         option: &'static str,
         /// What to do.
         advice: &'static str,
@@ -41,7 +41,7 @@ pub enum ConfigError {
     /// An option of the reference operator that is not supported, where ignoring it could do harm.
     #[error("configuration error: {option} is not supported: {advice}")]
     Unsupported {
-        /// The option or environment variable.
+        /// The flag with its dashes, or the environment variable.
         option: String,
         /// What to do.
         advice: &'static str,

@@ -1,4 +1,4 @@
-//! Asking a running operator, and showing what it says: tables and colours on a terminal, plain lines elsewhere.
+//! The client of a running operator: tables and colours on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,15 +8,16 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde_json::Value;
 
+use super::output::{FAILED, OK, complain, print};
 use super::request::{DebugError, DebugRequest, debug_request};
-use super::{FAILED, OK, color, complain, print, tables};
+use super::{color, tables};
 use crate::config::{Environment, parse_duration, settings};
 
-/// How often a journal that is followed is looked at.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The time between two requests of `journal --follow`.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Asks a running operator what the command `name` is about.
-pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
+/// Sends the request of the command `name` to a running operator, prints the answer and returns the exit code.
+pub(super) fn run(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
     let leaf = matches.subcommand().map_or(matches, |(_, leaf)| leaf);
     let socket = socket_of(&[leaf, matches, root]);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -32,8 +33,8 @@ pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
         return runtime.block_on(watch_answer(&request, &socket, leaf));
     }
     let command = matches.subcommand_name().unwrap_or_default();
-    let asked = Question { request, command: (name, command), leaf };
-    match runtime.block_on(asked.answer(&socket)) {
+    let question = Question { request, command: (name, command), leaf };
+    match runtime.block_on(question.answer(&socket)) {
         Ok((status, text)) => {
             print(&text);
             if status >= 400 { FAILED } else { OK }
@@ -42,18 +43,18 @@ pub(super) fn ask(root: &ArgMatches, name: &str, matches: &ArgMatches) -> u8 {
     }
 }
 
-/// Returns the socket that was typed, the innermost first, or the usual one.
-fn socket_of(places: &[&ArgMatches]) -> PathBuf {
-    let typed = places.iter().find_map(|matches| {
+/// Returns the socket of the command line, the innermost first, or the default one.
+fn socket_of(levels: &[&ArgMatches]) -> PathBuf {
+    let typed = levels.iter().find_map(|matches| {
         let is_typed = matches.try_contains_id("debug-unix-socket").unwrap_or(false)
             && matches.value_source("debug-unix-socket") == Some(ValueSource::CommandLine);
         is_typed.then(|| matches.get_one::<String>("debug-unix-socket").cloned()).flatten()
     });
-    typed.map_or_else(usual_socket, PathBuf::from)
+    typed.map_or_else(default_socket, PathBuf::from)
 }
 
 /// Returns the socket of the operator in this directory, or of the one in the cluster.
-fn usual_socket() -> PathBuf {
+fn default_socket() -> PathBuf {
     let environment = Environment::of_process();
     if let Some(path) = environment.text("DEBUG_UNIX_SOCKET") {
         return path.into();
@@ -70,7 +71,7 @@ fn format_of(leaf: &ArgMatches) -> String {
     leaf.try_get_one::<String>("output").ok().flatten().cloned().unwrap_or_default()
 }
 
-/// What is asked, and how the answer is shown.
+/// A request, and how its answer is shown.
 struct Question<'a> {
     request: DebugRequest,
     command: (&'a str, &'a str),
@@ -78,7 +79,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Returns the status and what is printed.
+    /// Returns the HTTP status and the text to print.
     async fn answer(&self, socket: &Path) -> Result<(u16, String), DebugError> {
         if self.wants_table() {
             let path = match self.command {
@@ -87,7 +88,7 @@ impl Question<'_> {
             };
             let (status, body) = plain(path).send(socket).await?;
             if let Ok(data) = serde_json::from_slice::<Value>(&body) {
-                return Ok((status, color::words(&tables::of(self.command, &data))));
+                return Ok((status, color::highlight(&tables::of(self.command, &data))));
             }
         }
         let (status, body) = self.request.send(socket).await?;
@@ -99,10 +100,10 @@ impl Question<'_> {
             _ => text + "\n",
         };
         let is_text = matches!(format_of(self.leaf).as_str(), "text" | "");
-        Ok((status, if is_text && color::is_wanted() { color::words(&text) } else { text }))
+        Ok((status, if is_text && color::is_enabled() { color::highlight(&text) } else { text }))
     }
 
-    /// Returns whether a table is drawn: for a person who did not ask for a format.
+    /// Returns whether a table is printed: on a terminal, when no format was given.
     fn wants_table(&self) -> bool {
         let is_table = matches!(self.command, ("status", _) | ("module" | "config", "list"));
         let is_typed = is_table && self.leaf.value_source("output") == Some(ValueSource::CommandLine);
@@ -114,7 +115,7 @@ fn plain(path: &str) -> DebugRequest {
     DebugRequest { method: "GET", path: path.to_owned(), form: String::new(), verbatim: false }
 }
 
-/// Shows the ends of tasks; with `follow` also those to come, until interrupted.
+/// Prints the tasks that ended; with `follow` also those that end later, until interrupted.
 async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
     let lines = leaf.get_one::<usize>("lines").copied().unwrap_or(usize::MAX);
     let format = format_of(leaf);
@@ -133,7 +134,7 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
         let past = skip.take().map_or(0, |lines| ends.len().saturating_sub(lines));
         let shown = ends.get(past..).unwrap_or_default();
         let text = journal_text(shown, &data, &format, follow);
-        print(&if format == "text" && color::is_wanted() { color::words(&text) } else { text });
+        print(&if format == "text" && color::is_enabled() { color::highlight(&text) } else { text });
         if !follow {
             return OK;
         }
@@ -141,13 +142,13 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
         // An operator that was started again counts from one.
         after = last;
         tokio::select! {
-            () = tokio::time::sleep(AGAIN) => {}
+            () = tokio::time::sleep(FOLLOW_INTERVAL) => {}
             _ = tokio::signal::ctrl_c() => return OK,
         }
     }
 }
 
-/// Returns ends of tasks in a format; those that are followed stand for themselves, a line or a document each.
+/// Returns ended tasks in a format; with `follow` each is a line or a document of its own.
 fn journal_text(ends: &[Value], data: &Value, format: &str, follow: bool) -> String {
     let whole = || {
         let mut data = data.clone();
@@ -168,7 +169,7 @@ fn journal_text(ends: &[Value], data: &Value, format: &str, follow: bool) -> Str
     }
 }
 
-/// Shows the answer again and again on the other screen of the terminal, until the operator does not answer.
+/// Prints the answer again and again on the alternate screen of the terminal, until the operator does not answer.
 async fn watch_answer(request: &DebugRequest, socket: &Path, matches: &ArgMatches) -> u8 {
     let given = matches.get_one::<String>("watchInterval").map_or("1s", String::as_str);
     let pause = parse_duration(given).unwrap_or_else(|| {

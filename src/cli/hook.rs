@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::ArgMatches;
 use serde_json::Value;
 
-use super::{FAILED, OK, complain, print};
+use super::output::{FAILED, OK, complain, print};
 use crate::config::Environment;
 use crate::hook::shell_framework;
 use crate::jq::command;
@@ -59,7 +59,7 @@ fn path_of(matches: &ArgMatches) -> HookPath {
     HookPath::parse(matches.get_one::<String>("path").map_or("", String::as_str))
 }
 
-/// Answers a question: yes is the exit code 0.
+/// Returns the exit code that says yes (0) or no (1).
 fn answer(yes: bool) -> u8 {
     if yes { OK } else { FAILED }
 }
@@ -109,7 +109,7 @@ fn read_context(command: &str, matches: &ArgMatches, environment: &Environment) 
     }
 }
 
-/// Prints what the path led to, a string as it is; `null` where nothing is.
+/// Prints the value at a path, a string as it is; `null` where there is none.
 fn show(found: Option<&Value>, path: &HookPath, matches: &ArgMatches) -> anyhow::Result<u8> {
     if found.is_none() && matches.get_flag("required") {
         bail!("Value {path} required, but doesn't exist");

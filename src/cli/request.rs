@@ -79,7 +79,7 @@ fn post(path: String) -> DebugRequest {
     DebugRequest { method: "POST", path, form: String::new(), verbatim: false }
 }
 
-/// Returns what the command line asks the socket for; `None` when it is no debugging command.
+/// Returns the request of a command line; `None` when it is no debugging command.
 pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugRequest> {
     let text =
         |of: &ArgMatches, id: &str| of.try_get_one::<String>(id).ok().flatten().cloned().unwrap_or_default();
@@ -146,7 +146,7 @@ fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Says why a socket can't be opened.
+/// Returns the error for a socket that can't be opened.
 fn closed(path: PathBuf, source: std::io::Error) -> DebugError {
     let kind = source.kind();
     if kind == ErrorKind::NotFound {

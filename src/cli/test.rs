@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{FAILED, MISCONFIGURED, OK, complain};
+use super::output::{FAILED, MISCONFIGURED, OK, complain};
 use crate::config::Environment;
 use crate::testing::{self, Outcome, Tests};
 

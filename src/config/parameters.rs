@@ -1,4 +1,4 @@
-//! What can be changed while the operator runs: parameters with a time at which they fall back.
+//! Parameters that can be changed while the operator runs, for a time or until it ends.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use tracing::Level;
 use super::parse_bool;
 use super::settings::parse_level;
 
-/// How long the level `debug` lasts when nobody says how long.
-const DEBUG: Duration = Duration::from_mins(30);
+/// How long the level `debug` lasts when no duration is given.
+const DEBUG_DURATION: Duration = Duration::from_mins(30);
 
 /// The names of the parameters.
 const LEVEL: &str = "log.level";
 const EVENTS: &str = "log.configmap.events";
 
-/// Returns which parameters there are, or which one may be meant.
+/// Returns which parameter may be meant, or which ones there are.
 fn hint(name: &str) -> String {
     match engine::view::nearest(name, [LEVEL, EVENTS]) {
         Some(near) => format!("did you mean {near}?"),
@@ -33,23 +33,23 @@ pub enum ParameterError {
     /// There is no parameter of this name.
     #[error("there is no parameter {name:?}; {}", hint(name))]
     Unknown {
-        /// The name.
+        /// The name that was given.
         name: String,
     },
     /// The value does not fit.
     #[error("{name} can't be {value:?}: expected {expected}")]
     Value {
-        /// The parameter.
+        /// The name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The text that was given.
         value: String,
-        /// What would do.
+        /// The texts that are accepted, in words.
         expected: &'static str,
     },
     /// The duration can't be read.
     #[error("the duration {given:?} can't be read: expected one like 30m or 1h30m, greater than zero")]
     Duration {
-        /// What was given.
+        /// The text that was given.
         given: String,
     },
 }
@@ -57,15 +57,15 @@ pub enum ParameterError {
 /// A parameter as it is now.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name for `config set`: `log.level`.
     pub name: &'static str,
-    /// What it does.
+    /// One line for people: what the parameter changes.
     pub description: &'static str,
-    /// What it falls back to.
+    /// The value at the start, and after `expires`.
     pub default: String,
-    /// What it is.
+    /// The value in force.
     pub value: String,
-    /// When it falls back.
+    /// When the default comes back; `None` for not before the operator ends.
     pub expires: Option<Timestamp>,
 }
 
@@ -76,21 +76,21 @@ pub struct Parameters(Arc<Shared>);
 struct Shared {
     default_level: Level,
     set_level: Box<dyn Fn(Level) + Send + Sync>,
-    level: Mutex<Held<Level>>,
+    level: Mutex<Expiring<Level>>,
     shows_events: AtomicBool,
-    events: Mutex<Held<bool>>,
+    events: Mutex<Expiring<bool>>,
 }
 
-/// A value with the time at which it falls back.
+/// A value with the time at which the default comes back.
 #[derive(Clone, Copy, Debug)]
-struct Held<T> {
+struct Expiring<T> {
     value: T,
     expires: Option<Timestamp>,
     /// Counts changes, so that an old deadline ends nothing new.
     change: u64,
 }
 
-impl<T> Held<T> {
+impl<T> Expiring<T> {
     fn new(value: T) -> Self {
         Self { value, expires: None, change: 0 }
     }
@@ -109,9 +109,9 @@ impl Parameters {
         Self(Arc::new(Shared {
             default_level: level,
             set_level: Box::new(set_level),
-            level: Mutex::new(Held::new(level)),
+            level: Mutex::new(Expiring::new(level)),
             shows_events: AtomicBool::new(false),
-            events: Mutex::new(Held::new(false)),
+            events: Mutex::new(Expiring::new(false)),
         }))
     }
 
@@ -144,7 +144,7 @@ impl Parameters {
 
     /// Sets a parameter, for `duration` (in Go's notation) if that is not empty.
     ///
-    /// Has to be called within a runtime, since a task sees to its end.
+    /// Has to be called within a tokio runtime, since a task of it resets the value.
     pub fn set(&self, name: &str, value: &str, duration: &str) -> Result<(), ParameterError> {
         let duration = match duration {
             "" => None,
@@ -167,16 +167,16 @@ impl Parameters {
         let level = parse_level(value).ok_or_else(wrong)?;
         let is_default = level == self.0.default_level;
         // A log that says everything is easily forgotten.
-        let duration = duration.or_else(|| (level >= Level::DEBUG && !is_default).then_some(DEBUG));
+        let duration = duration.or_else(|| (level >= Level::DEBUG && !is_default).then_some(DEBUG_DURATION));
         let change = {
-            let mut held = self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
-            held.set(level, expiry(duration))
+            let mut current = self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
+            current.set(level, expiry(duration))
         };
         (self.0.set_level)(level);
-        self.later(duration, move |shared| {
-            let mut held = shared.level.lock().unwrap_or_else(PoisonError::into_inner);
-            if held.change == change {
-                held.set(shared.default_level, None);
+        self.expire_after(duration, move |shared| {
+            let mut current = shared.level.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.change == change {
+                current.set(shared.default_level, None);
                 (shared.set_level)(shared.default_level);
             }
         });
@@ -188,26 +188,27 @@ impl Parameters {
         let wrong = || ParameterError::Value { name: EVENTS, value: value.to_owned(), expected };
         let on = parse_bool(value).ok_or_else(wrong)?;
         let change = {
-            let mut held = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
-            held.set(on, expiry(duration))
+            let mut current = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+            current.set(on, expiry(duration))
         };
         self.0.shows_events.store(on, Ordering::Relaxed);
-        self.later(duration, move |shared| {
-            let mut held = shared.events.lock().unwrap_or_else(PoisonError::into_inner);
-            if held.change == change {
-                held.set(false, None);
+        self.expire_after(duration, move |shared| {
+            let mut current = shared.events.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.change == change {
+                current.set(false, None);
                 shared.shows_events.store(false, Ordering::Relaxed);
             }
         });
         Ok(())
     }
 
-    fn later(&self, duration: Option<Duration>, fall_back: impl FnOnce(&Shared) + Send + 'static) {
+    /// Lets the default come back after `duration`.
+    fn expire_after(&self, duration: Option<Duration>, reset: impl FnOnce(&Shared) + Send + 'static) {
         let Some(duration) = duration else { return };
         let shared = Arc::clone(&self.0);
         tokio::spawn(async move {
             tokio::time::sleep(duration).await;
-            fall_back(&shared);
+            reset(&shared);
         });
     }
 }
@@ -285,10 +286,10 @@ mod tests {
             assert!(parameters.set(name, value, duration).is_err(), "{name} {value} {duration}");
         }
         assert!(levels.lock().unwrap().is_empty());
-        let told = |name| parameters.set(name, "info", "").unwrap_err().to_string();
-        assert_eq!(told("log.lvel"), "there is no parameter \"log.lvel\"; did you mean log.level?");
+        let error = |name| parameters.set(name, "info", "").unwrap_err().to_string();
+        assert_eq!(error("log.lvel"), "there is no parameter \"log.lvel\"; did you mean log.level?");
         assert_eq!(
-            told("size"),
+            error("size"),
             "there is no parameter \"size\"; there are log.level and log.configmap.events"
         );
     }

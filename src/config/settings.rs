@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{ConfigError, Environment, Given, parse_bool};
 
-/// What the operator was told to do, checked.
+/// All options, checked.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option that is on or off")]
 pub struct Settings {
@@ -46,7 +46,7 @@ pub struct Settings {
     pub enabled_timeout: Option<Duration>,
     /// How long running hooks are waited for at the end.
     pub shutdown_timeout: Duration,
-    /// Whether changed files are taken up while the operator runs.
+    /// Whether changed files are loaded while the operator runs.
     pub watch_files: bool,
     /// Whether a missing `values.yaml` is an error.
     pub strict_values: bool,
@@ -94,7 +94,7 @@ pub struct Settings {
     pub keep_tmp_files: bool,
     /// Whether each request to the API server is logged.
     pub log_requests: bool,
-    /// What to tell about the options once the log is open.
+    /// Warnings about the options, for the log once it is open.
     pub warnings: Vec<String>,
 }
 
@@ -196,7 +196,7 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Options whose silence would do harm.
+/// Refuses options that would do harm if they were ignored.
 fn refuse(given: &Given) -> Result<(), ConfigError> {
     if given.text("namespace").0.is_empty() {
         let advice =
@@ -246,7 +246,7 @@ fn refuse(given: &Given) -> Result<(), ConfigError> {
     }
 }
 
-/// Options whose silence does no harm.
+/// Returns warnings about options that have no effect.
 fn warnings(environment: &Environment, crd_filters: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if environment.text("USE_NELM").and_then(parse_bool) == Some(true) {

@@ -1,0 +1,40 @@
+//! What commands print, and the exit codes with which they end.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use crate::cluster::ConnectError;
+use crate::config::ConfigError;
+use crate::load::LoadError;
+
+/// Exit code of a command that did what it should.
+pub(super) const OK: u8 = 0;
+/// Exit code when neither the configuration nor the cluster is at fault.
+pub(super) const FAILED: u8 = 1;
+/// Exit code of a configuration that can't be used.
+pub(super) const MISCONFIGURED: u8 = 2;
+/// Exit code when the cluster does not answer.
+pub(super) const CLUSTER_AWAY: u8 = 3;
+
+/// Prints `text` and returns the exit code of success.
+pub(super) fn print(text: &str) -> u8 {
+    // A reader that has gone away needs nothing more.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    OK
+}
+
+/// Prints an error with all its causes and returns the exit code of its kind.
+pub(super) fn complain(error: &anyhow::Error) -> u8 {
+    let mut text = format!("Error: {error}");
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            let _ = write!(text, ": {cause}");
+        }
+    }
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let is_configuration = error
+        .chain()
+        .any(|cause| cause.is::<ConfigError>() || cause.is::<LoadError>() || cause.is::<ConnectError>());
+    if is_configuration { MISCONFIGURED } else { FAILED }
+}
