@@ -1,8 +1,8 @@
 //! The clock of schedules: crontab lines become events when they are due.
 //!
-//! What a line means and what becomes of it when the clock jumps is the engine's
-//! arithmetic; `tokio-cron-scheduler` wakes it for the next moment of each line and
-//! exists only while there are lines. A second look finds what is due although no job fired.
+//! What a line means, and what happens when the clock jumps, is computed by the engine.
+//! `tokio-cron-scheduler` is the alarm: one job for the next moment of each line, and no scheduler without lines.
+//! `docs/operating.md` says why it does not get the lines themselves. One timer finds what is due although no job fired.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,23 +18,23 @@ use uuid::Uuid;
 
 use crate::driver::Inbox;
 
-/// How late a job may be before its line fires without it. The scheduler looks twice a second.
-const LATEST: Duration = Duration::from_millis(1500);
+/// How late a job may be before its line fires without it. The scheduler checks its jobs twice a second.
+const TOLERANCE: Duration = Duration::from_millis(1500);
 
-/// How often the clocks are looked at, at least: the machine may have slept, or its clock been set.
-const LONGEST_SLEEP: Duration = Duration::from_secs(15);
+/// The longest time between two checks of the clock: the machine may have slept, or its clock been set.
+const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Lets crontab lines fire.
+/// Fires crontab lines.
 #[derive(Debug, Default)]
 pub struct Clock {
     lines: Option<watch::Sender<BTreeSet<CronLine>>>,
 }
 
 impl Clock {
-    /// Lets exactly `lines` fire from now on, into `inbox`. Without lines nothing runs.
+    /// Replaces the lines that fire. Their events go to `inbox`. Without lines no task runs.
     pub fn set(&mut self, lines: BTreeSet<CronLine>, inbox: &Inbox) {
         if lines.is_empty() {
-            // The running clock ends when its lines are gone.
+            // The task of the clock ends when the sender is dropped.
             self.lines = None;
             return;
         }
@@ -52,29 +52,29 @@ impl Clock {
 }
 
 async fn run(mut wanted: watch::Receiver<BTreeSet<CronLine>>, inbox: Inbox) {
-    let (nudge, mut nudges) = mpsc::unbounded_channel();
-    let mut jobs = match Jobs::new(nudge, true).await {
+    let (alarm, mut alarms) = mpsc::unbounded_channel();
+    let mut jobs = match Jobs::new(alarm, true).await {
         Ok(jobs) => jobs,
         Err(error) => {
             tracing::error!(%error, "the clock of schedules can't start");
             return;
         }
     };
-    keep_time(&mut jobs, &mut wanted, &mut nudges, &inbox).await;
+    fire_due_lines(&mut jobs, &mut wanted, &mut alarms, &inbox).await;
     let _ = jobs.scheduler.shutdown().await;
 }
 
-/// Lets lines fire until nobody wants any.
-async fn keep_time(
+/// Fires lines when they are due, until there are none.
+async fn fire_due_lines(
     jobs: &mut Jobs,
     wanted: &mut watch::Receiver<BTreeSet<CronLine>>,
-    nudges: &mut mpsc::UnboundedReceiver<()>,
+    alarms: &mut mpsc::UnboundedReceiver<()>,
     inbox: &Inbox,
 ) {
     let begun = Instant::now();
     let now = || Moment { wall: Timestamp::now(), steady: begun.elapsed() };
     let mut agenda = Agenda::new(TimeZone::system());
-    let mut is_nudged = false;
+    let mut has_alarm = false;
     wanted.mark_changed();
     loop {
         tokio::select! {
@@ -88,53 +88,53 @@ async fn keep_time(
                     tracing::error!(%line, %error, "a crontab line is not understood");
                 }
             }
-            Some(()) = nudges.recv() => is_nudged = true,
-            () = tokio::time::sleep_until(next_look(&agenda, is_nudged)) => is_nudged = false,
+            Some(()) = alarms.recv() => has_alarm = true,
+            () = tokio::time::sleep_until(next_check(&agenda, has_alarm)) => has_alarm = false,
         }
         for line in agenda.advance(now()) {
             if !inbox.event(Event::CronFired { line }).await {
                 return;
             }
         }
-        jobs.follow(&agenda).await;
+        jobs.update(&agenda).await;
     }
 }
 
-/// Returns when to look at the clock although no job has fired.
+/// Returns when to check the clock although no job has fired.
 ///
 /// The scheduler counts whole seconds, so its jobs can come up to a second before their moment; then the
 /// moment itself is waited for.
-fn next_look(agenda: &Agenda, is_nudged: bool) -> Instant {
+fn next_check(agenda: &Agenda, has_alarm: bool) -> Instant {
     let now = Timestamp::now();
     let next = agenda.moments().map(|(_, due)| due).min();
     let wait = next.map(|due| Duration::try_from(due.duration_since(now)).unwrap_or_default());
     let wait = match wait {
-        Some(wait) if is_nudged && wait <= LATEST => wait,
-        Some(wait) => wait + LATEST,
-        None => LONGEST_SLEEP,
+        Some(wait) if has_alarm && wait <= TOLERANCE => wait,
+        Some(wait) => wait + TOLERANCE,
+        None => CHECK_INTERVAL,
     };
-    Instant::now() + wait.min(LONGEST_SLEEP)
+    Instant::now() + wait.min(CHECK_INTERVAL)
 }
 
 /// The jobs for the next moment of each line.
 struct Jobs {
     scheduler: JobScheduler,
-    nudge: mpsc::UnboundedSender<()>,
+    alarm: mpsc::UnboundedSender<()>,
     running: BTreeMap<CronLine, (Timestamp, Option<Uuid>)>,
 }
 
 impl Jobs {
     /// Returns no jobs yet. Those of a scheduler that is not started never fire.
-    async fn new(nudge: mpsc::UnboundedSender<()>, starts: bool) -> Result<Self, JobSchedulerError> {
+    async fn new(alarm: mpsc::UnboundedSender<()>, starts: bool) -> Result<Self, JobSchedulerError> {
         let scheduler = JobScheduler::new().await?;
         if starts {
             scheduler.start().await?;
         }
-        Ok(Self { scheduler, nudge, running: BTreeMap::new() })
+        Ok(Self { scheduler, alarm, running: BTreeMap::new() })
     }
 
-    /// Makes the jobs those of the agenda.
-    async fn follow(&mut self, agenda: &Agenda) {
+    /// Adds and removes jobs until they are those of the agenda.
+    async fn update(&mut self, agenda: &Agenda) {
         let moments: BTreeMap<&CronLine, Timestamp> = agenda.moments().collect();
         let is_wrong = |(line, (due, _)): &(&CronLine, &(Timestamp, Option<Uuid>))| {
             moments.get(*line).is_none_or(|moment| moment != due)
@@ -152,13 +152,13 @@ impl Jobs {
                 continue;
             }
             let wait = due.duration_since(Timestamp::now()).max(SignedDuration::ZERO);
-            let nudge = self.nudge.clone();
+            let alarm = self.alarm.clone();
             let job = Job::new_one_shot(Duration::try_from(wait).unwrap_or_default(), move |_, _| {
-                let _ = nudge.send(());
+                let _ = alarm.send(());
             });
             let job = match job {
                 Ok(job) => self.scheduler.add(job).await.ok(),
-                // The second look lets the line fire.
+                // The timer fires the line.
                 Err(_) => None,
             };
             self.running.insert(line.clone(), (due, job));
@@ -204,10 +204,10 @@ mod tests {
     async fn f_c12_a_due_job_that_did_not_fire_is_found_and_fired() {
         let (inbox, _questions, mut channels) = crate::driver::channels();
         let (_lines, mut wanted) = watch::channel(BTreeSet::from([CronLine::from("* * * * * *")]));
-        let (nudge, mut nudges) = mpsc::unbounded_channel();
-        let mut jobs = Jobs::new(nudge, false).await.unwrap();
+        let (alarm, mut alarms) = mpsc::unbounded_channel();
+        let mut jobs = Jobs::new(alarm, false).await.unwrap();
         tokio::select! {
-            () = keep_time(&mut jobs, &mut wanted, &mut nudges, &inbox) => panic!("the clock stopped"),
+            () = fire_due_lines(&mut jobs, &mut wanted, &mut alarms, &inbox) => panic!("the clock stopped"),
             event = channels.next_event() => {
                 assert_eq!(event, Some(Event::CronFired { line: CronLine::from("* * * * * *") }));
             }
