@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chart::chart::Chart;
 use chart::render::Cache;
-use chart::warning::Warnings;
+use chart::warnings::Warnings;
 use engine::Module;
 
 use super::chart_files;

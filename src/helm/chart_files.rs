@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use chart::chart::Chart;
 use chart::load::{self, LoadError, Tree, ignore::Rules};
-use chart::warning::Warnings;
+use chart::warnings::Warnings;
 
 /// Why a chart on disk can't be loaded.
 #[derive(Debug, thiserror::Error)]

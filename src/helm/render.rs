@@ -6,7 +6,7 @@ use chart::manifest;
 use chart::object::{Capabilities, KubeVersion};
 use chart::render::{Release, Rendered, Request};
 use chart::template::Limits;
-use chart::warning::Warnings;
+use chart::warnings::Warnings;
 use engine::Module;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs as _};
 
-use chart::world::{Certificate, CertificateRequest, KeyKind, World, WorldError};
+use chart::environment::{Certificate, CertificateRequest, Environment, EnvironmentError, KeyKind};
 use serde_json::Value;
 
 use super::certificates;
@@ -16,7 +16,7 @@ pub(super) struct LocalWorld {
     pub(super) dns: bool,
 }
 
-impl World for LocalWorld {
+impl Environment for LocalWorld {
     fn now(&mut self) -> jiff::Zoned {
         jiff::Zoned::now()
     }
@@ -25,16 +25,16 @@ impl World for LocalWorld {
         rand::fill(bytes);
     }
 
-    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
-        certificates::private_key(kind).map_err(|error| WorldError(error.to_string()))
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError> {
+        certificates::private_key(kind).map_err(|error| EnvironmentError(error.to_string()))
     }
 
-    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError> {
         certificates::certificate(request, jiff::Timestamp::now())
-            .map_err(|error| WorldError(error.to_string()))
+            .map_err(|error| EnvironmentError(error.to_string()))
     }
 
-    fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+    fn resolve(&mut self, host: &str) -> Result<String, EnvironmentError> {
         if !self.dns {
             return Ok(String::new());
         }
@@ -43,7 +43,7 @@ impl World for LocalWorld {
         Ok(address.map(|address: IpAddr| address.to_string()).unwrap_or_default())
     }
 
-    fn lookup(&mut self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, WorldError> {
+    fn lookup(&mut self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, EnvironmentError> {
         Ok(Value::Object(serde_json::Map::new()))
     }
 }
@@ -71,8 +71,8 @@ impl ClusterWorld {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<Value, WorldError> {
-        let told = |error: &dyn std::error::Error| WorldError(error.to_string());
+    ) -> Result<Value, EnvironmentError> {
+        let told = |error: &dyn std::error::Error| EnvironmentError(error.to_string());
         let resource = self.discovery.resolve(api_version, kind).await.map_err(|error| told(&error))?;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let path =
@@ -82,7 +82,7 @@ impl ClusterWorld {
     }
 }
 
-impl World for ClusterWorld {
+impl Environment for ClusterWorld {
     fn now(&mut self) -> jiff::Zoned {
         self.local.now()
     }
@@ -91,15 +91,15 @@ impl World for ClusterWorld {
         self.local.random(bytes);
     }
 
-    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError> {
         self.local.private_key(kind)
     }
 
-    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError> {
         self.local.certificate(request)
     }
 
-    fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+    fn resolve(&mut self, host: &str) -> Result<String, EnvironmentError> {
         self.local.resolve(host)
     }
 
@@ -109,7 +109,7 @@ impl World for ClusterWorld {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<Value, WorldError> {
+    ) -> Result<Value, EnvironmentError> {
         self.runtime.block_on(self.find(api_version, kind, namespace, name))
     }
 }

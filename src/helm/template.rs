@@ -5,12 +5,12 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use chart::chart::Chart;
-use chart::flags::ValueFlags;
 use chart::object::{Capabilities, KubeVersion};
-use chart::printout::Printout;
 use chart::render::{Cache, Release, RenderError, Rendered, Request};
 use chart::template::Limits;
-use chart::warning::Warnings;
+use chart::template_output::TemplateOutput;
+use chart::value_flags::ValueFlags;
+use chart::warnings::Warnings;
 
 mod input;
 mod switches;
@@ -145,13 +145,13 @@ fn print(args: &TemplateArgs, warnings: &mut Warnings) -> Result<String, String>
         validate: !switches.skip_schema_validation,
     };
     let rendered = rendered(chart, &request, warnings)?;
-    let printout = Printout {
+    let output = TemplateOutput {
         crds: switches.include_crds,
         no_hooks: switches.no_hooks,
         skip_tests: switches.skip_tests,
         only: args.show_only.clone(),
     };
-    printout.of(&rendered).map_err(|error| error.to_string())
+    output.of(&rendered).map_err(|error| error.to_string())
 }
 
 fn rendered(

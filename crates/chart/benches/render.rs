@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
+use chart::environment::FixedEnvironment;
 use chart::load::{Tree, from_directory};
 use chart::object::{Capabilities, KubeVersion};
 use chart::render::{Cache, Release, Request, render};
 use chart::template::Limits;
-use chart::warning::Warnings;
-use chart::world::FixedWorld;
+use chart::warnings::Warnings;
 
 const HELPERS: &str = include_str!("chart/templates/_helpers.tpl");
 const ALL: &str = include_str!("chart/templates/all.yaml");
@@ -62,8 +62,8 @@ fn rendered(chart: &chart::chart::Chart, cache: &mut Cache, turn: usize) -> usiz
         limits: Limits { stack: 1 << 20, ..Limits::default() },
         validate: true,
     };
-    let mut world = FixedWorld::default();
-    render(chart, &request, cache, &mut world, &mut Warnings::default()).unwrap().manifests.len()
+    let mut environment = FixedEnvironment::default();
+    render(chart, &request, cache, &mut environment, &mut Warnings::default()).unwrap().manifests.len()
 }
 
 /// A `ServiceAccount`, a ConfigMap and a Deployment, with templates that were parsed before.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::chart::Chart;
-use crate::warning::Warnings;
+use crate::warnings::Warnings;
 
 /// The key whose content all charts share.
 const GLOBAL: &str = "global";

@@ -20,14 +20,14 @@ pub struct DecodeError {
 
 /// Where in a document a value is, for messages.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct FieldPath<'a> {
     /// The Go struct that has the field.
     pub owner: &'a str,
     /// The names of the fields that lead there, with dots between.
     pub path: &'a str,
 }
 
-impl Place<'_> {
+impl FieldPath<'_> {
     /// Returns the error of `value`, which should have been `expected`.
     pub fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
         let found = match value {
@@ -115,7 +115,7 @@ impl Place<'_> {
 /// Calls `field` with the name of each known field and its value; unknown keys are passed over.
 pub fn fields(
     value: &Value,
-    place: Place<'_>,
+    place: FieldPath<'_>,
     expected: &str,
     names: &[&'static str],
     mut field: impl FnMut(&'static str, &Value) -> Result<(), DecodeError>,

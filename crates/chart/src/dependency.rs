@@ -6,7 +6,7 @@ use crate::chart::Chart;
 use crate::coalesce::{CoalesceError, Nulls, coalesce, merge_tables};
 use crate::metadata::Dependency;
 use crate::semver::{Constraint, Version};
-use crate::warning::Warnings;
+use crate::warnings::Warnings;
 
 /// Dependencies of `Chart.yaml` that `charts/` does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

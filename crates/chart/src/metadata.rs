@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::decode::{DecodeError, Place, fields};
+use crate::decode::{DecodeError, FieldPath, fields};
 use crate::semver::Version;
 
 /// What `Chart.yaml` says about a chart; fields in the order in which Helm writes them.
@@ -136,9 +136,9 @@ pub(crate) const METADATA_FIELDS: [&str; 17] = [
 impl Metadata {
     /// Reads the fields that `value` has; the others stay as they are.
     pub fn decode(&mut self, value: &Value) -> Result<(), DecodeError> {
-        let top = Place { owner: "Metadata", path: "" };
+        let top = FieldPath { owner: "Metadata", path: "" };
         fields(value, top, "chart.Metadata", &METADATA_FIELDS, |name, value| {
-            let place = Place { owner: "Metadata", path: name };
+            let place = FieldPath { owner: "Metadata", path: name };
             match name {
                 "name" => place.text(value, &mut self.name),
                 "home" => place.text(value, &mut self.home),
@@ -230,10 +230,10 @@ impl Maintainer {
         if value.is_null() {
             NULL_ENTRY.clone_into(&mut maintainer.name);
         }
-        let top = Place { owner: "Metadata", path: "maintainers" };
+        let top = FieldPath { owner: "Metadata", path: "maintainers" };
         fields(value, top, "chart.Maintainer", &["name", "email", "url"], |name, value| {
             let path = format!("maintainers.{name}");
-            let place = Place { owner: "Maintainer", path: &path };
+            let place = FieldPath { owner: "Maintainer", path: &path };
             match name {
                 "name" => place.text(value, &mut maintainer.name),
                 "email" => place.text(value, &mut maintainer.email),
@@ -267,10 +267,10 @@ impl Dependency {
         if value.is_null() {
             NULL_ENTRY.clone_into(&mut dependency.name);
         }
-        let top = Place { owner: "Metadata", path: "dependencies" };
+        let top = FieldPath { owner: "Metadata", path: "dependencies" };
         fields(value, top, "chart.Dependency", &DEPENDENCY_FIELDS, |name, value| {
             let path = format!("dependencies.{name}");
-            let place = Place { owner: "Dependency", path: &path };
+            let place = FieldPath { owner: "Dependency", path: &path };
             match name {
                 "name" => place.text(value, &mut dependency.name),
                 "version" => place.text(value, &mut dependency.version),

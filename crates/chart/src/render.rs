@@ -9,14 +9,14 @@ use serde_json::{Map, Value as Json};
 use crate::chart::{Chart, CrdFile};
 use crate::coalesce::{CoalesceError, Nulls, coalesce};
 use crate::dependency::{self, MissingDependencies};
-use crate::kept::{Kept, Key, Watched};
+use crate::environment::Environment;
 use crate::manifest::{self, Heads, Hook, Manifest, ManifestError, Text};
 use crate::object::{Capabilities, ChartObject, VALUES, files};
+use crate::render_cache::{Key, LastRender, TrackedEnvironment};
 use crate::schema::{self, SchemaError};
 use crate::template::{Context, Limits, ParseError, Template, TemplateSet, parse};
 use crate::value::{Map as Dict, Value};
-use crate::warning::Warnings;
-use crate::world::World;
+use crate::warnings::Warnings;
 
 /// What the name of a file with notes ends with.
 const NOTES: &str = "NOTES.txt";
@@ -129,7 +129,7 @@ impl RenderError {
 pub struct Cache {
     templates: BTreeMap<String, Parsed>,
     heads: Heads,
-    last: Option<Kept>,
+    last: Option<LastRender>,
 }
 
 /// What the templates of a file were parsed from, and what they are.
@@ -137,7 +137,7 @@ type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
 
 impl Cache {
     /// Takes in templates that were parsed already.
-    pub fn extend(&mut self, ahead: Ahead) {
+    pub fn extend(&mut self, ahead: ParsedTemplates) {
         self.templates.extend(ahead.0);
     }
 
@@ -156,20 +156,20 @@ impl Cache {
 
 /// The templates of one file, not parsed yet.
 #[derive(Clone, Debug)]
-pub struct Unparsed {
+pub struct UnparsedTemplates {
     path: String,
     data: Arc<[u8]>,
 }
 
 /// Templates that were parsed before a render needs them.
 #[derive(Debug, Default)]
-pub struct Ahead(Vec<(String, Parsed)>);
+pub struct ParsedTemplates(Vec<(String, Parsed)>);
 
 /// Returns the files with templates of a chart and its dependencies. Those of dependencies
 /// that turn out to be off are among them.
-pub fn unparsed(chart: &Chart) -> Vec<Unparsed> {
-    fn collect(chart: &Chart, path: &str, found: &mut Vec<Unparsed>) {
-        found.extend(chart.templates.iter().map(|template| Unparsed {
+pub fn unparsed(chart: &Chart) -> Vec<UnparsedTemplates> {
+    fn collect(chart: &Chart, path: &str, found: &mut Vec<UnparsedTemplates>) {
+        found.extend(chart.templates.iter().map(|template| UnparsedTemplates {
             path: format!("{path}/{}", template.name),
             data: Arc::clone(&template.data),
         }));
@@ -183,12 +183,12 @@ pub fn unparsed(chart: &Chart) -> Vec<Unparsed> {
 }
 
 /// Parses some files; several threads can share the work. A malformed one is left for the render to tell.
-pub fn parse_ahead(files: &[Unparsed]) -> Ahead {
+pub fn parse_ahead(files: &[UnparsedTemplates]) -> ParsedTemplates {
     let parsed = files.iter().filter_map(|file| {
         let templates = parse(&file.path, &file.data).ok()?;
         Some((file.path.clone(), (Arc::clone(&file.data), templates)))
     });
-    Ahead(parsed.collect())
+    ParsedTemplates(parsed.collect())
 }
 
 /// Renders `chart`.
@@ -198,7 +198,7 @@ pub fn render(
     chart: &Chart,
     request: &Request<'_>,
     cache: &mut Cache,
-    world: &mut dyn World,
+    environment: &mut dyn Environment,
     warnings: &mut Warnings,
 ) -> Result<Rendered, RenderError> {
     let key = Key::of(chart, request);
@@ -206,13 +206,13 @@ pub fn render(
         return Ok(rendered);
     }
     cache.last = None;
-    let mut world = Watched::new(world);
+    let mut environment = TrackedEnvironment::new(environment);
     let mut told = Warnings::default();
-    let rendered = render_anew(chart, request, cache, &mut world, &mut told);
+    let rendered = render_anew(chart, request, cache, &mut environment, &mut told);
     warnings.extend(&told);
     let rendered = rendered?;
-    if !world.was_asked() {
-        cache.last = Some(Kept::new(key, &rendered, told));
+    if !environment.was_asked() {
+        cache.last = Some(LastRender::new(key, &rendered, told));
     }
     Ok(rendered)
 }
@@ -221,7 +221,7 @@ fn render_anew(
     chart: &Chart,
     request: &Request<'_>,
     cache: &mut Cache,
-    world: &mut dyn World,
+    environment: &mut dyn Environment,
     warnings: &mut Warnings,
 ) -> Result<Rendered, RenderError> {
     if !matches!(chart.metadata.kind.as_str(), "" | "application") {
@@ -242,7 +242,7 @@ fn render_anew(
     if !wanted.is_empty() && !dependency::is_compatible(wanted, found) {
         return Err(RenderError::KubeVersion { wanted: wanted.clone(), found: found.clone() });
     }
-    let mut rendered = execute(&chart, &values, request, cache, world)?;
+    let mut rendered = execute(&chart, &values, request, cache, environment)?;
     let own_notes = format!("{}/templates/{NOTES}", chart.name());
     let notes = rendered.remove(&own_notes).map(Text::into_string).unwrap_or_default();
     rendered.retain(|path, _| !path.ends_with(NOTES));
@@ -263,7 +263,7 @@ fn execute(
     values: &Map<String, Json>,
     request: &Request<'_>,
     cache: &mut Cache,
-    world: &mut dyn World,
+    environment: &mut dyn Environment,
 ) -> Result<BTreeMap<String, Text>, RenderError> {
     let release = request.release;
     let release = Value::map([
@@ -278,7 +278,7 @@ fn execute(
     let top = Value::from_typed_json(&Json::Object(values.clone()));
     let top = top.as_map().map_or_else(|| Dict::of(&VALUES, BTreeMap::new()), |map| map.as_class(&VALUES));
     pages.collect(chart, top, chart.name(), true);
-    execute_pages(&pages.found, request.limits, cache, world)
+    execute_pages(&pages.found, request.limits, cache, environment)
 }
 
 struct Pages {
@@ -326,7 +326,7 @@ fn execute_pages(
     pages: &BTreeMap<String, Page>,
     limits: Limits,
     cache: &mut Cache,
-    world: &mut dyn World,
+    environment: &mut dyn Environment,
 ) -> Result<BTreeMap<String, Text>, RenderError> {
     let mut order: Vec<&String> = pages.keys().collect();
     order.sort_by_key(|path| std::cmp::Reverse((path.matches('/').count(), *path)));
@@ -338,7 +338,7 @@ fn execute_pages(
     }
     let used: BTreeSet<&str> = pages.keys().map(String::as_str).collect();
     cache.templates.retain(|path, _| used.contains(path.as_str()));
-    let mut context = Context::new(world, set, limits);
+    let mut context = Context::new(environment, set, limits);
     let mut rendered = BTreeMap::new();
     for path in order {
         let Some(page) = pages.get(path) else { continue };

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use chart::value::{IntType, List, ListClass, Map, MapClass, UintType, Value};
+use chart::value::{IntType, List, ListType, Map, MapType, UintType, Value};
 use golang::fmt::{sprint, sprintf, sprintln};
 use serde_json::Value as Json;
 
@@ -26,11 +26,11 @@ fn float(json: &Json) -> f64 {
     f64::from_bits(number(json))
 }
 
-fn list(class: &'static ListClass, json: &Json) -> Value {
+fn list(class: &'static ListType, json: &Json) -> Value {
     Value::List(List::of(class, json.as_array().unwrap().iter().map(value).collect()))
 }
 
-fn map(class: &'static MapClass, json: &Json) -> Value {
+fn map(class: &'static MapType, json: &Json) -> Value {
     let entries = json.as_object().unwrap().iter().map(|(key, item)| (key.as_str().into(), value(item)));
     Value::Map(Map::of(class, entries.collect()))
 }
@@ -49,11 +49,11 @@ fn value(json: &Json) -> Value {
         "complex" => Value::Complex(float(&json[0]), float(&json[1])),
         "str" => Value::text(hex(json)),
         "bytes" => Value::Bytes(Rc::from(hex(json))),
-        "list" => list(&ListClass::ANY, json),
-        "strs" => list(&ListClass::STRINGS, json),
-        "ints" => list(&ListClass::INTS, json),
-        "map" => map(&MapClass::ANY, json),
-        "strmap" => map(&MapClass::STRINGS, json),
+        "list" => list(&ListType::ANY, json),
+        "strs" => list(&ListType::STRINGS, json),
+        "ints" => list(&ListType::INTS, json),
+        "map" => map(&MapType::ANY, json),
+        "strmap" => map(&MapType::STRINGS, json),
         other => unreachable!("{other}"),
     }
 }

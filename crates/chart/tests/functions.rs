@@ -4,15 +4,15 @@
 
 use std::fmt::Write as _;
 
+use chart::environment::FixedEnvironment;
 use chart::template::{Context, Limits, TemplateSet, parse};
-use chart::value::{Map, MapClass, Value};
-use chart::world::FixedWorld;
+use chart::value::{Map, MapType, Value};
 
 /// Templates, one by one, with their output or their error.
 const CASES: &str = include_str!("golden/functions/cases.json");
 const VALUES: &str = include_str!("golden/functions/values.yaml");
-static VALUES_CLASS: MapClass =
-    MapClass { name: "chartutil.Values", element: chart::value::Type::Any, named: true, methods: &[] };
+static VALUES_CLASS: MapType =
+    MapType { name: "chartutil.Values", element: chart::value::Type::Any, named: true, methods: &[] };
 
 fn data() -> Value {
     let values = values::yaml::parse(VALUES).unwrap();
@@ -21,16 +21,17 @@ fn data() -> Value {
     Value::Map(Map::of(&VALUES_CLASS, entries.into_iter().collect()))
 }
 
-fn render_with(world: &mut FixedWorld, limits: Limits, template: &str) -> Result<String, String> {
+fn render_with(environment: &mut FixedEnvironment, limits: Limits, template: &str) -> Result<String, String> {
     let name = "c/templates/t";
     let mut set = TemplateSet::new();
     set.add(&parse(name, template.as_bytes()).map_err(|error| error.for_people())?);
-    let out = Context::new(world, set, limits).render(name, &data()).map_err(|error| error.for_people())?;
+    let out =
+        Context::new(environment, set, limits).render(name, &data()).map_err(|error| error.for_people())?;
     Ok(String::from_utf8_lossy(&out).replace("<no value>", ""))
 }
 
 fn render(template: &str) -> Result<String, String> {
-    render_with(&mut FixedWorld::default(), Limits::default(), template)
+    render_with(&mut FixedEnvironment::default(), Limits::default(), template)
 }
 
 /// Runs `test` with as much stack as a render has.
@@ -86,7 +87,7 @@ fn what_grows_without_end_is_an_error() {
         "{{ mustRegexMatch (printf \"%s%s\" (repeat 5000 \"(\") (repeat 5000 \")\")) \"\" }}",
     ] {
         let limits = Limits { bytes: 1 << 20, ..Limits::default() };
-        let rendered = with_stack(|| render_with(&mut FixedWorld::default(), limits, template));
+        let rendered = with_stack(|| render_with(&mut FixedEnvironment::default(), limits, template));
         assert!(rendered.is_err(), "{template}");
     }
 }
@@ -96,8 +97,8 @@ fn randomness_and_time_come_from_the_world() {
     let template = "{{ randAlphaNum 12 }} {{ uuidv4 }} {{ shuffle \"abcdefgh\" }} {{ randInt 1 1000000 }} \
                     {{ randBytes 6 }} {{ htpasswd \"u\" \"p\" }} {{ now | date \"2006-01-02 15:04\" }}";
     let with_seed = |seed| {
-        let mut world = FixedWorld { seed, ..FixedWorld::default() };
-        render_with(&mut world, Limits::default(), template).unwrap()
+        let mut environment = FixedEnvironment { seed, ..FixedEnvironment::default() };
+        render_with(&mut environment, Limits::default(), template).unwrap()
     };
     assert_eq!(with_seed(1), with_seed(1));
     assert_ne!(with_seed(1), with_seed(2));

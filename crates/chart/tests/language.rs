@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use chart::environment::FixedEnvironment;
 use chart::template::{Context, Limits, TemplateSet, parse};
 use chart::value::Value;
-use chart::world::FixedWorld;
 
 const CASES: &str = include_str!("golden/language/cases.json");
 
@@ -40,8 +40,8 @@ fn run(text: &str, strict: bool) -> Result<String, String> {
     let parsed = parse(NAME, text.as_bytes()).map_err(|error| error.to_string())?;
     let mut set = TemplateSet::new();
     set.add(&parsed);
-    let mut world = FixedWorld::default();
-    let mut context = Context::new(&mut world, set, Limits::default());
+    let mut environment = FixedEnvironment::default();
+    let mut context = Context::new(&mut environment, set, Limits::default());
     if strict {
         context = context.strict();
     }

@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use chart::environment::FixedEnvironment;
 use chart::template::{Context, ExecError, Limits, TemplateSet, parse};
 use chart::value::{Map, Value};
-use chart::world::FixedWorld;
 use golang::fmt::{PrintError, sprint};
 
 /// A thread of a test has 2 MiB of stack, of which a render may use half.
@@ -13,9 +13,9 @@ const SMALL: Limits = Limits { steps: 100_000, depth: 20_000, bytes: 1 << 20, st
 fn render_within(text: &str, limits: Limits) -> Result<String, ExecError> {
     let mut set = TemplateSet::new();
     set.add(&parse("c/t.yaml", text.as_bytes()).unwrap());
-    let mut world = FixedWorld::default();
-    let out =
-        Context::new(&mut world, set, limits).render("c/t.yaml", &Value::map([("a", Value::Int(1))]))?;
+    let mut environment = FixedEnvironment::default();
+    let out = Context::new(&mut environment, set, limits)
+        .render("c/t.yaml", &Value::map([("a", Value::Int(1))]))?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
@@ -122,10 +122,10 @@ fn a_value_that_holds_itself_many_times_is_refused() {
 
 #[test]
 fn a_map_that_holds_itself_is_refused_and_freed_with_its_render() {
-    let mut world = FixedWorld::default();
+    let mut environment = FixedEnvironment::default();
     let (before, map) = (Map::default(), Map::default());
     before.insert("kept", Value::list(vec![]));
-    let context = Context::new(&mut world, TemplateSet::new(), SMALL);
+    let context = Context::new(&mut environment, TemplateSet::new(), SMALL);
     map.insert("self", Value::Map(map.clone()));
     map.insert("text", Value::text("x"));
     assert_eq!(sprint(&[Value::Map(map.clone())]), Err(PrintError::Nesting));

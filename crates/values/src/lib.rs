@@ -10,15 +10,14 @@
 //! - [`schema`] completes and validates sections.
 
 pub mod checksum;
+mod document;
 pub mod merge;
 pub mod name;
 pub mod patch;
 pub mod schema;
 mod section;
-#[path = "values.rs"]
-mod tree;
 pub mod yaml;
 
 pub use checksum::Checksum;
+pub use document::Values;
 pub use section::{Section, SectionError};
-pub use tree::Values;

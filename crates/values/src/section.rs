@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::checksum::Checksum;
+use crate::document::Keys;
 use crate::merge::{MergeError, merge};
 use crate::patch::{ApplyPatchError, Dropped, Operation, Patch, Root, apply, compact, replay};
 use crate::schema::{Schemas, Violations};
-use crate::tree::Keys;
 
 /// Why a section cannot take in a change; it is as it was before.
 #[derive(Clone, Debug, Error, PartialEq)]

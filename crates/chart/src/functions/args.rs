@@ -6,17 +6,17 @@
 use std::borrow::Cow;
 
 use crate::call::CallError;
-use crate::value::{ListClass, Map, MapClass, Text, Type, Value};
+use crate::value::{ListType, Map, MapType, Text, Type, Value};
 
 pub(super) const ANY: Type = Type::Any;
 pub(super) const BOOL: Type = Type::Bool;
 pub(super) const FLOAT: Type = Type::Float64;
 pub(super) const INT: Type = Type::Int;
 pub(super) const INT64: Type = Type::Int64;
-pub(super) const LIST: Type = Type::List(&ListClass::ANY);
-pub(super) const MAP: Type = Type::Map(&MapClass::ANY);
+pub(super) const LIST: Type = Type::List(&ListType::ANY);
+pub(super) const MAP: Type = Type::Map(&MapType::ANY);
 pub(super) const STRING: Type = Type::String;
-pub(super) const STRINGS: Type = Type::List(&ListClass::STRINGS);
+pub(super) const STRINGS: Type = Type::List(&ListType::STRINGS);
 pub(super) const TIME: Type = Type::Named("time.Time");
 
 /// What a body returns.
@@ -45,7 +45,7 @@ pub(super) fn int(args: &[Value], index: usize) -> i64 {
 
 /// Returns the map at `index`, a nil one if it is not given.
 pub(super) fn map(args: &[Value], index: usize) -> Map {
-    any(args, index).as_map().cloned().unwrap_or_else(|| Map::nil(&MapClass::ANY))
+    any(args, index).as_map().cloned().unwrap_or_else(|| Map::nil(&MapType::ANY))
 }
 
 /// Returns the arguments from `index` on.

@@ -1,18 +1,18 @@
 //! Strings: upper and lower case, and the cases of names.
 
 use super::args::{STRING, string};
-use super::names;
+use super::name_case;
 use crate::call::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("camelcase", &[STRING], STRING, |_, args| Ok(names::pascal(&string(args, 0)).into())),
+    Function::new("camelcase", &[STRING], STRING, |_, args| Ok(name_case::pascal(&string(args, 0)).into())),
     Function::new("initials", &[STRING], STRING, |_, args| Ok(initials(&string(args, 0)).into())),
     Function::new("kebabcase", &[STRING], STRING, |_, args| {
-        Ok(names::separated(&string(args, 0), '-').into())
+        Ok(name_case::separated(&string(args, 0), '-').into())
     }),
     Function::new("lower", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), lower).into())),
     Function::new("snakecase", &[STRING], STRING, |_, args| {
-        Ok(names::separated(&string(args, 0), '_').into())
+        Ok(name_case::separated(&string(args, 0), '_').into())
     }),
     Function::new("swapcase", &[STRING], STRING, |_, args| Ok(swapped(&string(args, 0)).into())),
     Function::new("title", &[STRING], STRING, |_, args| Ok(titled(&string(args, 0)).into())),

@@ -3,9 +3,9 @@
 use super::args::{Answer, INT, LIST, STRING, any, bytes, int, string};
 use super::encodings::base64_decoded;
 use crate::call::{CallError, Function};
+use crate::environment::{Certificate, CertificateRequest, KeyKind};
 use crate::template::Context;
 use crate::value::{Kind, Object, Type, Value};
-use crate::world::{Certificate, CertificateRequest, KeyKind};
 
 const CERTIFICATE_NAME: &str = "sprig.certificate";
 const CERTIFICATE: Type = Type::Named(CERTIFICATE_NAME);
@@ -69,7 +69,7 @@ fn private_key(context: &mut Context<'_>, kind: &str) -> String {
         "ed25519" => KeyKind::Ed25519,
         other => return format!("Unknown type {other}"),
     };
-    let key = context.world.private_key(kind);
+    let key = context.environment.private_key(kind);
     key.unwrap_or_else(|error| format!("failed to generate private key: {error}"))
 }
 
@@ -161,7 +161,7 @@ fn signed(context: &mut Context<'_>, args: &[Value], issuer: Option<usize>, key:
 }
 
 fn made(context: &mut Context<'_>, request: &CertificateRequest) -> Answer {
-    let certificate = context.world.certificate(request);
+    let certificate = context.environment.certificate(request);
     certificate.map(value).map_err(|error| error.to_string().into())
 }
 
@@ -196,7 +196,7 @@ fn texts(list: &Value, what: &str) -> Result<Vec<String>, CallError> {
             if let Some(text) = item.as_text() {
                 return Ok(text.lossy().into_owned());
             }
-            let shown = super::shown::plain(item)?;
+            let shown = super::format::plain(item)?;
             let shown = String::from_utf8_lossy(&shown);
             Err(CallError::new(format!("{what}{shown} is not a string")))
         })

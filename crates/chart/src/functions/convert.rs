@@ -3,7 +3,7 @@
 use golang::strconv::parse_int;
 
 use super::args::{ANY, FLOAT, INT, INT64, STRING, any, string};
-use super::shown;
+use super::format;
 use crate::call::Function;
 use crate::value::{Text, Value};
 
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("int", &[ANY], INT, |_, args| Ok(Value::Int(to_i64(any(args, 0))))),
     Function::new("int64", &[ANY], INT64, |_, args| Ok(Value::Int64(to_i64(any(args, 0))))),
     Function::new("toDecimal", &[ANY], INT64, |_, args| {
-        let text = shown::plain(any(args, 0))?;
+        let text = format::plain(any(args, 0))?;
         let number = std::str::from_utf8(&text).ok().and_then(|text| i64::from_str_radix(text, 8).ok());
         Ok(Value::Int64(number.unwrap_or_default()))
     }),

@@ -45,7 +45,7 @@ fn bcrypted(context: &mut Context<'_>, password: &[u8]) -> String {
         return failed("bcrypt: password length exceeds 72 bytes");
     }
     let mut salt = [0; 16];
-    context.world.random(&mut salt);
+    context.environment.random(&mut salt);
     match bcrypt::hash_with_salt(password, BCRYPT_COST, salt) {
         Ok(hash) => hash.format_for_version(bcrypt::Version::TwoA),
         Err(_) => failed("bcrypt: the password holds a byte that cannot be hashed"),
@@ -66,7 +66,7 @@ fn encrypted(context: &mut Context<'_>, password: &[u8], text: &[u8]) -> String 
         return String::new();
     }
     let mut iv = [0; 16];
-    context.world.random(&mut iv);
+    context.environment.random(&mut iv);
     let cipher = cbc::Encryptor::<Aes256>::new(&key(password).into(), &iv.into());
     let encrypted = cipher.encrypt_padded_vec::<Pkcs7>(text);
     STANDARD.encode([&iv[..], &encrypted].concat())

@@ -3,7 +3,7 @@
 use golang::time::{Duration, Time, Zone};
 
 use super::args::{ANY, Answer, STRING, TIME, any, bytes, string};
-use super::times::{TimeObject, time};
+use super::time_object::{TimeObject, time};
 use crate::call::Function;
 use crate::template::Context;
 use crate::value::{IntType, Text, Value};
@@ -71,7 +71,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn now(context: &mut Context<'_>) -> Time {
-    Time::from_zoned(&context.world.now())
+    Time::from_zoned(&context.environment.now())
 }
 
 fn local(context: &mut Context<'_>) -> Zone {

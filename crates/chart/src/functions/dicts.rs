@@ -1,7 +1,7 @@
 //! Maps.
 
 use super::args::{ANY, Answer, BOOL, LIST, MAP, STRING, STRINGS, any, from, map, string};
-use super::{merge, shown};
+use super::{format, merge};
 use crate::call::{CallError, Function};
 use crate::template::Context;
 use crate::value::{Entries, List, MAX_NESTING, Map, Value};
@@ -74,7 +74,7 @@ fn dict(context: &mut Context<'_>, args: &[Value]) -> Answer {
         let Some(key) = pair.first() else {
             continue;
         };
-        let key = shown::text(key)?.lossy().into_owned();
+        let key = format::text(key)?.lossy().into_owned();
         context.charge(key.len() + size_of::<Value>())?;
         entries.insert(key.into(), pair.get(1).cloned().unwrap_or_else(|| "".into()));
     }

@@ -5,7 +5,7 @@ use crate::call::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("deepEqual", &[ANY, ANY], BOOL, |context, args| {
-        super::shown::charge(context, any(args, 0))?;
+        super::format::charge(context, any(args, 0))?;
         Ok(any(args, 0).deep_equal(any(args, 1)).into())
     }),
     Function::new("kindIs", &[STRING, ANY], BOOL, |_, args| {

@@ -4,10 +4,10 @@ use super::args::{ANY, Answer, BOOL, INT, LIST, any, from, int, nil_dereference}
 use super::convert::to_i64;
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{List, ListClass, Type, UintType, Value};
+use crate::value::{List, ListType, Type, UintType, Value};
 
 /// `[][]interface {}`, which `chunk` returns.
-static CHUNKS: ListClass = ListClass::unnamed("[][]interface {}", LIST);
+static CHUNKS: ListType = ListType::unnamed("[][]interface {}", LIST);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("append", &[ANY, ANY], LIST, push),
@@ -71,7 +71,7 @@ fn made(context: &mut Context<'_>, items: Vec<Value>) -> Answer {
 }
 
 fn nil_list() -> Value {
-    Value::List(List::nil(&ListClass::ANY))
+    Value::List(List::nil(&ListType::ANY))
 }
 
 fn push(context: &mut Context<'_>, args: &[Value]) -> Answer {
@@ -162,7 +162,7 @@ fn has(context: &mut Context<'_>, args: &[Value]) -> Answer {
 fn contains(context: &mut Context<'_>, items: &[Value], wanted: &Value) -> Result<bool, CallError> {
     context.count(items.len())?;
     if matches!(wanted, Value::List(_) | Value::Map(_)) {
-        super::shown::charge(context, wanted)?;
+        super::format::charge(context, wanted)?;
     }
     Ok(items.iter().any(|item| item.deep_equal(wanted)))
 }
@@ -210,6 +210,6 @@ fn slice(_: &mut Context<'_>, args: &[Value]) -> Answer {
         let (start, end) = range.unwrap_or_default();
         return Ok(Value::Bytes(bytes.get(start..end).unwrap_or_default().into()));
     }
-    let class = list.as_list().map_or(&ListClass::ANY, List::class);
+    let class = list.as_list().map_or(&ListType::ANY, List::class);
     Ok(Value::List(List::of(class, part.to_vec())))
 }

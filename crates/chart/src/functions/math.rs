@@ -5,9 +5,9 @@ use super::convert::{to_f64, to_i64};
 use super::decimal::Decimal;
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{List, ListClass, Type, Value};
+use crate::value::{List, ListType, Type, Value};
 
-const INTS: Type = Type::List(&ListClass::INTS);
+const INTS: Type = Type::List(&ListType::INTS);
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("add", &[ANY], INT64, |_, args| Ok(fold(args, 0, i64::wrapping_add))),
@@ -144,7 +144,7 @@ fn steps(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Result<V
 fn ints(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Answer {
     let numbers = steps(context, start, end, step)?;
     let numbers = numbers.into_iter().map(Value::Int).collect();
-    Ok(Value::List(List::of(&ListClass::INTS, numbers)))
+    Ok(Value::List(List::of(&ListType::INTS, numbers)))
 }
 
 /// Writes numbers as the program `seq` does: END, START END or START STEP END.

@@ -3,7 +3,7 @@
 use super::args::{Answer, from, map};
 use super::defaults::is_empty;
 use crate::call::CallError;
-use crate::value::{Kind, MAX_NESTING, Map, MapClass, Value};
+use crate::value::{Kind, MAX_NESTING, Map, MapType, Value};
 
 /// Merges all maps into the first one and returns it.
 ///
@@ -16,7 +16,7 @@ pub(super) fn merged(args: &[Value], overwrite: bool) -> Answer {
             continue;
         };
         if target.is_nil() {
-            target = Map::of(&MapClass::ANY, crate::value::Entries::new());
+            target = Map::of(&MapType::ANY, crate::value::Entries::new());
         }
         merge(&target, source, overwrite, 0)?;
     }

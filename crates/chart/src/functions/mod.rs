@@ -10,24 +10,21 @@ mod decimal;
 mod defaults;
 mod dicts;
 mod encodings;
-mod jsons;
+mod format;
+mod json_yaml;
 mod kinds;
 mod lists;
 mod math;
 mod merge;
-mod names;
+mod name_case;
 mod paths;
 mod random;
-mod regexes;
-mod shown;
+mod regex;
+mod string_lists;
 mod strings;
-mod text;
-mod times;
-mod toml_number;
-mod toml_problem;
-mod toml_writer;
-mod tomls;
-mod urls;
+mod time_object;
+mod toml;
+mod url;
 mod versions;
 mod wrap;
 
@@ -46,17 +43,17 @@ const GROUPS: &[&[Function]] = &[
     defaults::FUNCTIONS,
     dicts::FUNCTIONS,
     encodings::FUNCTIONS,
-    jsons::FUNCTIONS,
+    json_yaml::FUNCTIONS,
     kinds::FUNCTIONS,
     lists::FUNCTIONS,
     math::FUNCTIONS,
     paths::FUNCTIONS,
     random::FUNCTIONS,
-    regexes::FUNCTIONS,
+    regex::FUNCTIONS,
+    string_lists::FUNCTIONS,
     strings::FUNCTIONS,
-    text::FUNCTIONS,
-    tomls::FUNCTIONS,
-    urls::FUNCTIONS,
+    toml::FUNCTIONS,
+    url::FUNCTIONS,
     versions::FUNCTIONS,
     wrap::FUNCTIONS,
 ];

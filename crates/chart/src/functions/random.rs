@@ -38,7 +38,7 @@ fn password(context: &mut Context<'_>, len: i64, allowed: fn(u8) -> bool) -> Ans
     let mut text = String::with_capacity(len);
     let mut pool = [0; 256];
     while text.len() < len {
-        context.world.random(&mut pool);
+        context.environment.random(&mut pool);
         let chosen = pool.iter().copied().filter(|byte| allowed(*byte));
         text.extend(chosen.take(len - text.len()).map(char::from));
     }
@@ -51,7 +51,7 @@ fn random_bytes(context: &mut Context<'_>, args: &[Value]) -> Answer {
     };
     context.charge(len.saturating_mul(2))?;
     let mut bytes = vec![0; len];
-    context.world.random(&mut bytes);
+    context.environment.random(&mut bytes);
     Ok(STANDARD.encode(bytes).into())
 }
 
@@ -62,7 +62,7 @@ fn below(context: &mut Context<'_>, end: u64) -> u64 {
     let fair = u64::MAX - u64::MAX % end;
     loop {
         let mut bytes = [0; 8];
-        context.world.random(&mut bytes);
+        context.environment.random(&mut bytes);
         let number = u64::from_le_bytes(bytes);
         if number < fair {
             return number % end;
@@ -90,7 +90,7 @@ fn shuffled(context: &mut Context<'_>, text: &str) -> String {
 
 fn uuid(context: &mut Context<'_>) -> String {
     let mut bytes = [0; 16];
-    context.world.random(&mut bytes);
+    context.environment.random(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     // Version 4, variant 10.
     let number = (number & !(0xf << 76)) | (0x4 << 76);

@@ -1,146 +1,172 @@
-//! Strings out of values, and lists of strings.
+//! Strings: trimming, cutting, searching, repeating.
 
-use super::args::{ANY, Answer, INT, STRING, STRINGS, any, bytes, int};
-use super::{shown, text};
+use super::args::{Answer, BOOL, INT, STRING, bytes, int, string};
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{Entries, Kind, ListClass, Map, MapClass, Text, Type, Value};
-
-const STRING_MAP: Type = Type::Map(&MapClass::STRINGS);
+use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::variadic("cat", &[ANY], STRING, cat),
-    Function::new("join", &[STRING, ANY], STRING, join),
-    Function::variadic("quote", &[ANY], STRING, |context, args| {
-        each(context, args, |value| Ok(shown::quoted(&shown::text(value)?)))
+    Function::new("contains", &[STRING, STRING], BOOL, |_, args| {
+        Ok(find(bytes(args, 1), bytes(args, 0)).is_some().into())
     }),
-    Function::new("sortAlpha", &[ANY], STRINGS, sorted),
-    Function::new("split", &[STRING, STRING], STRING_MAP, |context, args| {
-        numbered(context, bytes(args, 1), bytes(args, 0), -1)
+    Function::new("hasPrefix", &[STRING, STRING], BOOL, |_, args| {
+        Ok(bytes(args, 1).starts_with(bytes(args, 0)).into())
     }),
-    Function::new("splitList", &[STRING, STRING], STRINGS, |context, args| {
-        Ok(Value::strings(pieces(context, bytes(args, 1), bytes(args, 0), -1)?))
+    Function::new("hasSuffix", &[STRING, STRING], BOOL, |_, args| {
+        Ok(bytes(args, 1).ends_with(bytes(args, 0)).into())
     }),
-    Function::new("splitn", &[STRING, INT, STRING], STRING_MAP, |context, args| {
-        numbered(context, bytes(args, 2), bytes(args, 0), int(args, 1))
+    Function::new("hello", &[], STRING, |_, _| Ok("Hello!".into())),
+    Function::new("indent", &[INT, STRING], STRING, |context, args| indented(context, args, "")),
+    Function::new("nindent", &[INT, STRING], STRING, |context, args| indented(context, args, "\n")),
+    Function::new("nospace", &[STRING], STRING, |_, args| {
+        // Bytes are taken for characters here, so that only ASCII comes out unharmed.
+        let chars = bytes(args, 0).iter().copied().map(char::from);
+        Ok(chars.filter(|c| !c.is_whitespace()).collect::<String>().into())
     }),
-    Function::variadic("squote", &[ANY], STRING, |context, args| {
-        each(context, args, |value| Ok([b"'", shown::plain(value)?.as_slice(), b"'"].concat()))
+    Function::new("plural", &[STRING, STRING, INT], STRING, |_, args| {
+        Ok(super::args::any(args, usize::from(int(args, 2) != 1)).clone())
     }),
-    Function::new("toString", &[ANY], STRING, |context, args| {
-        shown::charge(context, any(args, 0))?;
-        Ok(shown::text(any(args, 0))?.into())
+    Function::new("repeat", &[INT, STRING], STRING, |context, args| {
+        repeated(context, bytes(args, 1), int(args, 0)).map(Value::text)
     }),
-    Function::new("toStrings", &[ANY], STRINGS, |context, args| {
-        shown::charge(context, any(args, 0))?;
-        let value = any(args, 0);
-        // A list of strings is handed back as it is.
-        if value.as_list().is_some_and(|list| list.class().name == ListClass::STRINGS.name) {
-            return Ok(value.clone());
-        }
-        Ok(Value::strings(texts(value)?))
+    Function::new("replace", &[STRING, STRING, STRING], STRING, replace),
+    Function::new("substr", &[INT, INT, STRING], STRING, substr),
+    Function::new("trim", &[STRING], STRING, |_, args| Ok(string(args, 0).trim().into())),
+    Function::new("trimAll", &[STRING, STRING], STRING, |_, args| Ok(trimmed(args))),
+    Function::new("trimall", &[STRING, STRING], STRING, |_, args| Ok(trimmed(args))),
+    Function::new("trimPrefix", &[STRING, STRING], STRING, |_, args| {
+        let text = bytes(args, 1);
+        Ok(Value::text(text.strip_prefix(bytes(args, 0)).unwrap_or(text)))
+    }),
+    Function::new("trimSuffix", &[STRING, STRING], STRING, |_, args| {
+        let text = bytes(args, 1);
+        Ok(Value::text(text.strip_suffix(bytes(args, 0)).unwrap_or(text)))
+    }),
+    Function::new("trunc", &[INT, STRING], STRING, |_, args| {
+        Ok(Value::text(truncated(bytes(args, 1), int(args, 0))))
     }),
 ];
 
-/// Joins what each value but nil becomes.
-fn each(context: &mut Context<'_>, args: &[Value], show: fn(&Value) -> Result<Vec<u8>, CallError>) -> Answer {
-    let mut joined = Vec::new();
-    for (index, value) in args.iter().filter(|value| !value.is_nil()).enumerate() {
-        shown::charge(context, value)?;
-        if index > 0 {
-            joined.push(b' ');
-        }
-        joined.extend(show(value)?);
+/// Returns where `needle` begins in `text`.
+pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    if let (Ok(text), Ok(needle)) = (std::str::from_utf8(text), std::str::from_utf8(needle)) {
+        return text.find(needle);
     }
-    Ok(Value::text(joined))
+    if needle.is_empty() {
+        return Some(0);
+    }
+    text.windows(needle.len()).position(|window| window == needle)
 }
 
-fn cat(context: &mut Context<'_>, args: &[Value]) -> Answer {
-    each(context, args, shown::plain)
-}
-
-/// Returns the elements of a list as texts without nils; anything else is a list of itself.
-fn texts(value: &Value) -> Result<Vec<Text>, CallError> {
-    if let Value::List(list) = value {
-        let items = list.items();
-        return items.iter().filter(|item| !item.is_nil()).map(shown::text).collect();
-    }
-    if let Value::Bytes(bytes) = value {
-        return Ok(bytes.iter().map(|byte| Text::from(byte.to_string())).collect());
-    }
-    if value.is_nil() {
-        return Ok(Vec::new());
-    }
-    Ok(vec![shown::text(value)?])
-}
-
-fn join(context: &mut Context<'_>, args: &[Value]) -> Answer {
-    shown::charge(context, any(args, 1))?;
-    let texts = texts(any(args, 1))?;
-    let separator = bytes(args, 0);
-    let len = texts.iter().map(|text| text.len().saturating_add(separator.len())).sum();
-    context.charge(len)?;
-    let parts: Vec<&[u8]> = texts.iter().map(Text::as_bytes).collect();
-    Ok(Value::text(parts.join(separator)))
-}
-
-fn sorted(context: &mut Context<'_>, args: &[Value]) -> Answer {
-    let value = any(args, 0);
-    shown::charge(context, value)?;
-    if value.kind() != Kind::Slice {
-        return Ok(Value::strings([shown::text(value)?]));
-    }
-    let mut texts = texts(value)?;
-    texts.sort();
-    if let Value::List(list) = value
-        && list.class().name == ListClass::STRINGS.name
+/// Returns `text` with every `old` replaced by `new`.
+pub(super) fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Text {
+    if let (Ok(text), Ok(old), Ok(new)) =
+        (std::str::from_utf8(text), std::str::from_utf8(old), std::str::from_utf8(new))
     {
-        // A list of strings is sorted in place, for everybody who holds it.
-        list.replace(texts.into_iter().map(Value::Text).collect());
-        return Ok(list.clone().into());
+        return text.replace(old, new).into();
     }
-    Ok(Value::strings(texts))
-}
-
-/// Splits a text into at most `limit` pieces; all if it is negative. Without a separator
-/// the pieces are characters.
-fn pieces(
-    context: &mut Context<'_>,
-    text: &[u8],
-    separator: &[u8],
-    limit: i64,
-) -> Result<Vec<Text>, CallError> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut pieces = Vec::new();
+    let mut result = Vec::with_capacity(text.len());
     let mut rest = text;
-    if limit == 0 {
-        return Ok(pieces);
+    if old.is_empty() {
+        for chunk in text.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                result.extend_from_slice(new);
+                result.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            for byte in chunk.invalid() {
+                result.extend_from_slice(new);
+                result.push(*byte);
+            }
+        }
+        result.extend_from_slice(new);
+        return result.into();
     }
-    while pieces.len() + 1 < limit {
-        let next = if separator.is_empty() { split_char(rest) } else { text::split_once(rest, separator) };
-        let Some((piece, after)) = next else {
-            break;
-        };
-        context.charge(size_of::<Value>() + piece.len())?;
-        pieces.push(Text::from(piece));
+    while let Some((before, after)) = split_once(rest, old) {
+        result.extend_from_slice(before);
+        result.extend_from_slice(new);
         rest = after;
     }
-    if !separator.is_empty() || !rest.is_empty() {
-        pieces.push(Text::from(rest));
-    }
-    Ok(pieces)
+    result.extend_from_slice(rest);
+    result.into()
 }
 
-fn split_char(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let first = text.utf8_chunks().next()?;
-    let len = first.valid().chars().next().map_or(1, char::len_utf8);
-    text.split_at_checked(len)
+/// Splits at the first `separator`, which is not empty.
+pub(super) fn split_once<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (before, rest) = text.split_at_checked(find(text, separator)?)?;
+    Some((before, rest.strip_prefix(separator)?))
 }
 
-fn numbered(context: &mut Context<'_>, text: &[u8], separator: &[u8], limit: i64) -> Answer {
-    let mut entries = Entries::new();
-    for (index, piece) in pieces(context, text, separator, limit)?.into_iter().enumerate() {
-        entries.insert(format!("_{index}").into(), Value::Text(piece));
+fn replace(context: &mut Context<'_>, args: &[Value]) -> Answer {
+    let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
+    // Every byte may grow by the difference, one more of it stands at the end.
+    let growth = new.len().saturating_sub(old.len()).saturating_mul(text.len() / old.len().max(1) + 1);
+    context.charge(text.len().saturating_add(growth))?;
+    Ok(replaced(text, old, new).into())
+}
+
+/// Returns `text` so many times, or the panic of Go.
+pub(super) fn repeated(context: &mut Context<'_>, text: &[u8], times: i64) -> Result<Vec<u8>, CallError> {
+    if times < 0 {
+        return Err(CallError::new("strings: negative Repeat count"));
     }
-    Ok(Value::Map(Map::of(&MapClass::STRINGS, entries)))
+    let times = usize::try_from(times).unwrap_or(usize::MAX);
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    context.charge(text.len().saturating_mul(times))?;
+    Ok(text.repeat(times))
+}
+
+/// Puts spaces before every line.
+fn indented(context: &mut Context<'_>, args: &[Value], before: &str) -> Answer {
+    let padding = repeated(context, b" ", int(args, 0))?;
+    let text = bytes(args, 1);
+    let lines = text.split(|byte| *byte == b'\n').count();
+    let len = padding.len().saturating_mul(lines).saturating_add(text.len() + before.len());
+    context.charge(len)?;
+    let mut result = Vec::with_capacity(len);
+    result.extend_from_slice(before.as_bytes());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        result.extend_from_slice(&padding);
+        result.extend_from_slice(line);
+    }
+    if text.is_empty() || text.ends_with(b"\n") {
+        result.extend_from_slice(&padding);
+    }
+    Ok(Value::text(result))
+}
+
+/// Cuts `text` to its first bytes, or to its last ones if `len` is negative.
+fn truncated(text: &[u8], len: i64) -> &[u8] {
+    if len < 0 {
+        let last = usize::try_from(len.unsigned_abs()).unwrap_or(usize::MAX);
+        return text.len().checked_sub(last).and_then(|start| text.get(start..)).unwrap_or(text);
+    }
+    usize::try_from(len).ok().and_then(|len| text.get(..len)).unwrap_or(text)
+}
+
+fn substr(_: &mut Context<'_>, args: &[Value]) -> Answer {
+    let (start, end, text) = (int(args, 0), int(args, 1), bytes(args, 2));
+    let len = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let cut = match (usize::try_from(start), usize::try_from(end)) {
+        (Err(_), Err(_)) => {
+            return Err(CallError::new(format!("runtime error: slice bounds out of range [:{end}]")));
+        }
+        (Err(_), Ok(to)) => text
+            .get(..to)
+            .ok_or_else(|| format!("runtime error: slice bounds out of range [:{end}] with length {len}")),
+        (Ok(from), Ok(to)) if end <= len => text
+            .get(from..to)
+            .ok_or_else(|| format!("runtime error: slice bounds out of range [{start}:{end}]")),
+        (Ok(from), _) => text
+            .get(from..)
+            .ok_or_else(|| format!("runtime error: slice bounds out of range [{start}:{len}]")),
+    };
+    Ok(Value::text(cut?))
+}
+
+/// Cuts the characters of the first argument off both ends of the second.
+fn trimmed(args: &[Value]) -> Value {
+    let (set, text) = (string(args, 0), string(args, 1));
+    text.trim_matches(|c| set.contains(c)).into()
 }

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 pub use archive::ArchiveError;
 
 use crate::chart::{Chart, File};
-use crate::decode::{DecodeError, Place};
+use crate::decode::{DecodeError, FieldPath};
 use crate::metadata::{Metadata, ValidationError};
-use crate::warning::Warnings;
+use crate::warnings::Warnings;
 use crate::yaml;
 
 /// Files of a directory: paths relative to it, with slashes, and their content.
@@ -296,7 +296,7 @@ impl From<DecodeError> for yaml::FileError {
 }
 
 /// Where a whole document is decoded.
-pub(crate) const DOCUMENT: Place<'static> = Place { owner: "", path: "" };
+pub(crate) const DOCUMENT: FieldPath<'static> = FieldPath { owner: "", path: "" };
 
 #[cfg(test)]
 mod tests;

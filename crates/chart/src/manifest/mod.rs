@@ -1,8 +1,8 @@
 //! What a chart renders to: documents in the order in which they are installed, and hooks.
 
+mod head_scanner;
 mod hook;
 pub mod order;
-mod plain;
 mod split;
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub use hook::{DeletePolicy, Hook, HookEvent, LogPolicy};
 pub use split::split;
 
-use crate::decode::{Place, fields};
-use crate::warning::Warnings;
+use crate::decode::{FieldPath, fields};
+use crate::warnings::Warnings;
 use crate::yaml::{self, FileError};
 
 /// The annotation that keeps an object when its release goes.
@@ -123,7 +123,7 @@ pub fn sort(
 }
 
 fn new_head(path: &str, document: &str) -> Result<Head, ManifestError> {
-    match plain::head(document) {
+    match head_scanner::scan(document) {
         Some(head) => Ok(head),
         None => Head::read(document.as_bytes()).map_err(|source| ManifestError {
             path: path.to_owned(),
@@ -203,9 +203,9 @@ impl Head {
     pub fn read(document: &[u8]) -> Result<Self, FileError> {
         let mut head = Self::default();
         let value = yaml::read(document)?;
-        let top = Place { owner: "SimpleHead", path: "" };
+        let top = FieldPath { owner: "SimpleHead", path: "" };
         fields(&value, top, "releaseutil.SimpleHead", &["apiVersion", "kind", "metadata"], |name, value| {
-            let place = Place { owner: "SimpleHead", path: name };
+            let place = FieldPath { owner: "SimpleHead", path: name };
             match name {
                 "apiVersion" => place.text(value, &mut head.api_version),
                 "kind" => place.text(value, &mut head.kind),
@@ -213,7 +213,7 @@ impl Head {
                     let kind = "struct { Name string \"json:\\\"name\\\"\"; Annotations map[string]string \"json:\\\"annotations\\\"\" }";
                     fields(value, place, kind, &["name", "annotations"], |name, value| {
                         let path = format!("metadata.{name}");
-                        let place = Place { owner: "", path: &path };
+                        let place = FieldPath { owner: "", path: &path };
                         match name {
                             "name" => place.text(value, &mut head.name),
                             _ => place.text_map(value, &mut head.annotations),

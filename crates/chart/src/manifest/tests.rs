@@ -134,7 +134,7 @@ fn plain_documents_need_no_parser_and_others_are_left_to_it() {
         ("spec:\n\ta: b\n", false),
     ] {
         let text = format!("{map}{rest}");
-        let head = plain::head(&text);
+        let head = head_scanner::scan(&text);
         assert_eq!(head.is_some(), is_plain, "{text}");
         if let Some(head) = head {
             assert_eq!(head, Head::read(text.as_bytes()).unwrap(), "{text}");
@@ -147,6 +147,6 @@ fn plain_documents_need_no_parser_and_others_are_left_to_it() {
         "kind: A\nmetadata: x\n",
         "kind:\n- x\nmetadata:\n  name: a",
     ] {
-        assert_eq!(plain::head(text), None, "{text}");
+        assert_eq!(head_scanner::scan(text), None, "{text}");
     }
 }

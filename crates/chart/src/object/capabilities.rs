@@ -4,7 +4,7 @@
 
 use crate::call::{CallError, Method};
 use crate::template::Context;
-use crate::value::{Kind, List, ListClass, Object, Type, Value};
+use crate::value::{Kind, List, ListType, Object, Type, Value};
 
 /// The version of Helm whose behaviour templates find.
 const HELM_VERSION: &str = "v3.19.0";
@@ -208,7 +208,7 @@ impl Object for CapabilitiesObject {
 }
 
 /// `chartutil.VersionSet`
-static VERSION_SET: ListClass = ListClass {
+static VERSION_SET: ListType = ListType {
     name: "chartutil.VersionSet",
     element: Type::String,
     named: true,

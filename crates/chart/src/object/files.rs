@@ -11,11 +11,10 @@ use super::glob;
 use crate::call::{CallError, Method};
 use crate::chart::File;
 use crate::template::Context;
-use crate::value::{Entries, ListClass, Map, MapClass, Text, Type, Value};
+use crate::value::{Entries, ListType, Map, MapType, Text, Type, Value};
 
 /// `engine.files`
-static FILES: MapClass =
-    MapClass { name: "engine.files", element: Type::Bytes, named: true, methods: METHODS };
+static FILES: MapType = MapType { name: "engine.files", element: Type::Bytes, named: true, methods: METHODS };
 
 const METHODS: &[Method] = &[
     Method::new("AsConfig", &[], Type::String, as_config),
@@ -23,7 +22,7 @@ const METHODS: &[Method] = &[
     Method::new("Get", &[Type::String], Type::String, get),
     Method::new("GetBytes", &[Type::String], Type::Bytes, get_bytes),
     Method::new("Glob", &[Type::String], Type::Named("engine.files"), glob_files),
-    Method::new("Lines", &[Type::String], Type::List(&ListClass::STRINGS), lines),
+    Method::new("Lines", &[Type::String], Type::List(&ListType::STRINGS), lines),
 ];
 
 /// Returns the object of `files`.

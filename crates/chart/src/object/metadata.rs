@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use crate::metadata::{DEPENDENCY_FIELDS, Dependency, METADATA_FIELDS, Maintainer, Metadata};
-use crate::value::{Kind, List, ListClass, Map, MapClass, Object, Type, Value};
+use crate::value::{Kind, List, ListType, Map, MapType, Object, Type, Value};
 
 /// `[]*chart.Maintainer`
-static MAINTAINERS: ListClass = ListClass::unnamed("[]*chart.Maintainer", Type::Named("*chart.Maintainer"));
+static MAINTAINERS: ListType = ListType::unnamed("[]*chart.Maintainer", Type::Named("*chart.Maintainer"));
 
 /// `[]*chart.Dependency`
-static DEPENDENCIES: ListClass = ListClass::unnamed("[]*chart.Dependency", Type::Named("*chart.Dependency"));
+static DEPENDENCIES: ListType = ListType::unnamed("[]*chart.Dependency", Type::Named("*chart.Dependency"));
 
 /// `.Chart`: the metadata and whether the chart is the outermost.
 pub(crate) struct ChartObject {
@@ -163,20 +163,20 @@ impl Object for Dependency {
 
 fn texts(texts: &[String]) -> Value {
     if texts.is_empty() {
-        return Value::List(List::nil(&ListClass::STRINGS));
+        return Value::List(List::nil(&ListType::STRINGS));
     }
     Value::strings(texts.iter().map(String::as_str))
 }
 
 fn text_map(entries: &std::collections::BTreeMap<String, String>) -> Value {
     if entries.is_empty() {
-        return Value::Map(Map::nil(&MapClass::STRINGS));
+        return Value::Map(Map::nil(&MapType::STRINGS));
     }
     let entries = entries.iter().map(|(key, value)| (Rc::from(key.as_str()), value.as_str().into()));
-    Value::Map(Map::of(&MapClass::STRINGS, entries.collect()))
+    Value::Map(Map::of(&MapType::STRINGS, entries.collect()))
 }
 
-fn objects<T: Object + Clone>(class: &'static ListClass, items: &[T]) -> Value {
+fn objects<T: Object + Clone>(class: &'static ListType, items: &[T]) -> Value {
     if items.is_empty() {
         return Value::List(List::nil(class));
     }

@@ -2,14 +2,14 @@
 
 use crate::call::{CallError, Method};
 use crate::template::Context;
-use crate::value::{Map, MapClass, Type, Value};
+use crate::value::{Map, MapType, Type, Value};
 
 /// `chartutil.Values`
-pub(crate) static VALUES: MapClass =
-    MapClass { name: "chartutil.Values", element: Type::Any, named: true, methods: METHODS };
+pub(crate) static VALUES: MapType =
+    MapType { name: "chartutil.Values", element: Type::Any, named: true, methods: METHODS };
 
 const METHODS: &[Method] = &[
-    Method::new("AsMap", &[], Type::Map(&MapClass::ANY), as_map),
+    Method::new("AsMap", &[], Type::Map(&MapType::ANY), as_map),
     Method::new("PathValue", &[Type::String], Type::Any, path_value),
     Method::new("Table", &[Type::String], Type::Named("chartutil.Values"), table),
     Method::new("YAML", &[], Type::String, yaml),
@@ -24,7 +24,7 @@ fn path_of(args: &[Value]) -> String {
 }
 
 fn as_map(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
-    Ok(Value::Map(map_of(this)?.as_class(&MapClass::ANY)))
+    Ok(Value::Map(map_of(this)?.as_class(&MapType::ANY)))
 }
 
 fn table(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {

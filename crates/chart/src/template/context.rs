@@ -10,8 +10,8 @@ use super::exec::execute;
 use super::parser::{parse, stack_address};
 use super::{Limits, TemplateSet};
 use crate::call::CallError;
+use crate::environment::Environment;
 use crate::value::{CycleScope, Text, Value};
-use crate::world::World;
 
 /// The name that Helm gives to the template that holds all others, and to what `tpl` is given.
 const ROOT: &str = "gotpl";
@@ -25,7 +25,7 @@ const MAX_INCLUDES: usize = 1_000;
 /// themselves, and would never be freed otherwise.
 pub struct Context<'a> {
     /// What may be asked of the outside.
-    pub world: &'a mut dyn World,
+    pub environment: &'a mut dyn Environment,
     templates: TemplateSet,
     limits: Limits,
     strict: bool,
@@ -42,9 +42,9 @@ impl<'a> Context<'a> {
     /// Returns the state of a render that has not begun.
     ///
     /// To be made on the thread that renders: the use of its stack is counted from here.
-    pub fn new(world: &'a mut dyn World, templates: TemplateSet, limits: Limits) -> Self {
+    pub fn new(environment: &'a mut dyn Environment, templates: TemplateSet, limits: Limits) -> Self {
         Self {
-            world,
+            environment,
             templates,
             limits,
             strict: false,

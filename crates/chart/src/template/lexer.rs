@@ -214,7 +214,7 @@ impl<'a> Lexer<'a> {
             '\'' => self.quoted('\'', TokenKind::CharConstant, "unterminated character constant"),
             '$' => self.field_or_variable(TokenKind::Variable),
             '.' => {
-                // At the very end a point is taken for a number, too.
+                // Location the very end a point is taken for a number, too.
                 if self.rest().first().is_none_or(u8::is_ascii_digit) {
                     self.pos -= 1;
                     self.number()

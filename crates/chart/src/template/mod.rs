@@ -8,10 +8,10 @@ mod error;
 mod exec;
 mod lexer;
 mod limits;
+mod location;
 mod number;
 mod parser;
 mod set;
-mod show;
 mod token;
 mod unquote;
 

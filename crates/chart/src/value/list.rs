@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::map::bury;
-use super::{ListClass, Value};
+use super::{ListType, Value};
 
 /// A list that is shared by all its clones.
 ///
@@ -14,7 +14,7 @@ use super::{ListClass, Value};
 pub struct List(Rc<Shared>);
 
 struct Shared {
-    class: &'static ListClass,
+    class: &'static ListType,
     nil: bool,
     items: RefCell<Rc<Vec<Value>>>,
 }
@@ -22,21 +22,21 @@ struct Shared {
 impl List {
     /// Returns a `[]interface {}` of `items`.
     pub fn new(items: Vec<Value>) -> Self {
-        Self::of(&ListClass::ANY, items)
+        Self::of(&ListType::ANY, items)
     }
 
     /// Returns a list of type `class`.
-    pub fn of(class: &'static ListClass, items: Vec<Value>) -> Self {
+    pub fn of(class: &'static ListType, items: Vec<Value>) -> Self {
         Self(Rc::new(Shared { class, nil: false, items: RefCell::new(Rc::new(items)) }))
     }
 
     /// Returns the nil slice of type `class`, which JSON writes as `null`.
-    pub fn nil(class: &'static ListClass) -> Self {
+    pub fn nil(class: &'static ListType) -> Self {
         Self(Rc::new(Shared { class, nil: true, items: RefCell::default() }))
     }
 
     /// Returns the type.
-    pub fn class(&self) -> &'static ListClass {
+    pub fn class(&self) -> &'static ListType {
         self.0.class
     }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use super::{MapClass, Value};
+use super::{MapType, Value};
 
 /// The entries of a map, sorted by key.
 pub type Entries = BTreeMap<Rc<str>, Value>;
@@ -12,7 +12,7 @@ pub type Entries = BTreeMap<Rc<str>, Value>;
 /// A map that is shared by all its clones: what one inserts, all see.
 #[derive(Clone)]
 pub struct Map {
-    class: &'static MapClass,
+    class: &'static MapType,
     shared: Rc<Shared>,
 }
 
@@ -24,22 +24,22 @@ struct Shared {
 impl Map {
     /// Returns a `map[string]interface {}` of `entries`.
     pub fn new(entries: Entries) -> Self {
-        Self::of(&MapClass::ANY, entries)
+        Self::of(&MapType::ANY, entries)
     }
 
     /// Returns a map of type `class`.
-    pub fn of(class: &'static MapClass, entries: Entries) -> Self {
+    pub fn of(class: &'static MapType, entries: Entries) -> Self {
         let shared = Rc::new(Shared { nil: false, entries: RefCell::new(Rc::new(entries)) });
         Self { class, shared }
     }
 
     /// Returns the nil map of type `class`, which JSON writes as `null`.
-    pub fn nil(class: &'static MapClass) -> Self {
+    pub fn nil(class: &'static MapType) -> Self {
         Self { class, shared: Rc::new(Shared { nil: true, entries: RefCell::default() }) }
     }
 
     /// Returns the type.
-    pub fn class(&self) -> &'static MapClass {
+    pub fn class(&self) -> &'static MapType {
         self.class
     }
 
@@ -94,7 +94,7 @@ impl Map {
 
     /// Returns the same map under another type: what is inserted into one is seen in the other.
     #[must_use]
-    pub fn as_class(&self, class: &'static MapClass) -> Self {
+    pub fn as_class(&self, class: &'static MapType) -> Self {
         Self { class, shared: Rc::clone(&self.shared) }
     }
 

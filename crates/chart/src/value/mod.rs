@@ -3,7 +3,7 @@
 //! Maps and lists are shared: a clone of a [`Value`] is another reference to
 //! the same map, so that `set` and `merge` are seen by everybody who holds it.
 
-mod class;
+mod collection_types;
 mod equal;
 mod json;
 mod list;
@@ -15,7 +15,7 @@ mod types;
 
 use std::rc::Rc;
 
-pub use class::{ListClass, MapClass};
+pub use collection_types::{ListType, MapType};
 pub use golang::MAX_NESTING;
 pub use golang::reflect::Kind;
 pub use json::ToJsonError;
@@ -76,7 +76,7 @@ impl Value {
         I::Item: Into<Text>,
     {
         let items = items.into_iter().map(Self::text).collect();
-        Self::List(List::of(&ListClass::STRINGS, items))
+        Self::List(List::of(&ListType::STRINGS, items))
     }
 
     /// Returns a `map[string]interface {}` of `entries`.

@@ -2,7 +2,7 @@
 
 use golang::reflect::Kind;
 
-use super::{ListClass, MapClass, Value};
+use super::{ListType, MapType, Value};
 
 /// A signed integer type that is neither `int` nor `int64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +83,9 @@ pub enum Type {
     /// `[]uint8`
     Bytes,
     /// A slice type.
-    List(&'static ListClass),
+    List(&'static ListType),
     /// A map type.
-    Map(&'static MapClass),
+    Map(&'static MapType),
     /// A type that is known by its name: `time.Time`.
     Named(&'static str),
 }

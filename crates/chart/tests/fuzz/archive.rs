@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use chart::load;
 use chart::record;
-use chart::warning::Warnings;
+use chart::warnings::Warnings;
 
 /// Loads what the bytes hold: as they are, and as the content of a gzip file, which
 /// random changes would hardly ever leave intact.

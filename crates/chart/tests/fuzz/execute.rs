@@ -1,8 +1,8 @@
 //! The target `execute`: every template ends, with output or an error.
 
+use chart::environment::FixedEnvironment;
 use chart::template::{Context, Limits, TemplateSet, parse};
 use chart::value::Value;
-use chart::world::FixedWorld;
 
 /// Executes `bytes` as a template.
 pub(crate) fn run(bytes: &[u8]) {
@@ -21,8 +21,8 @@ pub(crate) fn run(bytes: &[u8]) {
         ("l", Value::list(vec![Value::Int64(1), Value::text("é"), Value::Nil])),
         ("m", inner),
     ]);
-    let mut world = FixedWorld::default();
-    let mut context = Context::new(&mut world, set, limits);
+    let mut environment = FixedEnvironment::default();
+    let mut context = Context::new(&mut environment, set, limits);
     match context.render("c/t.yaml", &data) {
         Ok(out) => assert!(out.len() <= limits.bytes),
         Err(error) => assert!(!error.for_people().is_empty()),

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use chart::flags::ValueFlags;
+use chart::environment::FixedEnvironment;
 use chart::load::{self, Tree};
 use chart::object::{Capabilities, KubeVersion};
-use chart::printout::Printout;
 use chart::render::{Cache, Release, Request, parse_ahead, render, unparsed};
 use chart::template::Limits;
-use chart::warning::Warnings;
-use chart::world::FixedWorld;
+use chart::template_output::TemplateOutput;
+use chart::value_flags::ValueFlags;
+use chart::warnings::Warnings;
 use serde_json::Value;
 
 /// The flags of a run.
@@ -19,7 +19,7 @@ pub(crate) struct Case {
     kube_version: String,
     api_versions: Vec<String>,
     validate: bool,
-    printout: Printout,
+    output: TemplateOutput,
 }
 
 /// What a run prints.
@@ -65,7 +65,7 @@ impl Case {
                 .map(str::to_owned)
                 .collect(),
             validate: !flag("skip_schema_validation"),
-            printout: Printout {
+            output: TemplateOutput {
                 crds: flag("include_crds"),
                 no_hooks: flag("no_hooks"),
                 skip_tests: flag("skip_tests"),
@@ -117,11 +117,11 @@ impl Case {
             limits: Limits::default(),
             validate: self.validate,
         };
-        let rendered = render(&chart, &request, cache, &mut world(), warnings).map_err(|error| {
+        let rendered = render(&chart, &request, cache, &mut environment(), warnings).map_err(|error| {
             let hint = "\n\nUse --debug flag to render out invalid YAML";
             if error.is_late() { format!("{error}{hint}") } else { error.to_string() }
         })?;
-        self.printout.of(&rendered).map_err(|error| error.to_string())
+        self.output.of(&rendered).map_err(|error| error.to_string())
     }
 
     /// Renders the chart in `tree` and returns its notes.
@@ -137,14 +137,14 @@ impl Case {
             validate: true,
         };
         let rendered =
-            render(&chart, &request, &mut Cache::default(), &mut world(), &mut Warnings::default());
+            render(&chart, &request, &mut Cache::default(), &mut environment(), &mut Warnings::default());
         rendered.map(|rendered| rendered.notes).map_err(|error| error.to_string())
     }
 }
 
-/// Returns a world in which it is 2026.
-fn world() -> FixedWorld {
-    FixedWorld { now: "2026-11-21T12:00:00+00:00[UTC]".parse().unwrap(), ..FixedWorld::default() }
+/// Returns a environment in which it is 2026.
+fn environment() -> FixedEnvironment {
+    FixedEnvironment { now: "2026-11-21T12:00:00+00:00[UTC]".parse().unwrap(), ..FixedEnvironment::default() }
 }
 
 /// Returns what is known of a chart whose templates were parsed before its render, if it can be loaded.

@@ -108,7 +108,7 @@ pub fn replay(section: &mut Value, operations: &[Operation]) -> Vec<Dropped> {
 }
 
 fn carry_out(section: &mut Value, operation: &Operation) -> Result<(), ApplyPatchError> {
-    let place = Place::find(section, operation)?;
+    let place = Resolved::find(section, operation)?;
     let patch = match operation {
         Operation::Test { value, .. } => {
             let found = place.exists.then(|| section.pointer(place.pointer.as_str())).flatten();
@@ -140,14 +140,14 @@ fn carry_out(section: &mut Value, operation: &Operation) -> Result<(), ApplyPatc
 }
 
 /// Where in a section an operation works.
-struct Place {
+struct Resolved {
     /// The path below the section's key; indexes from the end are resolved.
     pointer: PointerBuf,
     /// A value is there.
     exists: bool,
 }
 
-impl Place {
+impl Resolved {
     fn find(section: &Value, operation: &Operation) -> Result<Self, ApplyPatchError> {
         let mut pointer = PointerBuf::new();
         // The first element is the section's key.

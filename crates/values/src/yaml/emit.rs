@@ -41,7 +41,7 @@ pub fn emit_pretty(value: &Value) -> String {
 
 fn write(value: &Value, style: Style, writer: Writer, floats: Floats) -> String {
     let mut emitter = Emitter { style, writer, floats };
-    emitter.node(value, None, Place::Root);
+    emitter.node(value, None, Context::Root);
     emitter.writer.end_line();
     emitter.writer.into_text()
 }
@@ -64,7 +64,7 @@ enum Floats {
 
 /// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Context {
     Root,
     Item,
     SimpleKey,
@@ -89,7 +89,7 @@ struct Emitter {
 
 impl Emitter {
     /// Writes a node; `indent` is that of the list or mapping around it.
-    fn node(&mut self, value: &Value, indent: Option<usize>, place: Place) {
+    fn node(&mut self, value: &Value, indent: Option<usize>, place: Context) {
         match value {
             Value::Null => self.writer.plain("null", false, 0),
             Value::Bool(flag) => {
@@ -109,11 +109,11 @@ impl Emitter {
     }
 
     /// Returns the indentation of what stands at `place` of something at `indent`.
-    fn deeper(&self, indent: usize, place: Place) -> usize {
+    fn deeper(&self, indent: usize, place: Context) -> usize {
         match self.style {
             Style::V2 => indent + self.writer.step(),
             // What follows a dash stands right behind it; the rest is aligned.
-            Style::V3 if place == Place::Item => indent + 2,
+            Style::V3 if place == Context::Item => indent + 2,
             Style::V3 => {
                 let step = self.writer.step();
                 (indent + step) / step * step
@@ -126,11 +126,11 @@ impl Emitter {
         self.writer.indicator(close, false, false, false);
     }
 
-    fn list(&mut self, items: &[Value], indent: Option<usize>, place: Place) {
+    fn list(&mut self, items: &[Value], indent: Option<usize>, place: Context) {
         let inner = match (self.style, indent) {
             (_, None) => 0,
             (Style::V2, Some(indent))
-                if matches!(place, Place::Value | Place::LongKey) && !self.writer.is_indention() =>
+                if matches!(place, Context::Value | Context::LongKey) && !self.writer.is_indention() =>
             {
                 indent
             }
@@ -139,11 +139,11 @@ impl Emitter {
         for item in items {
             self.writer.indent(inner);
             self.writer.indicator("-", true, false, true);
-            self.node(item, Some(inner), Place::Item);
+            self.node(item, Some(inner), Context::Item);
         }
     }
 
-    fn mapping(&mut self, map: &Map<String, Value>, indent: Option<usize>, place: Place) {
+    fn mapping(&mut self, map: &Map<String, Value>, indent: Option<usize>, place: Context) {
         let inner = indent.map_or(0, |indent| self.deeper(indent, place));
         let mut entries: Vec<(&String, &Value)> = map.iter().collect();
         let letters = match self.style {
@@ -155,20 +155,20 @@ impl Emitter {
             self.writer.indent(inner);
             let is_simple = key.len() <= LONGEST_SIMPLE_KEY && !analyze(key).multiline;
             if is_simple {
-                self.text(key, Some(inner), Place::SimpleKey);
+                self.text(key, Some(inner), Context::SimpleKey);
                 self.writer.indicator(":", false, false, false);
             } else {
                 self.writer.indicator("?", true, false, true);
-                self.text(key, Some(inner), Place::LongKey);
+                self.text(key, Some(inner), Context::LongKey);
                 self.writer.indent(inner);
                 self.writer.indicator(":", true, false, true);
             }
-            self.node(value, Some(inner), Place::Value);
+            self.node(value, Some(inner), Context::Value);
         }
     }
 
-    fn text(&mut self, text: &str, indent: Option<usize>, place: Place) {
-        let is_key = place == Place::SimpleKey;
+    fn text(&mut self, text: &str, indent: Option<usize>, place: Context) {
+        let is_key = place == Context::SimpleKey;
         let folds = !is_key;
         let outer = indent.unwrap_or(0);
         let indent = match indent {

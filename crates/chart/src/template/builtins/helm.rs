@@ -2,14 +2,14 @@
 
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{MapClass, Text, Type, Value};
+use crate::value::{MapType, Text, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("include", &[Type::String, Type::Any], Type::String, include),
     Function::new("tpl", &[Type::String, Type::Any], Type::String, tpl),
     Function::new("required", &[Type::String, Type::Any], Type::Any, required),
     Function::new("fail", &[Type::String], Type::String, fail),
-    Function::new("lookup", &[Type::String; 4], Type::Map(&MapClass::ANY), lookup),
+    Function::new("lookup", &[Type::String; 4], Type::Map(&MapType::ANY), lookup),
 ];
 
 fn include(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
@@ -47,7 +47,7 @@ fn lookup(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError>
         return Ok(Value::Nil);
     };
     let found = context
-        .world
+        .environment
         .lookup(&version.lossy(), &kind.lossy(), &namespace.lossy(), &name.lossy())
         .map_err(|error| CallError::new(error.to_string()))?;
     context.charge(found.to_string().len())?;
@@ -63,14 +63,16 @@ fn refused(message: &Text) -> CallError {
 
 #[cfg(test)]
 mod tests {
+    use crate::environment::{
+        Certificate, CertificateRequest, Environment, EnvironmentError, FixedEnvironment, KeyKind,
+    };
     use crate::template::{Context, Limits, TemplateSet};
     use crate::value::Value;
-    use crate::world::{Certificate, CertificateRequest, FixedWorld, KeyKind, World, WorldError};
 
     /// A cluster with one ConfigMap, which refuses to show Secrets.
-    struct Cluster(FixedWorld);
+    struct Cluster(FixedEnvironment);
 
-    impl World for Cluster {
+    impl Environment for Cluster {
         fn now(&mut self) -> jiff::Zoned {
             self.0.now()
         }
@@ -79,15 +81,15 @@ mod tests {
             self.0.random(bytes);
         }
 
-        fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+        fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError> {
             self.0.private_key(kind)
         }
 
-        fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+        fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError> {
             self.0.certificate(request)
         }
 
-        fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+        fn resolve(&mut self, host: &str) -> Result<String, EnvironmentError> {
             self.0.resolve(host)
         }
 
@@ -97,21 +99,21 @@ mod tests {
             kind: &str,
             namespace: &str,
             name: &str,
-        ) -> Result<serde_json::Value, WorldError> {
+        ) -> Result<serde_json::Value, EnvironmentError> {
             match (api_version, kind, namespace, name) {
                 ("v1", "ConfigMap", "ns", "a") => {
                     Ok(serde_json::json!({"data": {"k": "v"}, "n": 3, "f": 1.5}))
                 }
-                (_, "Secret", ..) => Err(WorldError("secrets is forbidden".to_owned())),
+                (_, "Secret", ..) => Err(EnvironmentError("secrets is forbidden".to_owned())),
                 _ => self.0.lookup(api_version, kind, namespace, name),
             }
         }
     }
 
     fn run(text: &str) -> Result<String, String> {
-        let mut world = Cluster(FixedWorld::default());
+        let mut environment = Cluster(FixedEnvironment::default());
         let limits = Limits { stack: 1 << 20, ..Limits::default() };
-        let mut context = Context::new(&mut world, TemplateSet::new(), limits);
+        let mut context = Context::new(&mut environment, TemplateSet::new(), limits);
         match context.parse_and_execute(text.as_bytes(), &Value::Nil) {
             Ok(text) => Ok(text.lossy().into_owned()),
             Err(error) => Err(error.to_string()),

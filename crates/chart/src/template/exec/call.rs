@@ -3,7 +3,7 @@
 use super::super::ast::{Callee, Expr};
 use super::super::builtins;
 use super::super::error::ExecError;
-use super::super::show::At;
+use super::super::location::Location;
 use super::{Exec, Item};
 use crate::call::{CallError, Method, Signature};
 use crate::value::{Type, Value};
@@ -13,7 +13,7 @@ pub(super) struct Call<'t, 'd> {
     /// The dot that the arguments are evaluated with.
     pub(super) dot: &'d Item,
     /// The node that is blamed if the function fails.
-    pub(super) blamed: At<'t>,
+    pub(super) blamed: Location<'t>,
     pub(super) args: &'t [Expr],
     /// The result of the command before, which is the last argument.
     pub(super) last: Option<Item>,
@@ -53,7 +53,7 @@ impl<'t> Exec<'t, '_, '_> {
         &mut self,
         name: &str,
         signature: &Signature,
-        blamed: At<'t>,
+        blamed: Location<'t>,
         result: Result<Value, CallError>,
     ) -> Result<Item, ExecError> {
         match result {
@@ -132,7 +132,7 @@ impl<'t> Exec<'t, '_, '_> {
     /// `call`: no value of a chart is a function, so this can only fail.
     fn call_value(&mut self, call: Call<'t, '_>) -> Result<Item, ExecError> {
         let name = match (call.args.first(), &call.last) {
-            (Some(arg), _) => At::Expr(arg).text(),
+            (Some(arg), _) => Location::Expr(arg).text(),
             (None, Some(item)) => builtins::reflected(&item.value),
             (None, None) => {
                 return Err(self.error("wrong number of args for call: want at least 1 got 0"));

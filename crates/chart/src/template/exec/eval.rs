@@ -2,15 +2,15 @@
 
 use super::super::ast::{Callee, Command, Expr, Pipe};
 use super::super::error::ExecError;
+use super::super::location::Location;
 use super::super::number::Number;
-use super::super::show::At;
 use super::call::Call;
 use super::{Exec, Item};
 use crate::value::{IntType, Text, Type, UintType, Value};
 
 impl<'t> Exec<'t, '_, '_> {
     pub(super) fn pipeline(&mut self, dot: &Item, pipe: &'t Pipe) -> Result<Item, ExecError> {
-        self.at = Some(At::Pipe(pipe));
+        self.at = Some(Location::Pipe(pipe));
         let mut last = None;
         for command in &pipe.commands {
             let mut item = self.command(dot, command, last)?;
@@ -33,16 +33,16 @@ impl<'t> Exec<'t, '_, '_> {
         let first = &command.first;
         match first {
             Expr::Field { fields, .. } => {
-                self.at = Some(At::Expr(first));
-                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                self.at = Some(Location::Expr(first));
+                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
                 self.field_chain(dot.clone(), fields, call)
             }
             Expr::Chain { base, fields, .. } => {
-                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
                 self.chain(first, base, fields, call)
             }
             Expr::Function { callee, .. } => {
-                let call = Call { dot, blamed: At::Command(command), args: &command.args, last };
+                let call = Call { dot, blamed: Location::Command(command), args: &command.args, last };
                 self.function(first, *callee, call)
             }
             Expr::Pipe(pipe) => {
@@ -50,13 +50,13 @@ impl<'t> Exec<'t, '_, '_> {
                 self.nested(dot, pipe)
             }
             Expr::Variable { name, fields, .. } => {
-                self.at = Some(At::Expr(first));
+                self.at = Some(Location::Expr(first));
                 let item = self.variable(name)?.clone();
                 if fields.is_empty() {
                     self.refuse_arguments(command, last.is_some())?;
                     return Ok(item);
                 }
-                let call = Call { dot, blamed: At::Expr(first), args: &command.args, last };
+                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
                 self.field_chain(item, fields, call)
             }
             Expr::Bool { .. }
@@ -64,7 +64,7 @@ impl<'t> Exec<'t, '_, '_> {
             | Expr::Nil { .. }
             | Expr::Number { .. }
             | Expr::Text { .. } => {
-                self.at = Some(At::Expr(first));
+                self.at = Some(Location::Expr(first));
                 self.refuse_arguments(command, last.is_some())?;
                 self.constant(dot, first)
             }
@@ -82,7 +82,7 @@ impl<'t> Exec<'t, '_, '_> {
         if command.args.is_empty() && !piped {
             return Ok(());
         }
-        let first = At::Expr(&command.first).text();
+        let first = Location::Expr(&command.first).text();
         Err(self.error(&format!("can't give argument to non-function {first}")))
     }
 
@@ -98,7 +98,7 @@ impl<'t> Exec<'t, '_, '_> {
             | Expr::Function { .. }
             | Expr::Pipe(_)
             | Expr::Variable { .. } => {
-                let text = At::Expr(expr).text();
+                let text = Location::Expr(expr).text();
                 return Err(self.error(&format!("can't evaluate command {text:?}")));
             }
         })
@@ -125,7 +125,7 @@ impl<'t> Exec<'t, '_, '_> {
         fields: &'t [std::sync::Arc<str>],
         call: Call<'t, '_>,
     ) -> Result<Item, ExecError> {
-        self.at = Some(At::Expr(chain));
+        self.at = Some(Location::Expr(chain));
         let item = self.argument(call.dot, None, base)?;
         self.field_chain(item, fields, call)
     }
@@ -136,7 +136,7 @@ impl<'t> Exec<'t, '_, '_> {
         callee: Callee,
         call: Call<'t, '_>,
     ) -> Result<Item, ExecError> {
-        self.at = Some(At::Expr(expr));
+        self.at = Some(Location::Expr(expr));
         self.call_function(callee, call)
     }
 
@@ -147,7 +147,7 @@ impl<'t> Exec<'t, '_, '_> {
         wanted: Option<Type>,
         expr: &'t Expr,
     ) -> Result<Item, ExecError> {
-        self.at = Some(At::Expr(expr));
+        self.at = Some(Location::Expr(expr));
         let item = match expr {
             Expr::Dot { .. } => dot.clone(),
             Expr::Nil { .. } => {
@@ -158,7 +158,7 @@ impl<'t> Exec<'t, '_, '_> {
                 };
             }
             Expr::Field { fields, .. } => {
-                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
                 self.field_chain(dot.clone(), fields, call)?
             }
             Expr::Variable { name, fields, .. } => {
@@ -166,17 +166,17 @@ impl<'t> Exec<'t, '_, '_> {
                 if fields.is_empty() {
                     item
                 } else {
-                    let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                    let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
                     self.field_chain(item, fields, call)?
                 }
             }
             Expr::Pipe(pipe) => self.nested(dot, pipe)?,
             Expr::Function { callee, .. } => {
-                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
                 self.function(expr, *callee, call)?
             }
             Expr::Chain { base, fields, .. } => {
-                let call = Call { dot, blamed: At::Expr(expr), args: &[], last: None };
+                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
                 self.chain(expr, base, fields, call)?
             }
             Expr::Bool { .. } | Expr::Number { .. } | Expr::Text { .. } => {
@@ -233,7 +233,7 @@ impl<'t> Exec<'t, '_, '_> {
         if let Some(value) = found {
             return Ok(value);
         }
-        let text = At::Expr(expr).text();
+        let text = Location::Expr(expr).text();
         let message = match wanted {
             Type::Bool => format!("expected bool; found {text}"),
             Type::String => format!("expected string; found {text}"),

@@ -13,7 +13,7 @@ use golang::strconv::quote;
 use super::ast::{Branch, Node, Pipe, Template};
 use super::context::Context;
 use super::error::ExecError;
-use super::show::At;
+use super::location::Location;
 use crate::call::CallError;
 use crate::value::Value;
 
@@ -69,7 +69,7 @@ struct Exec<'t, 'c, 'w> {
     out: &'c mut Vec<u8>,
     template: &'t Template,
     /// The node that an error is blamed on: the one that was begun last.
-    at: Option<At<'t>>,
+    at: Option<Location<'t>>,
     /// Variables, the innermost last. Names are compared by address first.
     variables: Vec<(Arc<str>, Item)>,
 }
@@ -81,7 +81,7 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
         template: &Template,
         data: &Item,
         out: &mut Vec<u8>,
-        caller: Option<(&Template, At<'_>)>,
+        caller: Option<(&Template, Location<'_>)>,
     ) -> Result<(), ExecError> {
         if let Err(error) = context.enter() {
             context.leave();
@@ -121,14 +121,14 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             self.write(text)?;
             return Ok(Flow::Next);
         }
-        self.at = Some(At::Node(node));
+        self.at = Some(Location::Node(node));
         self.context.step().map_err(|error| self.call_error(error))?;
         match node {
             Node::Text(_) => {}
             Node::Action(pipe) => {
                 let item = self.pipeline(dot, pipe)?;
                 if pipe.variables.is_empty() {
-                    self.at = Some(At::Node(node));
+                    self.at = Some(Location::Node(node));
                     self.print(&item.value)?;
                 }
             }
@@ -201,7 +201,7 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             Some(pipe) => self.pipeline(dot, pipe)?,
             None => Item::none(),
         };
-        let caller = Some((self.template, At::Node(node)));
+        let caller = Some((self.template, Location::Node(node)));
         Exec::run(self.context, &template, &data, self.out, caller)
     }
 
@@ -237,7 +237,7 @@ fn dollar() -> Arc<str> {
 }
 
 /// Returns `message` with the place that it happened at.
-fn tell(template: &Template, at: Option<At<'_>>, message: &str) -> String {
+fn tell(template: &Template, at: Option<Location<'_>>, message: &str) -> String {
     let Some(at) = at else {
         return format!("template: {}: {message}", template.name);
     };

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use golang::regexp::{Regexp, quote_meta};
 
 use super::args::{Answer, BOOL, INT, STRING, STRINGS, int, string};
-use super::shown;
+use super::format;
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{List, ListClass, Value};
+use crate::value::{List, ListType, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustRegexFind", &[STRING, STRING], STRING, |_, args| find(args, false)),
@@ -77,7 +77,7 @@ fn compiled(args: &[Value], panics: bool) -> Result<Rc<Regexp>, CallError> {
 /// Quotes with back quotes if that is possible.
 fn back_quoted(text: &str) -> String {
     if text.chars().any(|c| c == '`' || c == '\u{feff}' || (c.is_control() && c != '\t')) {
-        String::from_utf8_lossy(&shown::quoted(text.as_bytes())).into_owned()
+        String::from_utf8_lossy(&format::quoted(text.as_bytes())).into_owned()
     } else {
         format!("`{text}`")
     }
@@ -104,7 +104,7 @@ fn split(args: &[Value], panics: bool) -> Answer {
 fn strings_or_nil<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
     let mut texts = texts.into_iter().peekable();
     if texts.peek().is_none() {
-        return Value::List(List::nil(&ListClass::STRINGS));
+        return Value::List(List::nil(&ListType::STRINGS));
     }
     Value::strings(texts)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use super::tomls::written_time;
+use super::written_time;
 use crate::value::{MAX_NESTING, Value};
 
 const NIL_ELEMENT: &str = "toml: cannot encode array with nil element";

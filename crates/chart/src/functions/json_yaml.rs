@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use golang::json::{Escape, decode, encode, indented};
 
 use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes};
-use super::shown;
+use super::format;
 use crate::call::{CallError, Function};
 use crate::template::Context;
-use crate::value::{Kind, List, ListClass, Map, MapClass, Value};
+use crate::value::{Kind, List, ListType, Map, MapType, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fromJson", &[STRING], MAP, |_, args| Ok(from_json(args))),
@@ -36,13 +36,13 @@ const MAP_NAME: &str = "map[string]interface {}";
 const LIST_NAME: &str = "[]interface {}";
 
 fn written(context: &mut Context<'_>, args: &[Value], escape: Escape) -> Answer {
-    shown::charge(context, any(args, 0))?;
+    format::charge(context, any(args, 0))?;
     let json = encode(any(args, 0), escape).map_err(|error| error.to_string())?;
     Ok(json.into())
 }
 
 fn pretty(context: &mut Context<'_>, args: &[Value]) -> Answer {
-    shown::charge(context, any(args, 0))?;
+    format::charge(context, any(args, 0))?;
     let json = indented(&encode(any(args, 0), Escape::Html).map_err(|error| error.to_string())?);
     context.charge(json.len())?;
     Ok(json.into())
@@ -89,7 +89,7 @@ fn from_json(args: &[Value]) -> Value {
         (Value::Nil, Some(_)) => {
             error_map(Map::new(BTreeMap::new()), &mismatch(&Value::Float(0.0), MAP_NAME))
         }
-        (Value::Nil, None) => Map::nil(&MapClass::ANY).into(),
+        (Value::Nil, None) => Map::nil(&MapType::ANY).into(),
         (other, _) => error_map(Map::new(BTreeMap::new()), &mismatch(&other, MAP_NAME)),
     }
 }
@@ -103,7 +103,7 @@ fn from_json_array(args: &[Value]) -> Value {
         (Value::List(list), None) => list.into(),
         (Value::List(_), Some(number)) => Value::list(vec![too_great(&number).into()]),
         (Value::Nil, Some(_)) => Value::list(vec![mismatch(&Value::Float(0.0), LIST_NAME).into()]),
-        (Value::Nil, None) => Value::List(List::nil(&ListClass::ANY)),
+        (Value::Nil, None) => Value::List(List::nil(&ListType::ANY)),
         (other, _) => Value::list(vec![mismatch(&other, LIST_NAME).into()]),
     }
 }
@@ -141,7 +141,7 @@ fn from_yaml_array(args: &[Value]) -> Value {
 
 /// Writes YAML without the last line break; nothing for what YAML cannot hold.
 fn to_yaml(context: &mut Context<'_>, value: &Value) -> Answer {
-    shown::charge(context, value)?;
+    format::charge(context, value)?;
     let Some(json) = value.to_json().ok().and_then(through_yaml) else {
         return Ok("".into());
     };
@@ -150,7 +150,7 @@ fn to_yaml(context: &mut Context<'_>, value: &Value) -> Answer {
 
 /// Writes YAML with indented lists, which does not go through JSON.
 fn to_yaml_pretty(context: &mut Context<'_>, value: &Value) -> Answer {
-    shown::charge(context, value)?;
+    format::charge(context, value)?;
     match value.to_json() {
         Ok(json) => without_line_break(context, &values::yaml::emit_pretty(&json)),
         Err(_) => Ok("".into()),

@@ -9,7 +9,7 @@ use crate::value::{Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("getHostByName", &[STRING], STRING, |context, args| {
-        let address = context.world.resolve(&string(args, 0));
+        let address = context.environment.resolve(&string(args, 0));
         address.map(Value::from).map_err(|error| error.to_string().into())
     }),
     Function::new("urlJoin", &[MAP], STRING, join),

@@ -6,7 +6,7 @@ use crate::render::Rendered;
 
 /// What is printed of a rendered chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printout {
+pub struct TemplateOutput {
     /// Whether the files of `crds/` come first.
     pub crds: bool,
     /// Whether hooks are left out.
@@ -22,7 +22,7 @@ pub struct Printout {
 #[error("could not find template {0} in chart")]
 pub struct MissingTemplate(String);
 
-impl Printout {
+impl TemplateOutput {
     /// Returns the text.
     pub fn of(&self, rendered: &Rendered) -> Result<String, MissingTemplate> {
         let mut manifests = String::new();

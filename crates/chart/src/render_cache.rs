@@ -3,9 +3,9 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::chart::Chart;
+use crate::environment::{Certificate, CertificateRequest, Environment, EnvironmentError, KeyKind};
 use crate::render::{Rendered, Request};
-use crate::warning::Warnings;
-use crate::world::{Certificate, CertificateRequest, KeyKind, World, WorldError};
+use crate::warnings::Warnings;
 
 /// What a render depends on, as long as it asks nothing of the outside.
 #[derive(PartialEq)]
@@ -54,13 +54,13 @@ impl std::io::Write for Writer<'_> {
 }
 
 /// A render and what it was made of.
-pub(crate) struct Kept {
+pub(crate) struct LastRender {
     key: Key,
     rendered: Rendered,
     warnings: Warnings,
 }
 
-impl Kept {
+impl LastRender {
     /// Keeps what was rendered, and what there was to be warned of.
     pub(crate) fn new(key: Key, rendered: &Rendered, warnings: Warnings) -> Self {
         Self { key, rendered: rendered.clone(), warnings }
@@ -76,22 +76,22 @@ impl Kept {
 }
 
 /// Prints nothing of what was rendered: it may hold secrets.
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for LastRender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Kept({:?})", self.key.chart)
+        write!(f, "LastRender({:?})", self.key.chart)
     }
 }
 
-/// A world that knows whether it was asked anything.
-pub(crate) struct Watched<'w> {
-    world: &'w mut dyn World,
+/// An environment that knows whether it was asked anything.
+pub(crate) struct TrackedEnvironment<'w> {
+    environment: &'w mut dyn Environment,
     asked: bool,
 }
 
-impl<'w> Watched<'w> {
-    /// Returns a world that was not asked yet.
-    pub(crate) fn new(world: &'w mut dyn World) -> Self {
-        Self { world, asked: false }
+impl<'w> TrackedEnvironment<'w> {
+    /// Returns an environment that was not asked yet.
+    pub(crate) fn new(environment: &'w mut dyn Environment) -> Self {
+        Self { environment, asked: false }
     }
 
     /// Reports whether it was asked.
@@ -99,13 +99,13 @@ impl<'w> Watched<'w> {
         self.asked
     }
 
-    fn asked(&mut self) -> &mut dyn World {
+    fn asked(&mut self) -> &mut dyn Environment {
         self.asked = true;
-        self.world
+        self.environment
     }
 }
 
-impl World for Watched<'_> {
+impl Environment for TrackedEnvironment<'_> {
     fn now(&mut self) -> jiff::Zoned {
         self.asked().now()
     }
@@ -114,15 +114,15 @@ impl World for Watched<'_> {
         self.asked().random(bytes);
     }
 
-    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError> {
         self.asked().private_key(kind)
     }
 
-    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError> {
         self.asked().certificate(request)
     }
 
-    fn resolve(&mut self, host: &str) -> Result<String, WorldError> {
+    fn resolve(&mut self, host: &str) -> Result<String, EnvironmentError> {
         self.asked().resolve(host)
     }
 
@@ -132,7 +132,7 @@ impl World for Watched<'_> {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<serde_json::Value, WorldError> {
+    ) -> Result<serde_json::Value, EnvironmentError> {
         self.asked().lookup(api_version, kind, namespace, name)
     }
 }
@@ -143,12 +143,12 @@ mod tests {
 
     use serde_json::{Map, json};
 
+    use crate::environment::FixedEnvironment;
     use crate::load::{Tree, from_directory};
     use crate::object::{Capabilities, KubeVersion};
     use crate::render::{Cache, Release, Request, render};
     use crate::template::Limits;
-    use crate::warning::Warnings;
-    use crate::world::FixedWorld;
+    use crate::warnings::Warnings;
 
     fn chart(template: &str) -> crate::chart::Chart {
         let text = |text: &str| -> Arc<[u8]> { Arc::from(text.as_bytes()) };
@@ -167,7 +167,7 @@ mod tests {
         api_versions: &'g [&'g str],
     }
 
-    fn text(given: &Given<'_>, cache: &mut Cache, world: &mut FixedWorld) -> String {
+    fn text(given: &Given<'_>, cache: &mut Cache, environment: &mut FixedEnvironment) -> String {
         let revision = given.revision;
         let release = Release { name: "r".into(), namespace: "n".into(), revision, is_upgrade: false };
         let mut capabilities = Capabilities::without_cluster(KubeVersion::default());
@@ -180,7 +180,7 @@ mod tests {
             validate: true,
         };
         let mut warnings = Warnings::default();
-        let rendered = render(given.chart, &request, cache, world, &mut warnings).unwrap();
+        let rendered = render(given.chart, &request, cache, environment, &mut warnings).unwrap();
         assert_eq!(warnings.texts(), ["WARNING: This chart is deprecated"]);
         rendered.manifests.iter().map(|manifest| &*manifest.content).collect()
     }
@@ -193,9 +193,13 @@ mod tests {
     fn the_same_again_is_not_rendered_again_and_all_else_is() {
         let first = chart("a: {{ .Values.v }} {{ .Release.Revision }} {{ .Capabilities.APIVersions }}");
         let second = chart("b: {{ .Values.v }}");
-        let (mut cache, mut world) = (Cache::default(), FixedWorld::default());
+        let (mut cache, mut environment) = (Cache::default(), FixedEnvironment::default());
         let mut of = |chart, value, revision, api_versions: &[&str]| {
-            text(&Given { chart, values: values(value), revision, api_versions }, &mut cache, &mut world)
+            text(
+                &Given { chart, values: values(value), revision, api_versions },
+                &mut cache,
+                &mut environment,
+            )
         };
         for _ in 0..2 {
             assert_eq!(of(&first, 1, 1, &["v1"]), "a: 1 1 [v1]");
@@ -209,9 +213,9 @@ mod tests {
     #[test]
     fn what_asked_the_outside_is_asked_again() {
         let chart = chart("a: {{ randAlpha 20 }}");
-        let (mut cache, mut world) = (Cache::default(), FixedWorld::default());
+        let (mut cache, mut environment) = (Cache::default(), FixedEnvironment::default());
         let given = Given { chart: &chart, values: values(1), revision: 1, api_versions: &[] };
-        let first = text(&given, &mut cache, &mut world);
-        assert_ne!(text(&given, &mut cache, &mut world), first);
+        let first = text(&given, &mut cache, &mut environment);
+        assert_ne!(text(&given, &mut cache, &mut environment), first);
     }
 }

@@ -8,14 +8,14 @@ use super::ast::{Command, Expr, Node, Pipe};
 
 /// The node that is being executed, for errors.
 #[derive(Clone, Copy)]
-pub(super) enum At<'t> {
+pub(super) enum Location<'t> {
     Node(&'t Node),
     Pipe(&'t Pipe),
     Command(&'t Command),
     Expr(&'t Expr),
 }
 
-impl At<'_> {
+impl Location<'_> {
     /// Returns the offset of the node in its source.
     pub(super) fn pos(&self) -> usize {
         match self {

@@ -1,11 +1,15 @@
 //! TOML.
 
+mod number;
+mod problem;
+mod writer;
+
 use golang::time::{Time, Zone};
 
 use super::args::{ANY, MAP, STRING, any, string};
-use super::times::{TimeObject, time};
+use super::time_object::{TimeObject, time};
 use crate::call::Function;
-use crate::value::{Entries, List, ListClass, Map, Value};
+use crate::value::{Entries, List, ListType, Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fromToml", &[STRING], MAP, |_, args| Ok(read(&string(args, 0)))),
@@ -14,8 +18,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         if value.is_nil() {
             return Err("reflect: call of reflect.Value.Type on zero Value".into());
         }
-        super::shown::charge(context, value)?;
-        let text = super::toml_writer::write(value).unwrap_or_else(|error| error);
+        super::format::charge(context, value)?;
+        let text = writer::write(value).unwrap_or_else(|error| error);
         context.charge(text.len())?;
         Ok(text.into())
     }),
@@ -23,7 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn read(text: &str) -> Value {
     // The parser takes things of TOML 1.1 that Helm refuses, so it is asked last.
-    let parsed = match super::toml_problem::find(text) {
+    let parsed = match problem::find(text) {
         Some(problem) => Err(problem),
         None => text.parse::<toml::Table>().map_err(|error| explained(text, &error)),
     };
@@ -57,7 +61,7 @@ fn value(item: toml::Value) -> Value {
         toml::Value::Datetime(datetime) => date(&datetime.to_string()),
         toml::Value::Array(items) => {
             let tables = !items.is_empty() && items.iter().all(toml::Value::is_table);
-            let class = if tables { &ListClass::MAPS } else { &ListClass::ANY };
+            let class = if tables { &ListType::MAPS } else { &ListType::ANY };
             Value::List(List::of(class, items.into_iter().map(value).collect()))
         }
         toml::Value::Table(table) => Map::new(entries(table)).into(),

@@ -153,7 +153,7 @@ const TIME_METHODS: &[Method] = &[
     Method::new("Hour", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.hour_minute_second().0))),
     Method::new("IsZero", &[], BOOL, |_, this, _| Ok(receiver(this)?.is_zero().into())),
     Method::new("Local", &[], TIME, |context, this, _| {
-        let zone = Time::from_zoned(&context.world.now()).zone().clone();
+        let zone = Time::from_zoned(&context.environment.now()).zone().clone();
         Ok(TimeObject::value(receiver(this)?.within(zone)))
     }),
     Method::new("Minute", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.hour_minute_second().1))),

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use chart::manifest::{self, Head, Heads, Text};
-use chart::warning::Warnings;
+use chart::warnings::Warnings;
 
 /// Returns the documents that Helm printed for the golden charts.
 fn documents() -> Vec<String> {

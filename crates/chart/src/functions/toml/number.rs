@@ -1,6 +1,6 @@
 //! What is wrong with numbers, dates and times of TOML.
 
-use super::toml_problem::quoted;
+use super::problem::quoted;
 
 /// Returns what is wrong with a decimal number, a date or a time.
 pub(super) fn check(text: &str, whole: &str) -> Result<(), String> {

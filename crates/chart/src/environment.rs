@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// The port through which a render reaches what is not in the chart.
 ///
 /// Every answer is the adapter's; an error becomes the error of the function that asked.
-pub trait World {
+pub trait Environment {
     /// Returns the time now, in the local time zone.
     fn now(&mut self) -> jiff::Zoned;
 
@@ -13,13 +13,13 @@ pub trait World {
     fn random(&mut self, bytes: &mut [u8]);
 
     /// Returns a new private key in PEM, as `genPrivateKey` prints it.
-    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError>;
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError>;
 
     /// Returns a new certificate.
-    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError>;
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError>;
 
     /// Returns one address of `host`, or an empty text if there is none.
-    fn resolve(&mut self, host: &str) -> Result<String, WorldError>;
+    fn resolve(&mut self, host: &str) -> Result<String, EnvironmentError>;
 
     /// Returns an object of the cluster, or a list if `name` is empty; an empty
     /// object if there is none.
@@ -29,7 +29,7 @@ pub trait World {
         kind: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<serde_json::Value, WorldError>;
+    ) -> Result<serde_json::Value, EnvironmentError>;
 }
 
 /// The kind of a private key.
@@ -83,27 +83,27 @@ impl std::fmt::Debug for Certificate {
 /// Why the outside gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct WorldError(pub String);
+pub struct EnvironmentError(pub String);
 
-/// A world that always answers the same: for tests, and for renders without a cluster.
+/// An environment that always answers the same: for tests, and for renders without a cluster.
 ///
 /// Time stands still, random bytes are counted up from a seed, keys and
 /// certificates have the shape of real ones only, and the cluster is empty.
 #[derive(Clone, Debug)]
-pub struct FixedWorld {
+pub struct FixedEnvironment {
     /// The time it is.
     pub now: jiff::Zoned,
     /// The state of the random bytes.
     pub seed: u64,
 }
 
-impl Default for FixedWorld {
+impl Default for FixedEnvironment {
     fn default() -> Self {
         Self { now: jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC), seed: 1 }
     }
 }
 
-impl FixedWorld {
+impl FixedEnvironment {
     /// Returns a block of PEM around `len` bytes.
     fn pem(&mut self, label: &str, len: usize) -> String {
         use base64::Engine as _;
@@ -126,7 +126,7 @@ impl FixedWorld {
     }
 }
 
-impl World for FixedWorld {
+impl Environment for FixedEnvironment {
     fn now(&mut self) -> jiff::Zoned {
         self.now.clone()
     }
@@ -142,7 +142,7 @@ impl World for FixedWorld {
         }
     }
 
-    fn private_key(&mut self, kind: KeyKind) -> Result<String, WorldError> {
+    fn private_key(&mut self, kind: KeyKind) -> Result<String, EnvironmentError> {
         Ok(match kind {
             KeyKind::Dsa => self.pem("DSA PRIVATE KEY", 800),
             KeyKind::Ecdsa => self.pem("EC PRIVATE KEY", 121),
@@ -151,7 +151,7 @@ impl World for FixedWorld {
         })
     }
 
-    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, WorldError> {
+    fn certificate(&mut self, request: &CertificateRequest) -> Result<Certificate, EnvironmentError> {
         let key = match &request.key {
             Some(key) => key.clone(),
             None => self.pem("RSA PRIVATE KEY", 1192),
@@ -159,7 +159,7 @@ impl World for FixedWorld {
         Ok(Certificate { cert: self.pem("CERTIFICATE", 780), key })
     }
 
-    fn resolve(&mut self, _host: &str) -> Result<String, WorldError> {
+    fn resolve(&mut self, _host: &str) -> Result<String, EnvironmentError> {
         Ok(String::new())
     }
 
@@ -169,7 +169,7 @@ impl World for FixedWorld {
         _kind: &str,
         _namespace: &str,
         _name: &str,
-    ) -> Result<serde_json::Value, WorldError> {
+    ) -> Result<serde_json::Value, EnvironmentError> {
         Ok(serde_json::Value::Object(serde_json::Map::new()))
     }
 }

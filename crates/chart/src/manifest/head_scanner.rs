@@ -17,7 +17,7 @@ const MAX_NUMBER: usize = 15;
 
 /// Returns the head of `document` if it is surely what a YAML parser would read; without an
 /// answer the parser has to be asked.
-pub(super) fn head(document: &str) -> Option<Head> {
+pub(super) fn scan(document: &str) -> Option<Head> {
     let is_plain = |c: char| matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{2030}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{10000}'..='\u{10fffd}');
     let is_ascii = document.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~'));
     if !is_ascii && !document.chars().all(is_plain) {

@@ -5,7 +5,7 @@ use crate::call::Method;
 
 /// A slice type.
 #[derive(Debug)]
-pub struct ListClass {
+pub struct ListType {
     /// Go's name: `[]string`.
     pub name: &'static str,
     /// The type of the elements.
@@ -16,7 +16,7 @@ pub struct ListClass {
     pub methods: &'static [Method],
 }
 
-impl ListClass {
+impl ListType {
     /// `[]interface {}`
     pub const ANY: Self = Self::unnamed("[]interface {}", Type::Any);
     /// `[]string`
@@ -24,7 +24,7 @@ impl ListClass {
     /// `[]int`
     pub const INTS: Self = Self::unnamed("[]int", Type::Int);
     /// `[]map[string]interface {}`
-    pub const MAPS: Self = Self::unnamed("[]map[string]interface {}", Type::Map(&MapClass::ANY));
+    pub const MAPS: Self = Self::unnamed("[]map[string]interface {}", Type::Map(&MapType::ANY));
 
     /// Returns the type `name` without methods.
     pub const fn unnamed(name: &'static str, element: Type) -> Self {
@@ -40,7 +40,7 @@ impl ListClass {
 
 /// A map type whose keys are strings.
 #[derive(Debug)]
-pub struct MapClass {
+pub struct MapType {
     /// Go's name: `map[string]interface {}`.
     pub name: &'static str,
     /// The type of the values.
@@ -51,7 +51,7 @@ pub struct MapClass {
     pub methods: &'static [Method],
 }
 
-impl MapClass {
+impl MapType {
     /// `map[string]interface {}`
     pub const ANY: Self = Self::unnamed("map[string]interface {}", Type::Any);
     /// `map[string]string`

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::toml_number;
+use super::number;
 
 /// Returns the first problem of `text`, with its line and the last key before it; none if
 /// this does not know it.
@@ -55,7 +55,7 @@ struct Scan {
 }
 
 pub(super) fn quoted(text: &str) -> String {
-    String::from_utf8_lossy(&super::shown::quoted(text.as_bytes())).into_owned()
+    String::from_utf8_lossy(&crate::functions::format::quoted(text.as_bytes())).into_owned()
 }
 
 /// Returns a character, or the end, as a quoted one.
@@ -485,6 +485,6 @@ impl Scan {
             text.push_str(&self.word(is_part)?);
         }
         let whole = format!("{}{text}", sign.map(String::from).unwrap_or_default());
-        toml_number::check(&text, &whole)
+        number::check(&text, &whole)
     }
 }
