@@ -70,18 +70,18 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         shutdown: dev.shutdown,
         settings: dev.settings,
     };
-    let asked = around.settings.listen_port;
+    let wanted_port = around.settings.listen_port;
     let namespace = around.settings.namespace.clone();
-    let outcome = app::run(around, |address| greet(address, asked, &kubeconfig, &namespace)).await;
+    let outcome = app::run(around, |address| greet(address, wanted_port, &kubeconfig, &namespace)).await;
     cluster.stop();
     outcome
 }
 
 /// Logs which commands to try next.
-fn greet(address: SocketAddr, asked: u16, kubeconfig: &Path, namespace: &str) {
+fn greet(address: SocketAddr, wanted_port: u16, kubeconfig: &Path, namespace: &str) {
     // Port 0 means any port.
-    if asked != 0 && address.port() != asked {
-        tracing::warn!("port {asked} is taken; this operator listens on port {}", address.port());
+    if wanted_port != 0 && address.port() != wanted_port {
+        tracing::warn!("port {wanted_port} is taken; this operator listens on port {}", address.port());
     }
     tracing::info!("try: curl localhost:{}/queue", address.port());
     tracing::info!("try: KUBECONFIG={} kubectl -n {namespace} get configmaps", kubeconfig.display());
@@ -193,13 +193,13 @@ struct Cluster {
 impl Cluster {
     fn start(state: PathBuf) -> anyhow::Result<Self> {
         let (stop, stopped) = oneshot::channel();
-        let (told, started) = std::sync::mpsc::channel();
+        let (sender, started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name("apiserver".to_owned()).spawn(move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
-                Err(error) => return drop(told.send(Err(error.into()))),
+                Err(error) => return drop(sender.send(Err(error.into()))),
             };
-            runtime.block_on(serve(state, &told, stopped));
+            runtime.block_on(serve(state, &sender, stopped));
         })?;
         let (service, kubeconfig) = started.recv().context("the embedded API server did not start")??;
         Ok(Self { service, kubeconfig, stop, thread })
@@ -214,7 +214,7 @@ impl Cluster {
 
 type Started = anyhow::Result<(Endpoint, String)>;
 
-async fn serve(state: PathBuf, told: &std::sync::mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+async fn serve(state: PathBuf, sender: &std::sync::mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
     let start = async {
         let server = ApiServer::builder().simulate(SIMULATED).state(state).build()?;
         let serving = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
@@ -222,14 +222,14 @@ async fn serve(state: PathBuf, told: &std::sync::mpsc::Sender<Started>, stopped:
     };
     match start.await {
         Ok((server, serving)) => {
-            let _ = told.send(Ok((server.service(), serving.kubeconfig().to_owned())));
+            let _ = sender.send(Ok((server.service(), serving.kubeconfig().to_owned())));
             let _ = stopped.await;
             serving.shutdown().await;
             if let Err(error) = server.shutdown().await {
                 tracing::error!(%error, "the state of the embedded cluster can't be written");
             }
         }
-        Err(error) => drop(told.send(Err(error.context("the embedded API server can't start")))),
+        Err(error) => drop(sender.send(Err(error.context("the embedded API server can't start")))),
     }
 }
 

@@ -172,8 +172,8 @@ fn with_survivors(failure: Failure, outputs: &OutputFiles) -> Result<HookOutput,
 
 /// Returns why a process that has ended did not succeed.
 pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
-    let said = finished.stderr.trim();
-    let text = |exit: &Exit| if said.is_empty() { format!("cmd run: {exit}") } else { said.to_owned() };
+    let stderr = finished.stderr.trim();
+    let text = |exit: &Exit| if stderr.is_empty() { format!("cmd run: {exit}") } else { stderr.to_owned() };
     match &finished.exit {
         Exit::Code(0) => None,
         exit @ Exit::TimedOut(_) => {
@@ -183,7 +183,7 @@ pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
         exit @ Exit::Cancelled => Some(Failure::new(FailureKind::Cancelled, exit.to_string())),
         exit @ (Exit::Code(_) | Exit::Signal(_)) => {
             let mut failure = Failure::new(FailureKind::HookExit, text(exit));
-            if !said.is_empty() {
+            if !stderr.is_empty() {
                 failure.chain.push(exit.to_string());
             }
             Some(failure)

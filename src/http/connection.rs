@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Sleep, sleep};
 
 /// How long a client may take to send a request, to send the next one, and to read the next part of an answer.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How many connections are open at a time. Further ones wait in the system's queue.
 const CONNECTIONS: usize = 2048;
@@ -40,13 +40,13 @@ pub(super) async fn serve(listener: TcpListener, router: Router, mut stopped: wa
         let (router, mut stopped) = (router.clone(), stopped.clone());
         tokio::spawn(async move {
             let mut server = Builder::new(TokioExecutor::new());
-            server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            server.http1().timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             server
                 .http2()
                 .timer(TokioTimer::new())
-                .keep_alive_interval(PATIENCE / 3)
-                .keep_alive_timeout(PATIENCE);
-            let io = TokioIo::new(WriteTimeout::new(stream, PATIENCE));
+                .keep_alive_interval(TIMEOUT / 3)
+                .keep_alive_timeout(TIMEOUT);
+            let io = TokioIo::new(WriteTimeout::new(stream, TIMEOUT));
             tokio::select! {
                 // A client that disconnected or timed out needs no answer.
                 _ = server.serve_connection(io, TowerToHyperService::new(router)) => {}
@@ -64,13 +64,13 @@ async fn requested(stopped: &mut watch::Receiver<bool>) {
 /// A stream that returns a timeout error when nothing could be written for some time.
 struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
+    timeout: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> WriteTimeout<S> {
-    fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: None }
+    fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, waiting: None }
     }
 
     /// Returns `outcome`, or an error when it has been pending for too long.
@@ -79,8 +79,8 @@ impl<S> WriteTimeout<S> {
             self.waiting = None;
             return outcome;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(timeout)));
         ready!(waiting.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
@@ -139,7 +139,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_reads_is_given_up() {
         let (near, _far) = duplex(64);
-        let mut stream = WriteTimeout::new(near, PATIENCE);
+        let mut stream = WriteTimeout::new(near, TIMEOUT);
         let error = stream.write_all(&[0; 1000]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -147,13 +147,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_slowly_gets_everything() {
         let (near, mut far) = duplex(64);
-        let mut stream = WriteTimeout::new(near, PATIENCE);
+        let mut stream = WriteTimeout::new(near, TIMEOUT);
         let write = async move { stream.write_all(&[7; 1000]).await };
         let read = async move {
             let mut all = Vec::new();
             let mut part = [0; 64];
             while all.len() < 1000 {
-                sleep(PATIENCE / 2).await;
+                sleep(TIMEOUT / 2).await;
                 let length = far.read(&mut part).await.unwrap();
                 all.extend_from_slice(&part[..length]);
             }

@@ -112,7 +112,7 @@ async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> R
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     match name {
-        "releases" => told(debug.releases.list().await),
+        "releases" => text_or_failure(debug.releases.list().await),
         "list" => {
             let mut enabled: Vec<&str> = view
                 .modules
@@ -122,18 +122,18 @@ async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> R
                 .collect();
             enabled.sort_unstable();
             let mut list = Map::from_iter([("enabledModules".to_owned(), json!(enabled))]);
-            let mut told = |key: &str, of: &dyn Fn(&ModuleView) -> Option<String>| {
+            let mut add = |key: &str, of: &dyn Fn(&ModuleView) -> Option<String>| {
                 let modules = view.modules.iter();
-                let told: Map<String, Value> = modules
+                let entries: Map<String, Value> = modules
                     .filter_map(|module| Some((module.name.to_string(), of(module)?.into())))
                     .collect();
                 // The reference operator has no such key, so it is left out when it would be empty.
-                if !told.is_empty() {
-                    list.insert(key.to_owned(), told.into());
+                if !entries.is_empty() {
+                    list.insert(key.to_owned(), entries.into());
                 }
             };
-            told("parkedModules", &|module| module.parked.clone());
-            told("configErrors", &|module| module.config_problem.as_ref().map(ToString::to_string));
+            add("parkedModules", &|module| module.parked.clone());
+            add("configErrors", &|module| module.config_problem.as_ref().map(ToString::to_string));
             formatted(format, &list.into())
         }
         "resource-monitor" => {
@@ -158,7 +158,7 @@ async fn module(
     let Some(scope) = inspection.modules.get(name.as_str()) else { return unknown(&inspection, &name) };
     let (part, format) = split(&file);
     match part {
-        "history" => return told(debug.releases.history(name).await),
+        "history" => return text_or_failure(debug.releases.history(name).await),
         "render" => return render(&debug, name, &query).await,
         "status" => {
             let Some(view) = debug.questions.view().await else { return ended() };
@@ -188,7 +188,7 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
         return ended();
     };
     if is_true(query.get("diff")) {
-        return told(debug.releases.diff(module, values).await);
+        return text_or_failure(debug.releases.diff(module, values).await);
     }
     match debug.releases.render(module, values).await {
         // To debug a chart, all causes of the error are needed, one line each.
@@ -198,11 +198,12 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
                 .join("\n");
             (StatusCode::INTERNAL_SERVER_ERROR, text + "\n").into_response()
         }
-        outcome => told(outcome),
+        outcome => text_or_failure(outcome),
     }
 }
 
-fn told(outcome: Result<String, Failure>) -> Response {
+/// Answers with a text, or with a failure and its advice.
+fn text_or_failure(outcome: Result<String, Failure>) -> Response {
     match outcome {
         Ok(text) => text.into_response(),
         Err(failure) => {
@@ -253,8 +254,8 @@ async fn explained(
 
 /// Answers that there is no such module, with the name that is nearest.
 fn unknown(inspection: &Inspection, name: &str) -> Response {
-    let near = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
-    let hint = near.map(|near| format!(": {name}; did you mean {near}?")).unwrap_or_default();
+    let found = nearest(name, inspection.modules.keys().map(ModuleName::as_str));
+    let hint = found.map(|found| format!(": {name}; did you mean {found}?")).unwrap_or_default();
     (StatusCode::INTERNAL_SERVER_ERROR, format!("module not found{hint}\n")).into_response()
 }
 

@@ -53,7 +53,7 @@ pub struct HttpServers {
 /// With `any_port` a port that is taken is replaced by a free one.
 pub async fn serve(
     settings: &Settings,
-    asked: &DebugState,
+    state: &DebugState,
     telemetry: &Arc<Telemetry>,
     health: Health,
     any_port: bool,
@@ -62,9 +62,9 @@ pub async fn serve(
     let address =
         listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
     let (stop, stopped) = watch::channel(false);
-    let public = public::router(asked.questions.clone(), Arc::clone(telemetry), health);
+    let public = public::router(state.questions.clone(), Arc::clone(telemetry), health);
     let mut servers = vec![tokio::spawn(connection::serve(listener, public, stopped.clone()))];
-    let debug = debug::router(asked.clone());
+    let debug = debug::router(state.clone());
     let socket = bind_socket(&settings.debug_socket)?;
     let (router, stopped_too) = (debug.clone(), stopped.clone());
     servers.push(tokio::spawn(async move {

@@ -153,12 +153,12 @@ async fn graph(State(public): State<PublicState>, Query(query): Query<explain::Q
 
 async fn journal(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
     let output = OutputFormat::of(&query, OutputFormat::Text);
-    told(&public, |view, telling| explain::journal(view, &query, output, telling)).await
+    answer_masked(&public, |view, telling| explain::journal(view, &query, output, telling)).await
 }
 
 async fn overview(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
     let output = OutputFormat::of(&query, OutputFormat::Text);
-    told(&public, |view, telling| explain::status(view, output, telling)).await
+    answer_masked(&public, |view, telling| explain::status(view, output, telling)).await
 }
 
 async fn why(
@@ -167,12 +167,15 @@ async fn why(
     Query(query): Query<explain::Query>,
 ) -> Response {
     let output = OutputFormat::of(&query, OutputFormat::Json);
-    told(&public, |view, telling| explain::why(view, &what, &name, output, telling)).await
+    answer_masked(&public, |view, telling| explain::why(view, &what, &name, output, telling)).await
 }
 
 /// Answers from the current view, with values masked.
-async fn told(public: &PublicState, tell: impl FnOnce(&View, Telling<'_>) -> Response) -> Response {
+async fn answer_masked(
+    public: &PublicState,
+    answer: impl FnOnce(&View, Telling<'_>) -> Response,
+) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
-    tell(&view, Telling { show: &|text| mask.text(text), at: &explain::time_of_day })
+    answer(&view, Telling { show: &|text| mask.text(text), at: &explain::time_of_day })
 }

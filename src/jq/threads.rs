@@ -19,7 +19,7 @@ const SMALL_STACK: usize = 64 * 1024 * 1024;
 const RECURSION: usize = 48 * 1024 * 1024;
 
 /// How long a thread may be without progress. Filters end themselves at their deadline.
-const PATIENCE: Duration = Duration::from_secs(DEADLINE.as_secs() + 5);
+const TIMEOUT: Duration = Duration::from_secs(DEADLINE.as_secs() + 5);
 
 /// How many idle threads are kept.
 const RESTING: usize = 4;
@@ -93,7 +93,7 @@ impl Threads {
         thread.send(work).map_err(|_| "a filter thread has died")?;
         let mut steps = 0;
         loop {
-            match tokio::time::timeout(PATIENCE, &mut result).await {
+            match tokio::time::timeout(TIMEOUT, &mut result).await {
                 Ok(Ok((result, is_spent))) => {
                     if !is_spent {
                         self.put_back(thread);
@@ -106,7 +106,7 @@ impl Threads {
                 Err(_) => {
                     return Err(format!(
                         "the filter took longer than {} s for one object",
-                        PATIENCE.as_secs()
+                        TIMEOUT.as_secs()
                     ));
                 }
             }

@@ -270,8 +270,8 @@ impl Configurations {
                 if !text.trim().is_empty() {
                     tracing::error!(hook = %path.display(), output = beginning(&text), "Hook config output");
                 }
-                let said = finished.stderr.trim();
-                let text = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
+                let stderr = finished.stderr.trim();
+                let text = if stderr.is_empty() { exit.to_string() } else { format!("{exit}: {stderr}") };
                 Err(Failure::new(FailureKind::HookExit, text))
             }
         }

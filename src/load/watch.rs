@@ -18,10 +18,10 @@ use super::walk::walk;
 use crate::driver::Inbox;
 
 /// How long files must be unchanged before they are loaded: editors write in several steps.
-const QUIET: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long to wait at most for files that change all the time.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// How long to wait, when a change broke something, before that is reported.
 const HALF_WRITTEN: Duration = Duration::from_millis(200);
@@ -129,11 +129,11 @@ struct Files {
 impl Files {
     async fn follow(mut self, mut changes: mpsc::Receiver<()>) {
         while changes.recv().await.is_some() {
-            quiet(&mut changes, QUIET, PATIENCE).await;
+            wait_for_pause(&mut changes, PAUSE, MAX_WAIT).await;
             let mut outcome = self.load().await;
             if !broken(&outcome).is_subset(&self.broken) {
                 // It may be half written, so wait for further changes.
-                quiet(&mut changes, HALF_WRITTEN, HALF_WRITTEN).await;
+                wait_for_pause(&mut changes, HALF_WRITTEN, HALF_WRITTEN).await;
                 outcome = self.load().await;
             }
             self.broken = broken(&outcome);
@@ -154,9 +154,9 @@ impl Files {
     }
 }
 
-/// Waits until nothing has changed for `pause`, at most for `patience`.
-async fn quiet(changes: &mut mpsc::Receiver<()>, pause: Duration, patience: Duration) {
-    let end = Instant::now() + patience;
+/// Waits until nothing has changed for `pause`, at most for `max_wait`.
+async fn wait_for_pause(changes: &mut mpsc::Receiver<()>, pause: Duration, max_wait: Duration) {
+    let end = Instant::now() + max_wait;
     while timeout_at(end, timeout(pause, changes.recv()))
         .await
         .is_ok_and(|quiet| quiet.is_ok_and(|c| c.is_some()))

@@ -34,7 +34,7 @@ use crate::load::Loader;
 use crate::telemetry::Telemetry;
 
 /// How long hooks may run after the last step.
-const PATIENCE: Duration = Duration::from_secs(6);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// A test with all its inputs.
 pub(super) struct Case<'a> {
@@ -225,13 +225,13 @@ impl<'a> Running<'a> {
 
     /// Waits until the operator is idle.
     async fn rest(&self) -> Result<(), String> {
-        let patience = self.case.test.timeout;
-        tokio::time::timeout(patience, self.idle.wait()).await.map_err(|_| {
+        let timeout = self.case.test.timeout;
+        tokio::time::timeout(timeout, self.idle.wait()).await.map_err(|_| {
             let running = self.recorder.running();
             let what = if running.is_empty() { "something".to_owned() } else { running.join(", ") };
             format!(
                 "after {} s {what} was still at work (the key timeout sets the limit)",
-                patience.as_secs_f64()
+                timeout.as_secs_f64()
             )
         })
     }
@@ -361,8 +361,14 @@ async fn operate(
     tokio::spawn(source.watch(inbox.clone(), health, parameters));
     let started = vec![config, Event::Started];
     let outside = RecordedOutside { inner, recorder };
-    let driving =
-        tokio::spawn(driver::drive(engine, outside, (inbox.clone(), channels), started, ended, PATIENCE));
+    let driving = tokio::spawn(driver::drive(
+        engine,
+        outside,
+        (inbox.clone(), channels),
+        started,
+        ended,
+        SHUTDOWN_TIMEOUT,
+    ));
     Ok((inbox, questions, driving))
 }
 

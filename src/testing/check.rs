@@ -93,10 +93,10 @@ impl Check<'_> {
         if let Some(expected) = self.expected("error").cloned() {
             let wanted = text(&expected);
             if !failures.iter().any(|failure| matches(&wanted, &failure.to_string())) {
-                let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
-                let told = if told.is_empty() { "nothing failed".to_owned() } else { told.join("\n") };
+                let shown: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                let shown = if shown.is_empty() { "nothing failed".to_owned() } else { shown.join("\n") };
                 let actual = failures.first().map(|failure| failure.message.clone().into());
-                self.wrong("error", format!("no failure says {wanted:?}; {told}"), actual);
+                self.wrong("error", format!("no failure says {wanted:?}; {shown}"), actual);
             }
             return;
         }
@@ -105,10 +105,10 @@ impl Check<'_> {
             .iter()
             .filter(|failure| !(is_exit_expected && failure.kind == FailureKind::HookExit))
             .collect();
-        let mut told = BTreeSet::new();
+        let mut shown = BTreeSet::new();
         for failure in unexpected {
             let mut message = format!("it failed: {failure}");
-            if !told.insert(message.clone()) {
+            if !shown.insert(message.clone()) {
                 continue;
             }
             if let Some(advice) = &failure.advice {
@@ -256,8 +256,8 @@ fn exit_code(run: &Run) -> Option<u64> {
     let Some(failure) = failure else { return Some(0) };
     match failure.kind {
         FailureKind::HookExit => {
-            let said = std::iter::once(&failure.message).chain(&failure.chain);
-            said.filter_map(|text| text.rsplit_once("exit status ")?.1.trim().parse().ok()).next_back()
+            let texts = std::iter::once(&failure.message).chain(&failure.chain);
+            texts.filter_map(|text| text.rsplit_once("exit status ")?.1.trim().parse().ok()).next_back()
         }
         // The process succeeded, but its output is invalid.
         FailureKind::HookOutput | FailureKind::Values => Some(0),

@@ -115,7 +115,7 @@ impl<'a> Node<'a> {
         };
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
             let hint = match nearest(known.iter().copied(), key) {
-                Some(near) => format!("did you mean {near}?"),
+                Some(name) => format!("did you mean {name}?"),
                 None => format!("known are {}", known.join(", ")),
             };
             let pointer = Pointer::Below(self.pointer, key.clone());

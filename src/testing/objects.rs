@@ -65,26 +65,26 @@ impl Objects {
         let api = self.api(&resource, namespace.as_deref());
         let name = text(&object, "/metadata/name").to_owned();
         let params = PatchParams::apply(MANAGER).force();
-        api.patch(&name, &params, &Patch::Apply(&object)).await.map_err(said)?;
+        api.patch(&name, &params, &Patch::Apply(&object)).await.map_err(message_of)?;
         let Some(status) = object.get("status") else { return Ok(()) };
         // A status that is a subresource has to be written separately.
         let status = Patch::Merge(json!({ "status": status }));
         match api.patch_status(&name, &PatchParams::default(), &status).await {
             Ok(_) => Ok(()),
             Err(error) if is_not_found(&error) => Ok(()),
-            Err(error) => Err(said(error)),
+            Err(error) => Err(message_of(error)),
         }
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), String> {
         let api: Api<Namespace> = Api::all(self.client.clone());
-        if api.get_metadata_opt(name).await.map_err(said)?.is_some() {
+        if api.get_metadata_opt(name).await.map_err(message_of)?.is_some() {
             return Ok(());
         }
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
         match api.create(&PostParams::default(), &namespace).await {
-            Err(error) if !is_conflict(&error) => Err(said(error)),
+            Err(error) if !is_conflict(&error) => Err(message_of(error)),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -96,7 +96,7 @@ impl Objects {
             let api = self.api(&resource, namespace(reference, "/namespace", &resource));
             let name = text(reference, "/name");
             api.delete(name, &DeleteParams::background()).await.map_err(|error| {
-                format!("{} {name} can't be deleted: {}", text(reference, "/kind"), said(error))
+                format!("{} {name} can't be deleted: {}", text(reference, "/kind"), message_of(error))
             })?;
         }
         Ok(())
@@ -117,7 +117,7 @@ impl Objects {
             match self.client.request::<Value>(request).await {
                 Ok(found) => return Ok(Some(found)),
                 Err(error) if is_not_found(&error) => {}
-                Err(error) => return Err(said(error)),
+                Err(error) => return Err(message_of(error)),
             }
         }
         Ok(None)
@@ -142,6 +142,6 @@ fn namespace<'a>(object: &'a Value, pointer: &str, resource: &Resource) -> Optio
     resource.namespaced.then_some(if given.is_empty() { NAMESPACE } else { given })
 }
 
-fn said(error: kube::Error) -> String {
+fn message_of(error: kube::Error) -> String {
     if let kube::Error::Api(status) = error { status.message } else { error.to_string() }
 }

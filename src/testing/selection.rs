@@ -75,7 +75,7 @@ pub(super) fn hooks(catalog: &Catalog) -> impl Iterator<Item = &Arc<Hook>> {
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let hint = match nearest(known.iter().copied(), name) {
-        Some(near) => format!("did you mean {near}?"),
+        Some(nearest) => format!("did you mean {nearest}?"),
         None if known.is_empty() => "there is none".to_owned(),
         None => format!("known are {}", known.join(", ")),
     };

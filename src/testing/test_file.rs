@@ -14,7 +14,7 @@ use crate::config::parse_duration;
 pub(super) const ENDINGS: [&str; 2] = [".test.yaml", ".test.yml"];
 
 /// How long a step may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Keys that a file can set for all its tests; a test can set them again.
 const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "config", "objects", "timeout"];
@@ -206,7 +206,7 @@ fn test(node: Node<'_>, above: &Shared) -> Test {
         values: shared.values,
         config: shared.config,
         objects: shared.objects,
-        timeout: shared.timeout.unwrap_or(PATIENCE),
+        timeout: shared.timeout.unwrap_or(DEFAULT_TIMEOUT),
         steps,
     }
 }

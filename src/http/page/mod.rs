@@ -22,7 +22,7 @@ use super::mask::Mask;
 use crate::driver::Questions;
 
 /// How long to wait for the engine. It does not answer before the API server is available.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pages that were rendered last, one for each set of options.
 ///
@@ -33,21 +33,21 @@ pub(super) struct PageCache(Arc<Mutex<Vec<CachedPage>>>);
 #[derive(Debug)]
 struct CachedPage {
     options: PageOptions,
-    begun: Instant,
+    started_at: Instant,
     page: Bytes,
 }
 
 impl PageCache {
     /// Returns the page with these options. One page is rendered at a time.
     pub(super) async fn page(&self, questions: &Questions, options: PageOptions) -> Response {
-        let asked = Instant::now();
-        let mut made = self.0.lock().await;
-        made.retain(|made| made.begun >= asked);
-        if let Some(known) = made.iter().find(|made| made.options == options) {
+        let requested_at = Instant::now();
+        let mut cached = self.0.lock().await;
+        cached.retain(|cached| cached.started_at >= requested_at);
+        if let Some(known) = cached.iter().find(|cached| cached.options == options) {
             return answer(StatusCode::OK, options, known.page.clone());
         }
-        let begun = Instant::now();
-        let (status, page) = match timeout(PATIENCE, ask(questions)).await {
+        let started_at = Instant::now();
+        let (status, page) = match timeout(ENGINE_TIMEOUT, ask(questions)).await {
             Ok(Some((view, mask))) => {
                 let show = |failure: &Failure, module: Option<&ModuleName>| mask.show(failure, module);
                 (StatusCode::OK, layout::page(&view, options, &show))
@@ -64,7 +64,7 @@ impl PageCache {
             ),
         };
         let page = Bytes::from(page);
-        made.push(CachedPage { options, begun, page: page.clone() });
+        cached.push(CachedPage { options, started_at, page: page.clone() });
         answer(status, options, page)
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn problems(view: &View) -> Vec<Problem> {
 }
 
 /// Returns a text that may quote values as a failure, so that it can be masked.
-fn told(text: &str) -> Failure {
+fn as_failure(text: &str) -> Failure {
     Failure::new(engine::FailureKind::Files, text)
 }
 
@@ -39,7 +39,7 @@ pub(super) fn problem_list(page: &mut Html, problems: &[Problem], show: ShowFail
     page.raw("<section id=\"problems\" aria-labelledby=\"problems-title\" class=\"problems\">");
     page.raw("<h2 id=\"problems-title\">Needs a look (").count(problems.len()).raw(")</h2><ul>");
     for problem in problems.iter().take(PROBLEMS) {
-        let shown = |text: &str| show(&told(text), problem.module.as_ref());
+        let shown = |text: &str| show(&as_failure(text), problem.module.as_ref());
         page.raw("<li><span class=\"bad\">").text(&problem.about).raw("</span> ").text(&shown(&problem.what));
         if !problem.advice.is_empty() {
             page.raw("<small>What to do: ").coded(&shown(&problem.advice)).raw("</small>");
@@ -113,7 +113,7 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         page.raw("nobody asked yet");
     } else {
         // A script can quote values in its reason.
-        page.text(&show(&told(&module.why), Some(&module.name)));
+        page.text(&show(&as_failure(&module.why), Some(&module.name)));
     }
     page.raw("</td><td>").raw(module.release);
     if let Some(revision) = module.revision {
@@ -207,7 +207,7 @@ fn task_cells(page: &mut Html, task: &TaskView, show: ShowFailure<'_>) {
     }
     if let Some(reason) = &task.waits_for {
         page.raw("<small class=\"warn\">waits: ")
-            .text(&show(&told(reason), task.module.as_ref()))
+            .text(&show(&as_failure(reason), task.module.as_ref()))
             .raw("</small>");
     }
     page.raw("</td><td>");
