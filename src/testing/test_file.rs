@@ -1,4 +1,8 @@
 //! The format of test files. See docs/testing.md#the-format.
+//!
+//! Most of a test file are values, objects and sections of the ConfigMap. So all of it is read by the rules of Go, as
+//! `values.yaml` is: `yes` is a boolean, `0123` is octal. `serde_yaml` has other rules, and a test would see other values
+//! than the operator. It also stops at the first mistake, where this reports all of them with line and key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

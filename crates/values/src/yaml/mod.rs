@@ -4,6 +4,9 @@
 //! field rely on: `yes` and `off` are booleans, `0123` is octal, `<<` merges,
 //! the last of two equal keys wins, keys become strings. The writer quotes and
 //! folds so that every string is read back as itself.
+//!
+//! What the operator prints itself (`-o yaml`) is written here, too: `serde_yaml` leaves `on`, `0123` and dates
+//! without quotes, and programs written in Go read something else than a string.
 
 mod base64;
 mod build;
