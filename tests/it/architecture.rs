@@ -10,7 +10,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("values", &["golang", "json-patch", "libyaml-safer", "serde", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
-    ("engine", &["golang", "jiff", "regex", "serde", "serde_json", "strsim", "thiserror", "values"]),
+    ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "thiserror", "values"]),
     (
         "chart",
         &[
