@@ -3,6 +3,8 @@
 //! The parameters are fixed: a prime of 2048 bits and a subgroup of 256 bits, made with
 //! OpenSSL for this program. Only the key itself is drawn, as the standard allows.
 
+use num_bigint::{BigInt, BigUint};
+
 /// The prime, in hexadecimal.
 const PRIME: &str = "\
     d83c0fa894d80cb59978acce926f76368e10e51a0159acff59a10dafe73ac7c52f150a8dc877c0a919c1e9832f52742a\
@@ -25,30 +27,31 @@ const GENERATOR: &str = "\
     0bdb91bfab446e93e9ec2c4373a61d95f93fa7d783ffd4c52a9c2c25fda15f00ea4d6d1b8cf3b4a42aa0944e08072600\
     9c0d686a45e6e51d1e725fbceda242c5";
 
-/// A number of any size, the lowest 32 bits first, without zeros at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Number(Vec<u32>);
-
 /// Returns a new key in DER, as OpenSSL's old form has it: version, prime, order,
 /// generator, public and private number. `random` draws bytes.
 pub(super) fn key(random: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
-    let (prime, order, generator) = (Number::hex(PRIME), Number::hex(ORDER), Number::hex(GENERATOR));
+    let (prime, order, generator) = (number(PRIME), number(ORDER), number(GENERATOR));
     let secret = loop {
         let mut bytes = [0; 32];
         random(&mut bytes);
-        let drawn = Number::bytes(&bytes);
-        if !drawn.0.is_empty() && drawn.is_less(&order) {
+        let drawn = BigUint::from_bytes_be(&bytes);
+        if drawn != BigUint::ZERO && drawn < order {
             break drawn;
         }
     };
-    let public = generator.power(&secret, &prime);
+    let public = generator.modpow(&secret, &prime);
     let mut body = vec![2, 1, 0];
     for number in [&prime, &order, &generator, &public, &secret] {
-        body.extend(element(2, &number.signed_bytes()));
+        body.extend(element(2, &BigInt::from(number.clone()).to_signed_bytes_be()));
     }
     element(0x30, &body)
 }
 
+fn number(hexadecimal: &str) -> BigUint {
+    BigUint::parse_bytes(hexadecimal.as_bytes(), 16).unwrap_or_default()
+}
+
+/// Returns a DER element. The length of its content has at most two bytes.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = u16::try_from(content.len()).unwrap_or(u16::MAX).to_be_bytes();
     let mut der = vec![tag];
@@ -61,134 +64,15 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     der
 }
 
-impl Number {
-    fn hex(text: &str) -> Self {
-        let bytes: Vec<u8> = text
-            .as_bytes()
-            .chunks(2)
-            .map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | value_of(*digit)))
-            .collect();
-        Self::bytes(&bytes)
-    }
-
-    fn bytes(bytes: &[u8]) -> Self {
-        let limbs =
-            bytes.rchunks(4).map(|limb| limb.iter().fold(0, |value, byte| (value << 8) | u32::from(*byte)));
-        Self(limbs.collect()).trimmed()
-    }
-
-    /// Returns the bytes of DER: the highest first, with a zero before a set top bit.
-    fn signed_bytes(&self) -> Vec<u8> {
-        let bytes: Vec<u8> = self.0.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
-        let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
-        let mut signed: Vec<u8> = bytes.into_iter().skip(start).collect();
-        if signed.first().is_none_or(|first| first & 0x80 != 0) {
-            signed.insert(0, 0);
-        }
-        signed
-    }
-
-    fn trimmed(mut self) -> Self {
-        while self.0.last() == Some(&0) {
-            self.0.pop();
-        }
-        self
-    }
-
-    fn is_less(&self, other: &Self) -> bool {
-        self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev())).is_lt()
-    }
-
-    fn bits(&self) -> impl DoubleEndedIterator<Item = bool> + '_ {
-        self.0.iter().flat_map(|limb| (0..32).map(move |bit| (limb >> bit) & 1 == 1))
-    }
-
-    /// Returns twice this number, and one more if `bit` is set.
-    fn shifted(&self, bit: bool) -> Self {
-        let mut carry = u32::from(bit);
-        let mut limbs: Vec<u32> = Vec::with_capacity(self.0.len() + 1);
-        for limb in &self.0 {
-            limbs.push((limb << 1) | carry);
-            carry = limb >> 31;
-        }
-        limbs.push(carry);
-        Self(limbs).trimmed()
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        let mut carry = 0_u64;
-        let mut limbs = Vec::new();
-        for index in 0..self.0.len().max(other.0.len()) {
-            let limb = |number: &Self| u64::from(number.0.get(index).copied().unwrap_or(0));
-            let sum = limb(self) + limb(other) + carry;
-            limbs.push(low(sum));
-            carry = sum >> 32;
-        }
-        limbs.push(low(carry));
-        Self(limbs).trimmed()
-    }
-
-    /// Returns this number less `other`, which is not greater.
-    fn minus(&self, other: &Self) -> Self {
-        let mut borrow = 0_i64;
-        let mut limbs = Vec::new();
-        for (index, limb) in self.0.iter().enumerate() {
-            let difference = i64::from(*limb) - i64::from(other.0.get(index).copied().unwrap_or(0)) + borrow;
-            borrow = difference >> 32;
-            limbs.push(low(difference.cast_unsigned()));
-        }
-        Self(limbs).trimmed()
-    }
-
-    fn reduced(self, modulus: &Self) -> Self {
-        if self.is_less(modulus) { self } else { self.minus(modulus) }
-    }
-
-    /// Returns the product modulo `modulus`; both factors are less than it.
-    fn times(&self, other: &Self, modulus: &Self) -> Self {
-        let mut product = Self(Vec::new());
-        for bit in other.bits().rev() {
-            product = product.shifted(false).reduced(modulus);
-            if bit {
-                product = product.plus(self).reduced(modulus);
-            }
-        }
-        product
-    }
-
-    fn power(&self, exponent: &Self, modulus: &Self) -> Self {
-        let mut power = Self(vec![1]);
-        for bit in exponent.bits().rev() {
-            power = power.times(&power, modulus);
-            if bit {
-                power = power.times(self, modulus);
-            }
-        }
-        power
-    }
-}
-
-fn value_of(digit: u8) -> u8 {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok()).unwrap_or(0)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "only the low half is wanted")]
-fn low(value: u64) -> u32 {
-    value as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn powers_are_right() {
-        let number = |value: u32| Number(vec![value]).trimmed();
-        assert_eq!(number(3).power(&number(200), &number(1_000_007)), number(pow(3, 200, 1_000_007)));
-    }
-
-    fn pow(base: u64, exponent: u32, modulus: u64) -> u32 {
-        u32::try_from((0..exponent).fold(1, |power, _| power * base % modulus)).unwrap()
+    fn the_generator_is_of_the_order() {
+        let (prime, order, generator) = (number(PRIME), number(ORDER), number(GENERATOR));
+        assert_eq!((prime.bits(), order.bits()), (2048, 256));
+        assert_eq!(generator.modpow(&order, &prime), BigUint::from(1_u8));
     }
 
     #[test]
