@@ -15,14 +15,14 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::cluster::{Access, ConnectError, Discovery, Limit, Meter, connect};
+use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics, connect};
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Inbox, Stopped};
 use crate::effects::{Adapters, Running};
 use crate::helm::{self, Helm};
 use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Health, Releases};
-use crate::kube::{ConfigSource, Events, Monitors, Patcher, WatchTiming};
+use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming};
 use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
@@ -52,7 +52,7 @@ pub struct Surroundings {
     /// The API server for what hooks write.
     pub patcher: Client,
     /// What measures the requests of both.
-    pub meters: [Meter; 2],
+    pub request_metrics: [RequestMetrics; 2],
     /// Whether to end when all modules have converged.
     pub once: bool,
     /// Whether a port that is taken is replaced by a free one.
@@ -68,12 +68,12 @@ pub struct Clients {
     /// For what hooks write.
     pub patcher: Client,
     /// What measures the requests of both.
-    pub meters: [Meter; 2],
+    pub request_metrics: [RequestMetrics; 2],
 }
 
 /// Returns what measures the requests of the operator, and of what hooks write.
-pub fn meters() -> [Meter; 2] {
-    [Meter::new("main"), Meter::new("object_patcher")]
+pub fn request_metrics() -> [RequestMetrics; 2] {
+    [RequestMetrics::new("main"), RequestMetrics::new("object_patcher")]
 }
 
 /// Returns clients of the cluster that the settings lead to.
@@ -84,18 +84,18 @@ pub async fn clients(settings: &Settings) -> Result<Clients, ConnectError> {
         context: text(&settings.kube_context),
         server: text(&settings.kube_server),
     };
-    let meters = meters();
-    let [main, hooks] = meters.clone();
-    let limit = Limit::new(settings.kube_qps, settings.kube_burst).measured(main);
+    let request_metrics = request_metrics();
+    let [main, hooks] = request_metrics.clone();
+    let limit = RateLimit::new(settings.kube_qps, settings.kube_burst).with_metrics(main);
     let client = connect(&access, &limit).await?;
-    let limit = Limit::new(settings.patcher_qps, settings.patcher_burst).measured(hooks);
+    let limit = RateLimit::new(settings.patcher_qps, settings.patcher_burst).with_metrics(hooks);
     let patcher = connect(&access, &limit).await?;
-    Ok(Clients { client, patcher, meters })
+    Ok(Clients { client, patcher, request_metrics })
 }
 
-/// Runs the operator until it is told to end.
+/// Runs the operator until `shutdown` becomes true.
 ///
-/// `listening` is told the address of the HTTP server.
+/// `listening` is called with the address of the HTTP server.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     }
     let telemetry =
         Arc::new(Telemetry::new(&settings.metrics_prefix).context("--prometheus-metrics-prefix")?);
-    measure(&around.meters, &telemetry);
+    measure(&around.request_metrics, &telemetry);
     let (inbox, questions, channels) = driver::channels();
     let discovery = Discovery::new(around.client.clone());
     let monitors = Monitors::new(around.client.clone(), discovery.clone());
@@ -129,15 +129,15 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     outcome
 }
 
-/// Lets telemetry hear of all requests.
-fn measure(meters: &[Meter; 2], telemetry: &Arc<Telemetry>) {
-    for meter in meters {
+/// Reports all requests to telemetry.
+fn measure(request_metrics: &[RequestMetrics; 2], telemetry: &Arc<Telemetry>) {
+    for metrics in request_metrics {
         let telemetry = Arc::clone(telemetry);
-        meter.listen(move |told| telemetry.request(&told));
+        metrics.listen(move |observed| telemetry.request(&observed));
     }
 }
 
-/// What the socket tells about releases, as text.
+/// What the socket shows of releases, as text.
 struct ReleaseTexts(Arc<Helm>);
 
 impl Releases for ReleaseTexts {
@@ -206,7 +206,7 @@ async fn operate(
     let catalog = tokio::select! {
         files = loader.load() => files.context("the modules can't be loaded")?,
         // A hook that takes long to answer --config must not keep the end waiting.
-        _ = shutdown.wait_for(|told| *told) => return Ok(Outcome::Done),
+        _ = shutdown.wait_for(|requested| *requested) => return Ok(Outcome::Done),
     };
     for warning in &catalog.warnings {
         tracing::warn!("{warning}");
@@ -272,7 +272,11 @@ pub(crate) fn wire(
         loader: parts.loader,
         hooks: Arc::new(hooks),
         config: Arc::new(source.clone()),
-        events: Events::start(around.client.clone(), &around.settings.namespace, &around.settings.config_map),
+        events: EventRecorder::start(
+            around.client.clone(),
+            &around.settings.namespace,
+            &around.settings.config_map,
+        ),
         helm: parts.helm,
         monitors: parts.monitors,
         patcher: Arc::new(patcher),
@@ -293,10 +297,10 @@ fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool>
         return around.shutdown.clone();
     }
     let (end, ended) = watch::channel(false);
-    let (mut told, mut progress) = (around.shutdown.clone(), telemetry.progress());
+    let (mut shutdown, mut progress) = (around.shutdown.clone(), telemetry.progress());
     tokio::spawn(async move {
         tokio::select! {
-            _ = told.wait_for(|told| *told) => {}
+            _ = shutdown.wait_for(|requested| *requested) => {}
             _ = progress.wait_for(|progress| *progress != Progress::Running) => {}
         }
         end.send_replace(true);
@@ -306,7 +310,7 @@ fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool>
 
 /// Reads the ConfigMap. An API server that is away is waited for, except with `--once`.
 async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Event, Outcome> {
-    let mut told = false;
+    let mut is_reported = false;
     let mut shutdown = around.shutdown.clone();
     loop {
         let failure = match source.read().await {
@@ -317,12 +321,12 @@ async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Eve
             tracing::error!(error = %failure, "the API server does not answer");
             return Err(Outcome::ClusterAway);
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut is_reported, true) {
             tracing::error!(error = %failure, "the API server does not answer; it is asked again every second");
         }
         tokio::select! {
             () = tokio::time::sleep(ASK_AGAIN) => {}
-            _ = shutdown.wait_for(|told| *told) => return Err(Outcome::Done),
+            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
         }
     }
 }

@@ -104,10 +104,18 @@ fn start(matches: &ArgMatches) -> u8 {
     let given = Given::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
     operate(&given, LogType::Json, |settings, shutdown| async move {
-        let app::Clients { client, patcher, meters } = app::clients(&settings).await?;
+        let app::Clients { client, patcher, request_metrics } = app::clients(&settings).await?;
         let environment = Environment::of_process();
-        let around =
-            Surroundings { settings, environment, client, patcher, meters, once, any_port: false, shutdown };
+        let around = Surroundings {
+            settings,
+            environment,
+            client,
+            patcher,
+            request_metrics,
+            once,
+            any_port: false,
+            shutdown,
+        };
         app::run(around, |address| tracing::info!("listening on {address}")).await
     })
 }

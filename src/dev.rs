@@ -53,8 +53,8 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let kubeconfig = dir.join("kubeconfig");
     write_private(&kubeconfig, &cluster.kubeconfig)
         .with_context(|| format!("can't write {}", kubeconfig.display()))?;
-    let meters = app::meters();
-    let [client, patcher] = meters
+    let request_metrics = app::request_metrics();
+    let [client, patcher] = request_metrics
         .each_ref()
         .map(|meter| connect_in_process(meter.layer(cluster.service.clone()), &dev.settings.namespace));
     create_namespace(&client, &dev.settings).await?;
@@ -64,7 +64,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         environment,
         patcher,
         client,
-        meters,
+        request_metrics,
         once: dev.once,
         any_port: true,
         shutdown: dev.shutdown,

@@ -17,19 +17,19 @@ const EVENTS_A_TURN: usize = 64;
 /// How many watch events wait for the engine. A full channel slows the watches, which is what we want.
 const WAITING_EVENTS: usize = 1024;
 
-/// Carries out effects.
-pub trait Outside {
+/// Carries out the effects that the engine decides.
+pub trait Effects {
     /// Begins to carry out `effect` and returns at once. It may start work; it decides nothing.
     fn begin(&mut self, effect: Effect, inbox: &Inbox);
 
-    /// Hears what the engine is about to be told. It changes nothing.
-    fn hear(&mut self, _event: &Event) {}
+    /// Observes an event before the engine handles it. It changes nothing.
+    fn observe_event(&mut self, _event: &Event) {}
 
-    /// Hears how long a decision took, and what it was.
-    fn weigh(&mut self, _took: Duration, _effects: &[Effect]) {}
+    /// Observes how long a decision took, and which effects it was.
+    fn observe_decision(&mut self, _took: Duration, _effects: &[Effect]) {}
 }
 
-/// Where adapters put what happened.
+/// Where adapters send events.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     /// Answers to effects: never waits, at most one for each queue.
@@ -132,19 +132,19 @@ impl Questions {
 
 /// Runs `engine` until it is at rest after a shutdown, or until that takes longer than `patience`.
 ///
-/// `started` is what the engine hears first. `shutdown` becomes true when the operator shall end.
+/// `started` are the first events that the engine handles. `shutdown` becomes true when the operator shall end.
 pub async fn drive(
     engine: Engine,
-    outside: impl Outside,
+    effects: impl Effects,
     (inbox, mut channels): (Inbox, Channels),
     started: Vec<Event>,
     mut shutdown: watch::Receiver<bool>,
     patience: Duration,
 ) -> Stopped {
     let mut driver =
-        Driver { engine, outside, inbox, begun: Instant::now(), commands: Vec::new(), next_command: 1 };
+        Driver { engine, effects, inbox, begun: Instant::now(), commands: Vec::new(), next_command: 1 };
     for event in started {
-        if driver.take(event) {
+        if driver.handle(event) {
             return Stopped::AtRest;
         }
     }
@@ -155,17 +155,17 @@ pub async fn drive(
             biased;
             () = requested(&mut shutdown), if deadline.is_none() => {
                 deadline = Some(Instant::now() + patience);
-                driver.take(Event::ShutdownRequested)
+                driver.handle(Event::ShutdownRequested)
             }
             () = sleep_until(deadline) => return Stopped::Deadline,
-            Some(event) = channels.answers.recv() => driver.take(event),
-            () = sleep_until(wakeup) => driver.take(Event::TimerFired),
+            Some(event) = channels.answers.recv() => driver.handle(event),
+            () = sleep_until(wakeup) => driver.handle(Event::TimerFired),
             Some(question) = channels.questions.recv() => driver.answer(question),
             Some(event) = channels.events.recv() => {
-                let mut rests = driver.take(event);
+                let mut rests = driver.handle(event);
                 for _ in 1..EVENTS_A_TURN {
                     let Ok(event) = channels.events.try_recv() else { break };
-                    rests |= driver.take(event);
+                    rests |= driver.handle(event);
                 }
                 rests
             }
@@ -178,29 +178,29 @@ pub async fn drive(
 
 struct Driver<O> {
     engine: Engine,
-    outside: O,
+    effects: O,
     inbox: Inbox,
     begun: Instant,
     commands: Vec<(CommandId, oneshot::Sender<Result<String, Failure>>)>,
     next_command: u64,
 }
 
-impl<O: Outside> Driver<O> {
-    /// Lets the engine decide about `event` and begins what follows. Returns whether all is at rest.
-    fn take(&mut self, event: Event) -> bool {
+impl<O: Effects> Driver<O> {
+    /// Has the engine handle `event` and begins the effects. Returns whether all is at rest.
+    fn handle(&mut self, event: Event) -> bool {
         let now = Time::from_start(self.begun.elapsed());
         let mut rests = false;
-        self.outside.hear(&event);
+        self.effects.observe_event(&event);
         let begun = Instant::now();
         let effects = self.engine.handle(now, event);
-        self.outside.weigh(begun.elapsed(), &effects);
+        self.effects.observe_decision(begun.elapsed(), &effects);
         for effect in effects {
             if effect == Effect::Exit {
                 rests = true;
             } else if let Effect::AnswerCommand { id, outcome } = effect {
                 self.reply(id, outcome);
             } else {
-                self.outside.begin(effect, &self.inbox);
+                self.effects.begin(effect, &self.inbox);
             }
         }
         rests
@@ -220,7 +220,7 @@ impl<O: Outside> Driver<O> {
                 self.next_command += 1;
                 self.commands.retain(|(_, answer)| !answer.is_closed());
                 self.commands.push((id, answer));
-                return self.take(Event::Commanded { id, command });
+                return self.handle(Event::Commanded { id, command });
             }
         }
         false

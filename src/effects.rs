@@ -14,10 +14,10 @@ use engine::{
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
-use crate::driver::{Inbox, Outside};
+use crate::driver::{Effects, Inbox};
 use crate::helm::Helm;
 use crate::hook::{HookRun, Hooks, ScriptRun};
-use crate::kube::{ConfigSource, Events, Monitors, Patcher};
+use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
 use crate::load::Loader;
 use crate::process::memory;
 use crate::schedule::Clock;
@@ -32,16 +32,16 @@ pub struct Adapters {
     /// Writes the ConfigMap.
     pub config: Arc<ConfigSource>,
     /// Writes Kubernetes Events.
-    pub events: Events,
-    /// Looks after releases.
+    pub events: EventRecorder,
+    /// Installs, upgrades and removes releases.
     pub helm: Arc<Helm>,
     /// Watches objects.
     pub monitors: Monitors,
     /// Changes objects for hooks.
     pub patcher: Arc<Patcher>,
-    /// Lets crontab lines fire.
+    /// Reports when crontab lines are due.
     pub clock: Clock,
-    /// Tells people and Prometheus.
+    /// Writes logs and metrics.
     pub telemetry: Arc<Telemetry>,
     /// The processes that run.
     pub running: Running,
@@ -81,14 +81,14 @@ fn spawn(
     });
 }
 
-impl Outside for Adapters {
-    fn weigh(&mut self, took: Duration, effects: &[Effect]) {
+impl Effects for Adapters {
+    fn observe_decision(&mut self, took: Duration, effects: &[Effect]) {
         self.telemetry.decided(took, effects);
     }
 
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         match effect {
-            Effect::Announce(announcement) => self.events.tell(announcement),
+            Effect::Announce(announcement) => self.events.record(announcement),
             // The driver itself answers commands and ends; no admission or conversion server asks anything.
             Effect::AnswerCommand { .. } | Effect::AnswerReview { .. } | Effect::Exit => {}
             Effect::CancelRun { run } => {

@@ -1,4 +1,4 @@
-//! How the API server is reached, and what its errors mean.
+//! Clients of the API server, and what the errors of their requests mean.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ use kube::{Client, Config};
 use thiserror::Error;
 use tower::ServiceExt as _;
 
-use super::rate_limit::Limit;
+use super::rate_limit::RateLimit;
 
-/// Who asks. The API server takes the field manager from it where none is named.
+/// The user agent. The API server derives the field manager from it where none is named.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
 
 /// Where the API server is looked for.
@@ -58,7 +58,7 @@ pub enum ConnectError {
 }
 
 /// Returns a client of the API server that `access` leads to. Nothing is sent yet.
-pub async fn connect(access: &Access, limit: &Limit) -> Result<Client, ConnectError> {
+pub async fn connect(access: &Access, limit: &RateLimit) -> Result<Client, ConnectError> {
     let mut config = match &access.kubeconfig {
         Some(path) => {
             let wrong = |source| ConnectError::Kubeconfig { path: path.clone(), source };
@@ -83,7 +83,7 @@ pub async fn connect(access: &Access, limit: &Limit) -> Result<Client, ConnectEr
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(limit.meter()).with_layer(limit).build())
+    Ok(builder.with_layer(limit.metrics()).with_layer(limit).build())
 }
 
 /// Returns a client of an API server in this process.

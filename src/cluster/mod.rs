@@ -11,7 +11,7 @@ pub(crate) mod watch;
 
 pub use client::{Access, ConnectError, connect, connect_in_process, failure, is_conflict, is_not_found};
 pub use discovery::{Discovery, ResolveError, Resource};
-pub use rate_limit::Limit;
+pub use rate_limit::RateLimit;
 pub use request::RequestError;
-pub use request_metrics::{Meter, Told};
+pub use request_metrics::{RequestMetrics, RequestObservation};
 pub use watch::{WatchHealth, WatchHealths};

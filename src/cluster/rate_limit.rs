@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-use super::request_metrics::Meter;
+use super::request_metrics::RequestMetrics;
 
 /// A token bucket that the clients made with it share.
 #[derive(Clone, Debug)]
-pub struct Limit {
+pub struct RateLimit {
     per_second: f64,
     burst: f64,
     bucket: Arc<Mutex<Bucket>>,
-    meter: Meter,
+    metrics: RequestMetrics,
 }
 
 #[derive(Debug)]
@@ -26,23 +26,23 @@ struct Bucket {
     filled: Instant,
 }
 
-impl Limit {
+impl RateLimit {
     /// Returns a limit of `per_second` requests in the long run and `burst` at once; 0 per second is no limit.
     pub fn new(per_second: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         let bucket = Bucket { tokens: burst, filled: Instant::now() };
-        Self { per_second, burst, bucket: Arc::new(Mutex::new(bucket)), meter: Meter::default() }
+        Self { per_second, burst, bucket: Arc::new(Mutex::new(bucket)), metrics: RequestMetrics::default() }
     }
 
     /// Returns the limit with what measures the requests of its clients.
     #[must_use]
-    pub fn measured(self, meter: Meter) -> Self {
-        Self { meter, ..self }
+    pub fn with_metrics(self, metrics: RequestMetrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Returns what measures the requests of its clients.
-    pub(super) fn meter(&self) -> &Meter {
-        &self.meter
+    pub(super) fn metrics(&self) -> &RequestMetrics {
+        &self.metrics
     }
 
     /// Takes a token and returns how long to wait until it is there.
@@ -62,22 +62,22 @@ impl Limit {
     }
 }
 
-impl<S> Layer<S> for Limit {
-    type Service = Limited<S>;
+impl<S> Layer<S> for RateLimit {
+    type Service = RateLimited<S>;
 
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited { inner, limit: self.clone() }
+    fn layer(&self, inner: S) -> RateLimited<S> {
+        RateLimited { inner, limit: self.clone() }
     }
 }
 
 /// A service whose requests wait for the limit.
 #[derive(Debug)]
-pub struct Limited<S> {
+pub struct RateLimited<S> {
     inner: S,
-    limit: Limit,
+    limit: RateLimit,
 }
 
-impl<S, B> Service<http::Request<B>> for Limited<S>
+impl<S, B> Service<http::Request<B>> for RateLimited<S>
 where
     S: Service<http::Request<B>>,
     S::Future: Send + 'static,
@@ -94,7 +94,7 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let wait = self.limit.take(Instant::now());
-        self.limit.meter.waited(request.method().as_str(), request.uri().path(), wait);
+        self.limit.metrics.throttled(request.method().as_str(), request.uri().path(), wait);
         // The inner future does nothing before it is polled.
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -112,11 +112,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_and_the_rest_comes_at_the_rate() {
-        let limit = Limit::new(10.0, 2);
+        let limit = RateLimit::new(10.0, 2);
         let now = Instant::now();
         let waits: Vec<u128> = (0..4).map(|_| limit.take(now).as_millis()).collect();
         assert_eq!(waits, [0, 0, 100, 200]);
         assert_eq!(limit.take(now + Duration::from_secs(10)), Duration::ZERO);
-        assert_eq!(Limit::new(0.0, 1).take(now), Duration::ZERO);
+        assert_eq!(RateLimit::new(0.0, 1).take(now), Duration::ZERO);
     }
 }

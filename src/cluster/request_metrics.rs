@@ -1,4 +1,4 @@
-//! What requests to the API server take, told to whoever listens.
+//! Metrics of requests to the API server, reported to a listener.
 
 use std::fmt;
 use std::future::Future;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tower::{Layer, Service};
 
-/// Something about a request.
+/// What was observed of a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Told<'a> {
+pub enum RequestObservation<'a> {
     /// It was answered, or the connection broke.
     Answered {
         /// Whose client sent it.
@@ -28,7 +28,7 @@ pub enum Told<'a> {
         took: Duration,
     },
     /// It waited because of the limit on our side.
-    Waited {
+    Throttled {
         /// Whose client sends it.
         component: &'static str,
         /// Its method.
@@ -40,56 +40,61 @@ pub enum Told<'a> {
     },
 }
 
-type Listener = Box<dyn Fn(Told<'_>) + Send + Sync>;
+type Listener = Box<dyn Fn(RequestObservation<'_>) + Send + Sync>;
 
-/// Tells a listener, once there is one, about the requests of a client.
+/// Observes the requests of a client and reports them to a listener, once there is one.
 #[derive(Clone, Default)]
-pub struct Meter {
+pub struct RequestMetrics {
     component: &'static str,
     listener: Arc<OnceLock<Listener>>,
 }
 
-impl fmt::Debug for Meter {
+impl fmt::Debug for RequestMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter").field("component", &self.component).finish_non_exhaustive()
+        f.debug_struct("RequestMetrics").field("component", &self.component).finish_non_exhaustive()
     }
 }
 
-impl Meter {
-    /// Returns a meter without a listener. `component` says whose client it is.
+impl RequestMetrics {
+    /// Returns metrics without a listener. `component` says whose client it is.
     pub fn new(component: &'static str) -> Self {
         Self { component, listener: Arc::default() }
     }
 
-    /// Sets, once, who is told.
-    pub fn listen(&self, listener: impl Fn(Told<'_>) + Send + Sync + 'static) {
+    /// Sets the listener; a second one is ignored.
+    pub fn listen(&self, listener: impl Fn(RequestObservation<'_>) + Send + Sync + 'static) {
         let _ = self.listener.set(Box::new(listener));
     }
 
-    /// Tells that a request waited.
-    pub(super) fn waited(&self, method: &str, path: &str, waited: Duration) {
+    /// Reports that a request waited.
+    pub(super) fn throttled(&self, method: &str, path: &str, waited: Duration) {
         if let Some(listener) = self.listener.get() {
-            listener(Told::Waited { component: self.component, method, path: &shape(path), waited });
+            listener(RequestObservation::Throttled {
+                component: self.component,
+                method,
+                path: &shape(path),
+                waited,
+            });
         }
     }
 }
 
-impl<S> Layer<S> for Meter {
-    type Service = Metered<S>;
+impl<S> Layer<S> for RequestMetrics {
+    type Service = Measured<S>;
 
-    fn layer(&self, inner: S) -> Metered<S> {
-        Metered { inner, meter: self.clone() }
+    fn layer(&self, inner: S) -> Measured<S> {
+        Measured { inner, metrics: self.clone() }
     }
 }
 
 /// A service whose requests are measured.
 #[derive(Clone, Debug)]
-pub struct Metered<S> {
+pub struct Measured<S> {
     inner: S,
-    meter: Meter,
+    metrics: RequestMetrics,
 }
 
-impl<S, B, R> Service<http::Request<B>> for Metered<S>
+impl<S, B, R> Service<http::Request<B>> for Measured<S>
 where
     S: Service<http::Request<B>, Response = http::Response<R>>,
     S::Future: Send + 'static,
@@ -105,15 +110,15 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let meter = self.meter.clone();
+        let metrics = self.metrics.clone();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
-            if let Some(listener) = meter.listener.get() {
-                listener(Told::Answered {
-                    component: meter.component,
+            if let Some(listener) = metrics.listener.get() {
+                listener(RequestObservation::Answered {
+                    component: metrics.component,
                     method: method.as_str(),
                     path: &shape(uri.path()),
                     host: uri.authority().map_or("", http::uri::Authority::as_str),

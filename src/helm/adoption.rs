@@ -1,4 +1,4 @@
-//! Releases that `helm` or another operator wrote, and that are already as the chart says.
+//! Adoption of releases that `helm` or another operator wrote, and that are already as the chart says.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use engine::{ReleaseAction, ReleaseOutcome};
 
 use super::error::ReleaseError;
 use super::object;
-use super::storage::{CHECKSUM, MAINTENANCE, Stored};
+use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision};
 use super::upgrade::{Upgrade, labelled, outcome};
-use super::{Helm, Known, object_diff};
+use super::{Helm, LastRelease, object_diff};
 
 impl Helm {
     /// Reports whether the last revision stands and is not one of ours.
-    pub(super) fn is_foreign(&self, history: &[Stored]) -> bool {
+    pub(super) fn is_foreign(&self, history: &[StoredRevision]) -> bool {
         let deployed = history.iter().filter(|stored| stored.status == Status::Deployed).count();
         let newest = history.last().filter(|newest| newest.status == Status::Deployed);
         deployed == 1 && newest.is_some_and(|newest| !self.storage.is_ours(newest))
     }
 
-    /// Takes over the last revision of `history` as it is, if it has the objects and hooks
+    /// Adopts the last revision of `history` as it is, if it has the objects and hooks
     /// that the chart renders to for that revision: only its labels are written.
-    pub(super) async fn take_over(
+    pub(super) async fn adopt(
         &self,
         upgrade: &Upgrade<'_>,
-        history: &[Stored],
+        history: &[StoredRevision],
         labels: &BTreeMap<String, String>,
     ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
         let Some(newest) = history.last() else { return Ok(None) };
@@ -55,13 +55,13 @@ impl Helm {
             revision = newest.version,
             "the release was written by somebody else, is as the module says, and is taken over"
         );
-        let known = Known {
+        let last = LastRelease {
             checksum: upgrade.checksum.clone(),
             revision: newest.version,
             maintenance: upgrade.maintenance,
             written: vec![written],
         };
-        self.known.set(upgrade.name, Some(known));
+        self.last_releases.set(upgrade.name, Some(last));
         Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))
     }
 }

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 8;
 /// How often a patch is tried when others change the object at the same time.
 const ATTEMPTS: usize = 4;
 
-/// How long a new kind may take to come into force.
+/// How long a CRD may take to be established.
 const ESTABLISH: Duration = Duration::from_secs(30);
 
 /// How long is waited between two looks at a CRD.
@@ -80,7 +80,7 @@ impl Applier<'_> {
 
     /// Writes `objects`, which are sorted by kind, and returns what the first that was
     /// written lacked, those first that were not there at all. What one object is refused
-    /// for keeps the others from nothing; all refusals are told in the end.
+    /// for does not stop the others; all refusals are reported in the end.
     pub(super) async fn apply(
         &self,
         objects: &[Object],
@@ -120,8 +120,8 @@ impl Applier<'_> {
         self.discovery.refresh();
     }
 
-    /// Makes or changes one object and returns what it lacked. One that is there already
-    /// is taken over.
+    /// Creates or changes one object and returns what it lacked. One that exists already
+    /// is adopted.
     async fn write(&self, object: &Object, before: Option<&Object>) -> Result<Written, ReleaseError> {
         let resource = self.resource(object).await?;
         let (collection, path) = self.paths(object, &resource);
@@ -253,7 +253,7 @@ fn brings(crd: &Object, object: &Object) -> bool {
     crd.kind == CRD && text("/spec/names/kind") == Some(&object.kind) && text("/spec/group") == group
 }
 
-/// Waits until a CRD is in force.
+/// Waits until a CRD is established.
 pub(super) async fn established(requests: &Requests, name: &str) -> Result<(), ReleaseError> {
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
     let look = async {
@@ -279,7 +279,7 @@ pub(super) fn is_established(crd: &Value) -> bool {
 }
 
 /// Adds `stringData` to a Secret that was read, as far as its `data` has what is wanted:
-/// nobody gets it back, so that it would differ for ever.
+/// the API server never returns it, so that it would differ for ever.
 fn read_back(wanted: &Value, current: &mut Value) {
     let Some(texts) = wanted.get("stringData").and_then(Value::as_object) else { return };
     let is_there = |(key, text): &(&String, &Value)| {
@@ -295,8 +295,8 @@ fn read_back(wanted: &Value, current: &mut Value) {
     }
 }
 
-/// Returns the patch that brings `current` to `wanted` and takes away what `original`
-/// had; what others have added stays.
+/// Returns the three-way merge patch that brings `current` to `wanted` and removes what
+/// only `original` had; what others have added stays.
 fn difference(
     resource: &Resource,
     original: &Value,

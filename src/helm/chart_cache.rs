@@ -14,20 +14,20 @@ use super::error::ReleaseError;
 
 /// What is kept of each module.
 #[derive(Default)]
-pub(super) struct Charts(Mutex<BTreeMap<String, Loaded>>);
+pub(super) struct ChartCache(Mutex<BTreeMap<String, LoadedChart>>);
 
 /// A chart and its parsed templates.
 #[derive(Clone)]
-pub(super) struct Loaded {
+pub(super) struct LoadedChart {
     content: u64,
     pub(super) chart: Arc<Chart>,
     /// Held during a render, so that renders of one module follow each other.
     pub(super) templates: Arc<Mutex<Cache>>,
 }
 
-impl Charts {
+impl ChartCache {
     /// Returns the chart of a module; it is read again when a file of the module differs.
-    pub(super) async fn load(&self, module: &Arc<Module>) -> Result<Loaded, ReleaseError> {
+    pub(super) async fn load(&self, module: &Arc<Module>) -> Result<LoadedChart, ReleaseError> {
         let name = module.name.as_str().to_owned();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
         if let Some(known) = known.as_ref().filter(|known| known.content == module.content) {
@@ -46,7 +46,7 @@ impl Charts {
             source: Box::new(source),
         };
         let (opened, warnings, content) = opened.map_err(|error| {
-            ReleaseError::Stack(super::render_thread::StackError::Panic(error.to_string()))
+            ReleaseError::RenderThread(super::render_thread::RenderThreadError::Panic(error.to_string()))
         })?;
         let chart = Arc::new(opened.map_err(wrapped)?);
         for warning in warnings.texts() {
@@ -54,7 +54,7 @@ impl Charts {
         }
         // What did not change is not parsed again.
         let templates = known.map(|known| known.templates).unwrap_or_default();
-        let loaded = Loaded { content, chart, templates };
+        let loaded = LoadedChart { content, chart, templates };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, loaded.clone());
         Ok(loaded)
     }

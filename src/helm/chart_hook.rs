@@ -1,4 +1,4 @@
-//! Hooks of releases: objects that are made at certain moments and waited for.
+//! Hooks of charts: objects that are made at certain moments of a release and waited for.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::cluster::watch::wait_for;
 use crate::cluster::{Discovery, Resource};
 
 /// Runs the hooks of one release.
-pub(super) struct Hooks<'a> {
+pub(super) struct ChartHooks<'a> {
     pub(super) requests: &'a Requests,
     pub(super) discovery: &'a Discovery,
     pub(super) namespace: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Hooks<'a> {
     pub(super) timeout: Duration,
 }
 
-impl Hooks<'_> {
+impl ChartHooks<'_> {
     /// Runs the hooks of `event` in their order and writes down how they ran.
     ///
     /// The first that fails ends it. Hooks that are deleted when they succeed are

@@ -12,12 +12,12 @@ use super::object::label;
 
 const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// How often a CRD that others change at the same time is written again.
+/// How often a CRD is written when others change it at the same time.
 const ATTEMPTS: usize = 5;
 
 impl Helm {
-    /// Writes the CRDs of a module and waits until they are in force. A broken file
-    /// keeps the others from nothing.
+    /// Writes the CRDs of a module and waits until they are established. A broken file
+    /// does not stop the others.
     pub(super) async fn ensure_module_crds(&self, module: &Arc<Module>) -> Result<(), ReleaseError> {
         let mut problems = Vec::new();
         let mut names = Vec::new();
@@ -64,7 +64,7 @@ impl Helm {
         Ok(names)
     }
 
-    /// Makes a CRD or replaces what differs, but for how its versions are converted.
+    /// Creates a CRD, or replaces what differs except how its versions are converted.
     async fn ensure(&self, name: &str, wanted: Value) -> Result<(), ReleaseError> {
         let path = format!("{COLLECTION}/{name}");
         for attempt in 1..=ATTEMPTS {
@@ -85,7 +85,7 @@ impl Helm {
     }
 }
 
-/// Returns `current` with what `wanted` says, if that makes a difference.
+/// Returns `current` changed to what `wanted` says; `None` when it is so already.
 fn merged(current: &Value, wanted: &Value) -> Option<Value> {
     let mut merged = current.clone();
     let spec = wanted.get("spec")?;

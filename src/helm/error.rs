@@ -1,4 +1,4 @@
-//! Why a release could not be brought about.
+//! Why a release could not be installed, upgraded, rendered or removed.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use engine::{Failure, FailureKind};
 
 use super::chart_files::OpenError;
 use super::object::ObjectError;
-use super::render_thread::StackError;
+use super::render_thread::RenderThreadError;
 use crate::cluster::ResolveError;
 use crate::cluster::request::RequestError;
 
@@ -36,7 +36,7 @@ pub enum ReleaseError {
     },
     /// The render could not run, or panicked.
     #[error(transparent)]
-    Stack(#[from] StackError),
+    RenderThread(#[from] RenderThreadError),
     /// What was rendered is not made of objects.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -54,7 +54,7 @@ pub enum ReleaseError {
         /// What the cluster knows instead.
         source: ResolveError,
     },
-    /// The API server does not tell its kinds.
+    /// The kinds of the API server are not known.
     #[error("GET /apis: the kinds of the cluster are not known: {0}")]
     Kinds(String),
     /// The record can't be written.
@@ -130,7 +130,7 @@ impl ReleaseError {
                 | RenderError::Manifest(_) => FailureKind::Render,
             },
             Self::Object(_) => FailureKind::Render,
-            Self::Stack(_) => FailureKind::Bug,
+            Self::RenderThread(_) => FailureKind::Bug,
             Self::Request(_) | Self::Kinds(_) => FailureKind::Cluster,
             Self::Kind { .. } => FailureKind::MissingKind,
             Self::Name(_)
@@ -142,7 +142,7 @@ impl ReleaseError {
         }
     }
 
-    /// Returns the failure that the engine is told, after `what` was tried.
+    /// Returns the failure for the engine, after `what` was tried.
     pub fn failure(&self, what: &str) -> Failure {
         let failure = Failure::new(self.kind(), format!("{what}: {self}"));
         if matches!(self, Self::Request(error) if error.code() == 403) {

@@ -1,15 +1,15 @@
-//! What was left of each release, and whether its records still say so. No I/O.
+//! The last state that we left each release in, and whether its records still say so. No I/O.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chart::record::Status;
 
-use super::storage::{CHECKSUM, Stored};
+use super::storage::{CHECKSUM, StoredRevision};
 
-/// What the last run of a release left.
+/// The state that the last run left a release in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct LastRelease {
     /// The checksum of what was rendered.
     pub(super) checksum: String,
     /// The deployed revision.
@@ -22,23 +22,23 @@ pub(super) struct Known {
 
 /// Records that are not as they were left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unexpected {
+pub(super) struct Deviation {
     /// What was found, in one line.
     pub(super) what: String,
-    /// Whether somebody seems to be at work, so that this may pass.
+    /// Whether somebody else seems to change the release, so that this may pass.
     pub(super) passes: bool,
 }
 
-impl Unexpected {
+impl Deviation {
     pub(super) fn new(what: String) -> Self {
         Self { what, passes: false }
     }
 }
 
-impl Known {
+impl LastRelease {
     /// Reports whether the release may be another than it was left, now that the record of
     /// revision `version` was written. The records are asked before anything is done.
-    pub(super) fn may_differ(&self, stored: &Stored) -> bool {
+    pub(super) fn may_differ(&self, stored: &StoredRevision) -> bool {
         if stored.version < self.revision {
             return stored.status == Status::Deployed;
         }
@@ -46,14 +46,14 @@ impl Known {
     }
 
     /// Returns in what `history`, which is sorted by version, is not as it was left.
-    pub(super) fn unexpected(
+    pub(super) fn deviation(
         &self,
-        history: &[Stored],
-        is_ours: impl Fn(&Stored) -> bool,
-    ) -> Option<Unexpected> {
+        history: &[StoredRevision],
+        is_ours: impl Fn(&StoredRevision) -> bool,
+    ) -> Option<Deviation> {
         let number = self.revision;
         let Some(newest) = history.last() else {
-            return Some(Unexpected::new("its records are gone".to_owned()));
+            return Some(Deviation::new("its records are gone".to_owned()));
         };
         let status = newest.status.name();
         let passes = newest.status.is_pending() || newest.status == Status::Uninstalling;
@@ -68,34 +68,35 @@ impl Known {
         } else if newest.label(CHECKSUM).unwrap_or_default() != self.checksum {
             format!("revision {number} has another checksum")
         } else {
-            let deployed = |stored: &&Stored| stored.version < number && stored.status == Status::Deployed;
+            let deployed =
+                |stored: &&StoredRevision| stored.version < number && stored.status == Status::Deployed;
             let older = history.iter().rev().find(deployed)?;
             format!("revision {} is deployed beside revision {number}", older.version)
         };
-        Some(Unexpected { what, passes })
+        Some(Deviation { what, passes })
     }
 }
 
-/// What is known of all releases.
+/// The last state of all releases.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownReleases(Arc<Mutex<BTreeMap<String, Known>>>);
+pub(super) struct LastReleases(Arc<Mutex<BTreeMap<String, LastRelease>>>);
 
-impl KnownReleases {
-    pub(super) fn get(&self, release: &str) -> Option<Known> {
-        self.with(|all| all.get(release).cloned())
+impl LastReleases {
+    pub(super) fn get(&self, release: &str) -> Option<LastRelease> {
+        self.lock(|all| all.get(release).cloned())
     }
 
-    pub(super) fn set(&self, release: &str, known: Option<Known>) {
-        self.with(|all| match known {
-            Some(known) => all.insert(release.to_owned(), known),
+    pub(super) fn set(&self, release: &str, last: Option<LastRelease>) {
+        self.lock(|all| match last {
+            Some(last) => all.insert(release.to_owned(), last),
             None => all.remove(release),
         });
     }
 
-    /// Forgets a release if this is what is known of it, and reports whether it was.
-    pub(super) fn forget(&self, release: &str, known: &Known) -> bool {
-        self.with(|all| {
-            let is_same = all.get(release) == Some(known);
+    /// Forgets a release if this is its last state, and returns whether it was.
+    pub(super) fn forget(&self, release: &str, last: &LastRelease) -> bool {
+        self.lock(|all| {
+            let is_same = all.get(release) == Some(last);
             if is_same {
                 all.remove(release);
             }
@@ -103,12 +104,12 @@ impl KnownReleases {
         })
     }
 
-    /// Returns the releases of which anything is known.
+    /// Returns the releases whose last state is known.
     pub(super) fn names(&self) -> Vec<String> {
-        self.with(|all| all.keys().cloned().collect())
+        self.lock(|all| all.keys().cloned().collect())
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Known>) -> T) -> T {
+    fn lock<T>(&self, work: impl FnOnce(&mut BTreeMap<String, LastRelease>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -117,13 +118,18 @@ impl KnownReleases {
 mod tests {
     use super::*;
 
-    fn stored(version: u32, status: Status, written: &str) -> Stored {
+    fn stored(version: u32, status: Status, written: &str) -> StoredRevision {
         let labels = [(CHECKSUM.to_owned(), "c".to_owned())].into();
-        Stored { version, status, labels, written: written.to_owned() }
+        StoredRevision { version, status, labels, written: written.to_owned() }
     }
 
-    fn known() -> Known {
-        Known { checksum: "c".to_owned(), revision: 2, maintenance: false, written: vec!["10".to_owned()] }
+    fn last() -> LastRelease {
+        LastRelease {
+            checksum: "c".to_owned(),
+            revision: 2,
+            maintenance: false,
+            written: vec!["10".to_owned()],
+        }
     }
 
     #[test]
@@ -152,15 +158,15 @@ mod tests {
                 Some(("revision 1 is deployed beside revision 2", false)),
             ),
         ] {
-            let history: Vec<Stored> =
+            let history: Vec<StoredRevision> =
                 history.into_iter().map(|(version, status)| stored(version, status, "10")).collect();
-            let found = known().unexpected(&history, |_| ours);
+            let found = last().deviation(&history, |_| ours);
             let found = found.as_ref().map(|found| (found.what.as_str(), found.passes));
             assert_eq!(found, expected, "{history:?}");
         }
         let mut other = stored(2, Deployed, "10");
         other.labels.clear();
-        assert_eq!(known().unexpected(&[other], |_| true).unwrap().what, "revision 2 has another checksum");
+        assert_eq!(last().deviation(&[other], |_| true).unwrap().what, "revision 2 has another checksum");
     }
 
     #[test]
@@ -172,7 +178,7 @@ mod tests {
             (stored(2, Status::Deployed, "12"), true),
             (stored(3, Status::PendingRollback, "12"), true),
         ] {
-            assert_eq!(known().may_differ(&record), expected, "{record:?}");
+            assert_eq!(last().may_differ(&record), expected, "{record:?}");
         }
     }
 }

@@ -21,6 +21,7 @@ mod last_release;
 mod live_diff;
 mod object;
 mod object_diff;
+mod object_watch;
 mod record_watch;
 mod render;
 mod render_environment;
@@ -40,7 +41,7 @@ use engine::{Failure, FailureKind, Module, ModuleName, ReleaseName, ReleaseOutco
 use kube::Client;
 use serde_json::{Map, Value};
 
-pub use drift::Tell;
+pub use drift::EventSink;
 pub use error::ReleaseError;
 pub use object::ObjectError;
 pub use render::RenderedModule;
@@ -49,13 +50,13 @@ pub use upgrade::Revision;
 use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
 use crate::driver::Inbox;
-use chart_cache::Charts;
-use drift::Drift;
-use last_release::{Known, KnownReleases};
-use record_watch::Records;
+use chart_cache::ChartCache;
+use last_release::{LastRelease, LastReleases};
+use object_watch::ObjectWatch;
+use record_watch::RecordWatch;
 use storage::Storage;
 
-/// What the adapter is told about its surroundings.
+/// What the adapter has to know: where releases are, and how they are made.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The namespace of the releases.
@@ -70,16 +71,16 @@ pub struct Settings {
     pub timeout: Duration,
 }
 
-/// Looks after the releases of modules.
+/// Installs, upgrades, watches and removes the releases of modules.
 pub struct Helm {
     settings: Settings,
     requests: Requests,
     discovery: Discovery,
     storage: Storage,
-    charts: Charts,
-    drift: Drift,
-    records: Records,
-    known: KnownReleases,
+    charts: ChartCache,
+    objects: ObjectWatch,
+    records: RecordWatch,
+    last_releases: LastReleases,
     version: OnceLock<KubeVersion>,
 }
 
@@ -89,14 +90,19 @@ impl Helm {
         let requests = Requests::new(client);
         let owner = storage::owner(&settings.namespace, &settings.config_map);
         let storage = Storage::new(requests.clone(), &settings.namespace, owner);
-        let drift = Drift::new(requests.clone(), discovery.clone(), settings.extra_labels.clone());
-        let known = KnownReleases::default();
+        let objects = ObjectWatch::new(requests.clone(), discovery.clone(), settings.extra_labels.clone());
+        let last_releases = LastReleases::default();
         Self {
-            records: Records::new(requests.clone(), storage.clone(), drift.clone(), known.clone()),
+            records: RecordWatch::new(
+                requests.clone(),
+                storage.clone(),
+                objects.clone(),
+                last_releases.clone(),
+            ),
             storage,
-            drift,
-            charts: Charts::default(),
-            known,
+            objects,
+            charts: ChartCache::default(),
+            last_releases,
             version: OnceLock::new(),
             requests,
             discovery,
@@ -130,7 +136,7 @@ impl Helm {
         Ok(names.into_iter().map(ReleaseName::from).collect())
     }
 
-    /// Writes the CRDs of a module and waits until they are in force.
+    /// Writes the CRDs of a module and waits until they are established.
     pub async fn ensure_crds(&self, module: &Arc<Module>) -> Result<(), Failure> {
         let outcome = self.ensure_module_crds(module).await;
         outcome.map_err(|error| error.failure("CRDs are not in force"))
@@ -155,7 +161,7 @@ impl Helm {
         outcome.map_err(|error| error.failure("the chart does not render"))
     }
 
-    /// Watches the objects and records of a module's release and tells `inbox` what drifts.
+    /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
     pub fn watch(&self, module: ModuleName, inbox: &Inbox) {
         let inbox = inbox.clone();
         self.watch_by(
@@ -170,19 +176,19 @@ impl Helm {
     }
 
     /// Watches the objects and records of a module's release and calls `tell` with what drifts.
-    pub fn watch_by(&self, module: ModuleName, tell: Tell) {
-        self.drift.watch(module, tell);
+    pub fn watch_by(&self, module: ModuleName, sink: EventSink) {
+        self.objects.watch(module, sink);
         self.records.watch();
     }
 
     /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
     pub fn watched(&self) -> BTreeMap<String, Vec<String>> {
-        self.drift.watched()
+        self.objects.watched()
     }
 
     /// Stops watching the objects of a module's release.
     pub fn forget(&self, module: &ModuleName) {
-        self.drift.forget(module);
+        self.objects.forget(module);
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Object {
     pub(super) value: Value,
 }
 
-/// What tells one object from another: the version of its group does not.
+/// The identity of an object. The version of its group is no part of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) group: String,
@@ -80,7 +80,7 @@ pub enum ObjectError {
 }
 
 impl Object {
-    /// Returns what tells it from others; `namespace` is where objects without one go.
+    /// Returns the identity of the object; `namespace` is where objects without one go.
     pub(super) fn key(&self, namespace: &str) -> Key {
         Key {
             group: self.api_version.rsplit_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::object::{Key, Object};
 
 /// Returns the first difference: an object that is new or gone, or the path of a field
-/// that has another value. The values themselves can be secrets and are not told.
+/// that has another value. The values themselves can be secrets and are not named.
 pub(super) fn first(before: &[Object], after: &[Object], namespace: &str) -> Option<String> {
     for object in after {
         let key = object.key(namespace);

@@ -1,8 +1,8 @@
 //! Watches the records of releases by their metadata.
 //!
-//! One watch for all releases tells when somebody else may have written or deleted a
-//! record. Then the records of that release are asked, so that neither what the watch
-//! is late with nor our own writes are taken for somebody else's.
+//! One watch for all releases shows when somebody else may have written or deleted a
+//! record. Then the records of that release are read, so that neither a watch that is
+//! late nor our own writes are taken for somebody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,64 +10,69 @@ use std::time::Duration;
 
 use chart::record;
 use engine::hook::WatchEvent;
-use engine::{Drift as Difference, Event};
+use engine::{Drift, Event};
 
-use super::drift::Drift;
 use super::error::ReleaseError;
-use super::last_release::{Known, KnownReleases, Unexpected};
-use super::storage::{self, Storage, Stored};
+use super::last_release::{Deviation, LastRelease, LastReleases};
+use super::object_watch::ObjectWatch;
+use super::storage::{self, Storage, StoredRevision};
 use crate::cluster::list::{Collection, MetadataOnly};
 use crate::cluster::request::Requests;
 use crate::cluster::watch::{Reflector, Update, WatchError};
 
-/// How long after a change the records are asked: who writes one, often writes another.
+/// How long after a change the records are read: who writes one, often writes another.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// How long somebody who seems to be at work is left to it.
+/// How long a release is left alone while somebody else seems to change it.
 const WORK: Duration = Duration::from_secs(30);
 
-/// How often is looked whether somebody is through with it.
+/// How often it is checked whether somebody else has finished.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Watches the records of all releases.
 #[derive(Clone)]
-pub(super) struct Records {
+pub(super) struct RecordWatch {
     requests: Requests,
     storage: Storage,
-    drift: Drift,
-    known: KnownReleases,
+    objects: ObjectWatch,
+    last_releases: LastReleases,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
     is_watching: bool,
-    /// The releases whose records are about to be asked.
+    /// The releases whose records are about to be read.
     doubted: BTreeSet<String>,
 }
 
-/// What comes of asking the records of a release.
+/// What the records of a release show.
 enum Verdict {
     Done,
-    /// Somebody seems to be at work.
+    /// Somebody else seems to change the release.
     Passing,
-    /// The records could not be asked.
+    /// The records could not be read.
     Unasked,
 }
 
-impl Records {
-    pub(super) fn new(requests: Requests, storage: Storage, drift: Drift, known: KnownReleases) -> Self {
-        Self { requests, storage, drift, known, state: Arc::default() }
+impl RecordWatch {
+    pub(super) fn new(
+        requests: Requests,
+        storage: Storage,
+        objects: ObjectWatch,
+        last_releases: LastReleases,
+    ) -> Self {
+        Self { requests, storage, objects, last_releases, state: Arc::default() }
     }
 
     /// Begins to watch, if that was not done yet.
     pub(super) fn watch(&self) {
-        if !self.with(|state| std::mem::replace(&mut state.is_watching, true)) {
+        if !self.lock(|state| std::mem::replace(&mut state.is_watching, true)) {
             tokio::spawn(self.clone().follow());
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn lock<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -93,13 +98,13 @@ impl Records {
         }
     }
 
-    /// Has the records of a release asked if a change of one may be somebody else's.
+    /// Has the records of a release read if a change of one may be somebody else's.
     fn apply(&self, event: WatchEvent, object: MetadataOnly) {
         let Some((release, stored)) = read(object) else { return };
-        let Some(known) = self.known.get(&release) else { return };
+        let Some(last) = self.last_releases.get(&release) else { return };
         let is_doubtful = match event {
-            WatchEvent::Added | WatchEvent::Modified => known.may_differ(&stored),
-            WatchEvent::Deleted => known.revision == stored.version,
+            WatchEvent::Added | WatchEvent::Modified => last.may_differ(&stored),
+            WatchEvent::Deleted => last.revision == stored.version,
         };
         if is_doubtful {
             self.doubt(release);
@@ -108,28 +113,28 @@ impl Records {
 
     /// Looks for what changed while nobody watched.
     fn compare(&self, objects: Vec<MetadataOnly>) {
-        let mut listed: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+        let mut listed: BTreeMap<String, Vec<StoredRevision>> = BTreeMap::new();
         for (release, stored) in objects.into_iter().filter_map(read) {
-            if self.known.get(&release).is_none() {
+            if self.last_releases.get(&release).is_none() {
                 continue;
             }
             listed.entry(release).or_default().push(stored);
         }
-        for release in self.known.names() {
-            let Some(known) = self.known.get(&release) else { continue };
+        for release in self.last_releases.names() {
+            let Some(last) = self.last_releases.get(&release) else { continue };
             let mut history = listed.remove(&release).unwrap_or_default();
             history.sort_by_key(|stored| stored.version);
-            let differs = known.unexpected(&history, |stored| self.storage.is_ours(stored)).is_some();
-            if differs || history.last().is_some_and(|newest| known.may_differ(newest)) {
+            let differs = last.deviation(&history, |stored| self.storage.is_ours(stored)).is_some();
+            if differs || history.last().is_some_and(|newest| last.may_differ(newest)) {
                 self.doubt(release);
             }
         }
     }
 
-    /// Has the records of a release asked soon.
+    /// Has the records of a release read soon.
     fn doubt(&self, release: String) {
-        let is_listened_to = self.drift.listener(&release).is_some();
-        if is_listened_to && self.with(|state| state.doubted.insert(release.clone())) {
+        let is_listened_to = self.objects.listener(&release).is_some();
+        if is_listened_to && self.lock(|state| state.doubted.insert(release.clone())) {
             tokio::spawn(self.clone().ask(release));
         }
     }
@@ -139,27 +144,27 @@ impl Records {
         loop {
             tokio::time::sleep(pause).await;
             waited += pause;
-            // From here on a change is a reason to ask once more.
-            self.with(|state| state.doubted.remove(&release));
+            // From here on a change is a reason to read once more.
+            self.lock(|state| state.doubted.remove(&release));
             pause = match self.judge(&release, waited >= WORK).await {
                 Verdict::Done => return,
                 Verdict::Passing => LOOK_AGAIN,
                 Verdict::Unasked => (pause * 2).clamp(LOOK_AGAIN, WORK),
             };
-            if !self.with(|state| state.doubted.insert(release.clone())) {
+            if !self.lock(|state| state.doubted.insert(release.clone())) {
                 return;
             }
         }
     }
 
-    /// Asks the records of a release, and tells if somebody else wrote them.
+    /// Reads the records of a release, and reports if somebody else wrote them.
     async fn judge(&self, release: &str, is_last: bool) -> Verdict {
-        let Some(known) = self.known.get(release) else { return Verdict::Done };
-        // What is being changed by ourselves is looked at by that.
-        if self.drift.listener(release).is_none() {
+        let Some(last) = self.last_releases.get(release) else { return Verdict::Done };
+        // A release that we change ourselves is checked by that change.
+        if self.objects.listener(release).is_none() {
             return Verdict::Done;
         }
-        let what = match self.found(release, &known).await {
+        let what = match self.found(release, &last).await {
             Ok(None) => return Verdict::Done,
             Ok(Some(found)) if found.passes && !is_last => return Verdict::Passing,
             Ok(Some(found)) => found.what,
@@ -168,26 +173,26 @@ impl Records {
                 return Verdict::Unasked;
             }
         };
-        if let Some((module, tell)) = self.drift.listener(release)
-            && self.known.forget(release, &known)
+        if let Some((module, sink)) = self.objects.listener(release)
+            && self.last_releases.forget(release, &last)
         {
-            tell(Event::ReleaseDrifted { module, drift: Difference::Status(what) }).await;
+            sink(Event::ReleaseDrifted { module, drift: Drift::Status(what) }).await;
         }
         Verdict::Done
     }
 
-    async fn found(&self, release: &str, known: &Known) -> Result<Option<Unexpected>, ReleaseError> {
+    async fn found(&self, release: &str, last: &LastRelease) -> Result<Option<Deviation>, ReleaseError> {
         let history = self.storage.history(release).await?;
-        let unexpected = known.unexpected(&history, |stored| self.storage.is_ours(stored));
-        if unexpected.is_some() {
-            return Ok(unexpected);
+        let deviation = last.deviation(&history, |stored| self.storage.is_ours(stored));
+        if deviation.is_some() {
+            return Ok(deviation);
         }
-        match self.storage.read(release, known.revision).await {
+        match self.storage.read(release, last.revision).await {
             Ok(Some(_)) => Ok(None),
-            Ok(None) => Ok(Some(Unexpected::new("its records are gone".to_owned()))),
+            Ok(None) => Ok(Some(Deviation::new("its records are gone".to_owned()))),
             Err(ReleaseError::Record { .. }) => {
-                let what = format!("the record of revision {} can not be read", known.revision);
-                Ok(Some(Unexpected::new(what)))
+                let what = format!("the record of revision {} can not be read", last.revision);
+                Ok(Some(Deviation::new(what)))
             }
             Err(error) => Err(error),
         }
@@ -195,7 +200,7 @@ impl Records {
 }
 
 /// Returns the release that a Secret belongs to, and what its metadata says.
-fn read(object: MetadataOnly) -> Option<(String, Stored)> {
+fn read(object: MetadataOnly) -> Option<(String, StoredRevision)> {
     let release = record::parse_secret_name(&object.metadata.name)?.0.to_owned();
     storage::stored(object.metadata, &release).map(|stored| (release, stored))
 }

@@ -1,4 +1,4 @@
-//! What modules render to, on threads of their own.
+//! Renders the charts of modules, on threads of their own.
 
 use std::sync::{Arc, PoisonError};
 
@@ -10,9 +10,9 @@ use chart::warnings::Warnings;
 use engine::Module;
 use serde_json::{Map, Value};
 
-use super::chart_cache::Loaded;
+use super::chart_cache::LoadedChart;
 use super::error::ReleaseError;
-use super::render_environment::ClusterWorld;
+use super::render_environment::ClusterEnvironment;
 use super::upgrade::labelled;
 use super::{Helm, render_thread};
 
@@ -31,7 +31,7 @@ impl Helm {
     /// Renders on a thread with a stack of its own.
     pub(super) async fn render_chart(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedChart,
         name: &str,
         values: &Map<String, Value>,
         revision: u32,
@@ -45,9 +45,9 @@ impl Helm {
             is_upgrade,
         };
         let (loaded, values) = (loaded.clone(), values.clone());
-        let mut world = ClusterWorld::new(self.requests.clone(), self.discovery.clone());
+        let mut world = ClusterEnvironment::new(self.requests.clone(), self.discovery.clone());
         let work = move || {
-            render_thread::with(|| {
+            render_thread::run(|| {
                 let request = Request {
                     values: &values,
                     release: &release,
@@ -64,7 +64,7 @@ impl Helm {
         };
         let done = tokio::task::spawn_blocking(work).await;
         let (rendered, warnings) =
-            done.map_err(|error| render_thread::StackError::Panic(error.to_string()))??;
+            done.map_err(|error| render_thread::RenderThreadError::Panic(error.to_string()))??;
         for warning in warnings.texts() {
             tracing::warn!(module = name, "{warning}");
         }
@@ -86,7 +86,7 @@ impl Helm {
         Ok(RenderedModule { manifest: manifest::join(&manifests), hooks, notes: rendered.notes })
     }
 
-    /// Returns what templates are told about the cluster.
+    /// Returns what templates know about the cluster.
     async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
         let version = self.version().await?;
         let known = self

@@ -1,4 +1,4 @@
-//! What templates may ask of the outside: time, chance, keys, host names.
+//! What templates may ask of the environment: time, random numbers, keys, host names, objects of the cluster.
 
 use std::net::{IpAddr, ToSocketAddrs as _};
 
@@ -9,14 +9,14 @@ use super::certificates;
 use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
 
-/// The outside without a cluster: `lookup` finds nothing.
+/// The environment without a cluster: `lookup` finds nothing.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LocalWorld {
+pub(super) struct LocalEnvironment {
     /// Whether host names are looked up; `helm` does so only when asked to.
     pub(super) dns: bool,
 }
 
-impl Environment for LocalWorld {
+impl Environment for LocalEnvironment {
     fn now(&mut self) -> jiff::Zoned {
         jiff::Zoned::now()
     }
@@ -48,21 +48,21 @@ impl Environment for LocalWorld {
     }
 }
 
-/// The outside with a cluster that `lookup` asks.
+/// The environment with a cluster that `lookup` asks.
 ///
 /// For threads that may be blocked, not for those of the runtime.
-pub(super) struct ClusterWorld {
-    local: LocalWorld,
+pub(super) struct ClusterEnvironment {
+    local: LocalEnvironment,
     requests: Requests,
     discovery: Discovery,
     runtime: tokio::runtime::Handle,
 }
 
-impl ClusterWorld {
-    /// Returns a world that asks on the current runtime.
+impl ClusterEnvironment {
+    /// Returns an environment that asks on the current runtime.
     pub(super) fn new(requests: Requests, discovery: Discovery) -> Self {
         let runtime = tokio::runtime::Handle::current();
-        Self { local: LocalWorld::default(), requests, discovery, runtime }
+        Self { local: LocalEnvironment::default(), requests, discovery, runtime }
     }
 
     async fn find(
@@ -72,17 +72,17 @@ impl ClusterWorld {
         namespace: &str,
         name: &str,
     ) -> Result<Value, EnvironmentError> {
-        let told = |error: &dyn std::error::Error| EnvironmentError(error.to_string());
-        let resource = self.discovery.resolve(api_version, kind).await.map_err(|error| told(&error))?;
+        let failed = |error: &dyn std::error::Error| EnvironmentError(error.to_string());
+        let resource = self.discovery.resolve(api_version, kind).await.map_err(|error| failed(&error))?;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let path =
             if name.is_empty() { resource.path(namespace) } else { resource.object_path(namespace, name) };
-        let found = self.requests.get(&path).await.map_err(|error| told(&error))?;
+        let found = self.requests.get(&path).await.map_err(|error| failed(&error))?;
         Ok(found.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
     }
 }
 
-impl Environment for ClusterWorld {
+impl Environment for ClusterEnvironment {
     fn now(&mut self) -> jiff::Zoned {
         self.local.now()
     }

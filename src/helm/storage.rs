@@ -37,7 +37,7 @@ pub(super) struct Storage {
 
 /// One revision as its Secret's metadata describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredRevision {
     pub(super) version: u32,
     pub(super) status: Status,
     pub(super) labels: BTreeMap<String, String>,
@@ -45,7 +45,7 @@ pub(super) struct Stored {
     pub(super) written: String,
 }
 
-impl Stored {
+impl StoredRevision {
     pub(super) fn revision(&self) -> Revision {
         Revision { version: self.version, status: self.status }
     }
@@ -68,7 +68,7 @@ impl Storage {
 
     /// Reports whether we wrote a revision. `helm` carries labels on to the revisions that
     /// it writes after ours, so the owner alone says little.
-    pub(super) fn is_ours(&self, stored: &Stored) -> bool {
+    pub(super) fn is_ours(&self, stored: &StoredRevision) -> bool {
         stored.label(OWNER) == Some(&self.owner)
             && stored.label(REVISION).is_none_or(|revision| revision == stored.version.to_string())
     }
@@ -83,10 +83,11 @@ impl Storage {
     }
 
     /// Returns the revisions of a release, the oldest first. One request for metadata.
-    pub(super) async fn history(&self, release: &str) -> Result<Vec<Stored>, RequestError> {
+    pub(super) async fn history(&self, release: &str) -> Result<Vec<StoredRevision>, RequestError> {
         let selector = format!("name={release},owner=helm");
         let found = self.requests.list_metadata(&self.collection(), &selector).await?;
-        let mut history: Vec<Stored> = found.into_iter().filter_map(|item| stored(item, release)).collect();
+        let mut history: Vec<StoredRevision> =
+            found.into_iter().filter_map(|item| stored(item, release)).collect();
         history.sort_by_key(|stored| stored.version);
         Ok(history)
     }
@@ -183,22 +184,22 @@ impl Storage {
     }
 }
 
-/// Returns which write of an object an answer tells of.
+/// Returns which write of an object an answer shows.
 fn version(object: &Value) -> String {
     object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Returns what the metadata of a Secret says about a revision of `release`.
-pub(super) fn stored(secret: Metadata, release: &str) -> Option<Stored> {
+pub(super) fn stored(secret: Metadata, release: &str) -> Option<StoredRevision> {
     let Metadata { name, labels, resource_version: written, .. } = secret;
     // The name is what Helm reads a revision by; labels can be edited.
     let (_, version) = record::parse_secret_name(&name).filter(|(name, _)| *name == release)?;
     let status = labels.get("status").map_or(Status::Unknown, |status| Status::from_name(status));
-    Some(Stored { version, status, labels, written })
+    Some(StoredRevision { version, status, labels, written })
 }
 
 /// Returns labels of a revision that a new one carries on: those of users.
-pub(super) fn carried(stored: &Stored) -> BTreeMap<String, String> {
+pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
     let own = [OWNER, REVISION, CHECKSUM, MAINTENANCE, SKIP_HOOKS];
     stored
         .labels

@@ -12,71 +12,16 @@ use chart::template_output::TemplateOutput;
 use chart::value_flags::ValueFlags;
 use chart::warnings::Warnings;
 
+mod arguments;
 mod input;
 mod switches;
 
 use super::chart_files;
-use super::render_environment::LocalWorld;
+use super::render_environment::LocalEnvironment;
 use super::render_thread;
+pub use arguments::TemplateArgs;
 use input::{located, read, refuse_other_files};
 use switches::{Switches, listed};
-
-/// Arguments of `addon-operator template`.
-#[derive(Clone, Debug, clap::Args)]
-#[command(args_override_self = true)]
-pub struct TemplateArgs {
-    /// Name of the release, then the chart; a chart alone is rendered as `release-name`.
-    #[arg(num_args = 1.., required = true, value_names = ["NAME", "CHART"])]
-    name_and_chart: Vec<String>,
-    /// Namespace of the release.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
-    /// Files with values; the last one wins.
-    #[arg(short = 'f', long = "values", value_name = "FILE")]
-    values: Vec<String>,
-    /// Values as `key=value,…`.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Values that are texts.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set_string: Vec<String>,
-    /// Values that are JSON.
-    #[arg(long, value_name = "KEY=JSON")]
-    set_json: Vec<String>,
-    /// Values that are the content of files.
-    #[arg(long, value_name = "KEY=FILE")]
-    set_file: Vec<String>,
-    /// One value that is taken literally.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set_literal: Vec<String>,
-    /// Version of Kubernetes for `.Capabilities`.
-    #[arg(long, value_name = "VERSION")]
-    kube_version: Option<String>,
-    /// Versions of APIs for `.Capabilities`.
-    #[arg(short, long, value_name = "VERSION")]
-    api_versions: Vec<String>,
-    /// Print the files of `crds/` too.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    include_crds: Option<String>,
-    /// Set `.Release.IsUpgrade`.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    is_upgrade: Option<String>,
-    /// Print only what these templates render to.
-    #[arg(short, long, value_name = "FILE")]
-    show_only: Vec<String>,
-    /// Leave test hooks out.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    skip_tests: Option<String>,
-    /// Leave hooks out.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    no_hooks: Option<String>,
-    /// Do not check values against `values.schema.json`.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
-    skip_schema_validation: Option<String>,
-    /// Accepted for the sake of scripts; a cluster is never asked.
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, hide = true, value_name = "BOOL")]
-    validate: Option<String>,
-}
 
 /// From how many templates on a second thread is worth its start.
 const MANY_TEMPLATES: usize = 16;
@@ -161,10 +106,10 @@ fn rendered(
 ) -> Result<ManuallyDrop<Rendered>, String> {
     // The process ends when this is printed; nothing has to be given back to the allocator.
     let (chart, mut cache) = (ManuallyDrop::new(chart), ManuallyDrop::new(Cache::default()));
-    let rendered = render_thread::with(|| {
-        render_thread::take_memory_at_once();
+    let rendered = render_thread::run(|| {
+        render_thread::reserve_thread_memory();
         parse_by_two(&chart, &mut cache);
-        chart::render::render(&chart, request, &mut cache, &mut LocalWorld::default(), warnings)
+        chart::render::render(&chart, request, &mut cache, &mut LocalEnvironment::default(), warnings)
     });
     let rendered = rendered.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
     Ok(ManuallyDrop::new(rendered))
@@ -179,7 +124,7 @@ fn parse_by_two(chart: &Chart, cache: &mut Cache) {
     let (here, there) = files.split_at(files.len() / 2);
     std::thread::scope(|scope| {
         let there = scope.spawn(|| {
-            render_thread::take_memory_at_once();
+            render_thread::reserve_thread_memory();
             chart::render::parse_ahead(there)
         });
         cache.extend(chart::render::parse_ahead(here));

@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::Helm;
 use super::error::ReleaseError;
 use super::object::{self, Object};
-use super::storage::Stored;
-use super::upgrade_plan::Plan;
+use super::storage::StoredRevision;
+use super::upgrade_plan::UpgradePlan;
 use crate::cluster::Resource;
 
 impl Helm {
     /// Deletes the objects of a release, then its history. Cut off at any request, the
     /// next call goes on.
     pub(super) async fn uninstall_release(&self, name: &str) -> Result<ReleaseOutcome, ReleaseError> {
-        self.drift.pause(name);
-        self.known.set(name, None);
+        self.objects.pause(name);
+        self.last_releases.set(name, None);
         let history = self.storage.history(name).await?;
         if history.is_empty() {
             return Ok(ReleaseOutcome {
@@ -29,8 +29,8 @@ impl Helm {
                 changed: None,
             });
         }
-        let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
-        let plan = Plan::of(&revisions);
+        let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
+        let plan = UpgradePlan::of(&revisions);
         let mut records = self.previous(name, &plan).await?;
         let mut left = Vec::new();
         if records.len() < plan.previous.len() {
@@ -52,7 +52,7 @@ impl Helm {
         // read there are no hooks.
         if let Some(record) = records.last_mut() {
             self.begin_deletion(record).await?;
-            if history.last().is_some_and(Stored::skips_hooks) {
+            if history.last().is_some_and(StoredRevision::skips_hooks) {
                 tracing::info!(release = name, "the hooks of the deletion are passed over, as a label says");
                 record.hooks.clear();
             }
@@ -62,7 +62,7 @@ impl Helm {
         if let Some(record) = records.last_mut() {
             self.hooks().run(HookEvent::PostDelete, &mut record.hooks).await?;
         }
-        // The newest goes last: until then the next look finds what is left to do.
+        // The newest is deleted last: until then the next attempt finds what is left to do.
         for stored in &history {
             self.storage.delete(name, stored.version).await?;
         }
@@ -70,7 +70,7 @@ impl Helm {
     }
 
     /// Returns the newest record that can be read.
-    async fn older(&self, name: &str, history: &[Stored]) -> Result<Option<Record>, ReleaseError> {
+    async fn older(&self, name: &str, history: &[StoredRevision]) -> Result<Option<Record>, ReleaseError> {
         for stored in history.iter().rev() {
             match self.storage.read(name, stored.version).await {
                 Ok(Some(record)) => return Ok(Some(record)),

@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::apply::Applier;
-use super::chart_cache::Loaded;
-use super::chart_hook::Hooks;
+use super::chart_cache::LoadedChart;
+use super::chart_hook::ChartHooks;
 use super::error::ReleaseError;
 use super::object::{self, Key, Object};
-use super::storage::{CHECKSUM, MAINTENANCE, Stored, carried};
-use super::upgrade_plan::{Plan, over_limit};
-use super::{Helm, Known, object_diff};
+use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
+use super::upgrade_plan::{UpgradePlan, over_limit};
+use super::{Helm, LastRelease, object_diff};
 use crate::cluster::Resource;
 
 /// One revision of a release, for people.
@@ -33,8 +33,8 @@ pub struct Revision {
     pub changed: Option<i64>,
 }
 
-impl From<&Stored> for Revision {
-    fn from(stored: &Stored) -> Self {
+impl From<&StoredRevision> for Revision {
+    fn from(stored: &StoredRevision) -> Self {
         let seconds = |name: &str| stored.label(name).and_then(|text| text.parse().ok());
         Self {
             version: stored.version,
@@ -48,7 +48,7 @@ impl From<&Stored> for Revision {
 /// What one upgrade is about.
 pub(super) struct Upgrade<'u> {
     pub(super) name: &'u str,
-    pub(super) loaded: &'u Loaded,
+    pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
     pub(super) checksum: String,
@@ -63,7 +63,7 @@ impl Helm {
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let name = module.name.as_str();
         chart::release_name(name)?;
-        if maintenance && self.known.get(name).is_some_and(|known| known.maintenance) {
+        if maintenance && self.last_releases.get(name).is_some_and(|last| last.maintenance) {
             return Ok(self.unmanaged(name));
         }
         let loaded = self.charts.load(module).await?;
@@ -71,48 +71,48 @@ impl Helm {
         let checked = self.render_chart(&loaded, name, values, 1, true).await?;
         let checksum = checksum(&labelled(checked.manifests.clone(), &labels)?);
         let upgrade = Upgrade { name, loaded: &loaded, values, maintenance, checksum };
-        let watched = self.drift.is_intact(name);
-        if let Some(known) = self.known.get(name)
+        let watched = self.objects.is_intact(name);
+        if let Some(last) = self.last_releases.get(name)
             && watched
-            && known.checksum == upgrade.checksum
-            && known.maintenance == maintenance
+            && last.checksum == upgrade.checksum
+            && last.maintenance == maintenance
         {
-            return Ok(outcome(ReleaseAction::Unchanged, known.revision, &known.checksum));
+            return Ok(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum));
         }
         let history = self.storage.history(name).await?;
         let mut settled = self.settled(&upgrade, &history, watched).await?;
-        let is_taken_over = settled.is_none() && watched && self.is_foreign(&history);
-        if is_taken_over {
-            settled = self.take_over(&upgrade, &history, &labels).await?;
+        let is_adopted = settled.is_none() && watched && self.is_foreign(&history);
+        if is_adopted {
+            settled = self.adopt(&upgrade, &history, &labels).await?;
         }
         if let Some(outcome) = settled {
             let objects = object::of_manifests(&labelled(checked.manifests, &labels)?)?;
             let objects = self.collections(&objects).await;
-            if outcome.action != ReleaseAction::Unchanged || is_taken_over {
-                self.drift.track(name, objects);
+            if outcome.action != ReleaseAction::Unchanged || is_adopted {
+                self.objects.track(name, objects);
                 return Ok(outcome);
             }
-            // What went while nobody watched.
-            if self.drift.is_complete(name, objects).await {
+            // Objects may have been deleted before the watch began.
+            if self.objects.is_complete(name, objects).await {
                 return Ok(outcome);
             }
         }
-        self.drift.pause(name);
-        self.known.set(name, None);
-        self.bring_about(&upgrade, &history, &labels).await
+        self.objects.pause(name);
+        self.last_releases.set(name, None);
+        self.create_revision(&upgrade, &history, &labels).await
     }
 
     fn unmanaged(&self, name: &str) -> ReleaseOutcome {
-        let known = self.known.get(name);
-        let revision = known.as_ref().map_or(0, |known| known.revision);
-        outcome(ReleaseAction::Unmanaged, revision, known.as_ref().map_or("", |known| &known.checksum))
+        let last = self.last_releases.get(name);
+        let revision = last.as_ref().map_or(0, |last| last.revision);
+        outcome(ReleaseAction::Unmanaged, revision, last.as_ref().map_or("", |last| &last.checksum))
     }
 
     /// Returns the outcome if the last revision says that there is nothing to do.
     async fn settled(
         &self,
         upgrade: &Upgrade<'_>,
-        history: &[Stored],
+        history: &[StoredRevision],
         watched: bool,
     ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
         let newest = history.last().filter(|newest| newest.status == Status::Deployed);
@@ -121,14 +121,14 @@ impl Helm {
             return Ok(None);
         }
         let in_maintenance = newest.label(MAINTENANCE) == Some("true");
-        let known = |checksum: &str| Known {
+        let last = |checksum: &str| LastRelease {
             checksum: checksum.to_owned(),
             revision: newest.version,
             maintenance: in_maintenance,
             written: vec![newest.written.clone()],
         };
         if upgrade.maintenance && in_maintenance {
-            self.known.set(upgrade.name, Some(known(newest.label(CHECKSUM).unwrap_or_default())));
+            self.last_releases.set(upgrade.name, Some(last(newest.label(CHECKSUM).unwrap_or_default())));
             return Ok(Some(self.unmanaged(upgrade.name)));
         }
         let same = newest.label(CHECKSUM) == Some(&upgrade.checksum) && in_maintenance == upgrade.maintenance;
@@ -145,23 +145,23 @@ impl Helm {
             }
             Err(error) => return Err(error),
         }
-        self.known.set(upgrade.name, Some(known(&upgrade.checksum)));
+        self.last_releases.set(upgrade.name, Some(last(&upgrade.checksum)));
         Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))
     }
 
-    /// Makes a new revision.
-    async fn bring_about(
+    /// Creates a revision: renders, applies, and records the outcome.
+    async fn create_revision(
         &self,
         upgrade: &Upgrade<'_>,
-        history: &[Stored],
+        history: &[StoredRevision],
         labels: &BTreeMap<String, String>,
     ) -> Result<ReleaseOutcome, ReleaseError> {
-        let revisions: Vec<_> = history.iter().map(Stored::revision).collect();
-        let mut plan = Plan::of(&revisions);
+        let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
+        let mut plan = UpgradePlan::of(&revisions);
         // An install is the first revision to its templates, whatever number it gets.
-        let told = if plan.is_upgrade { plan.next } else { 1 };
+        let shown = if plan.is_upgrade { plan.next } else { 1 };
         let mut rendered =
-            self.render_chart(upgrade.loaded, upgrade.name, upgrade.values, told, plan.is_upgrade).await?;
+            self.render_chart(upgrade.loaded, upgrade.name, upgrade.values, shown, plan.is_upgrade).await?;
         object::label_manifests(&mut rendered.manifests, labels)?;
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
@@ -172,7 +172,7 @@ impl Helm {
         let mut marks = history.last().map(carried).unwrap_or_default();
         marks.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
         marks.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
-        // A record that fits no Secret is told before anything is touched.
+        // A record that fits no Secret is refused before anything is touched.
         record::encode(&record)?;
         for version in &plan.cut_off {
             self.storage.delete(upgrade.name, *version).await?;
@@ -206,13 +206,13 @@ impl Helm {
         };
         self.purge(upgrade.name, history, &plan).await?;
         self.track(upgrade.name, &objects).await;
-        let known = Known {
+        let last = LastRelease {
             checksum: upgrade.checksum.clone(),
             revision: plan.next,
             maintenance: upgrade.maintenance,
             written,
         };
-        self.known.set(upgrade.name, Some(known));
+        self.last_releases.set(upgrade.name, Some(last));
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
         let done = outcome(action, plan.next, &upgrade.checksum);
         Ok(ReleaseOutcome { changed: change.or(lacked).filter(|_| plan.is_upgrade), ..done })
@@ -227,8 +227,8 @@ impl Helm {
         }
     }
 
-    pub(super) fn hooks(&self) -> Hooks<'_> {
-        Hooks {
+    pub(super) fn hooks(&self) -> ChartHooks<'_> {
+        ChartHooks {
             requests: &self.requests,
             discovery: &self.discovery,
             namespace: &self.settings.namespace,
@@ -237,8 +237,8 @@ impl Helm {
     }
 
     /// Reads the records whose objects may be in the cluster, the newest last. One that
-    /// can't be read is passed over: it says nothing, and the new one takes its place.
-    pub(super) async fn previous(&self, name: &str, plan: &Plan) -> Result<Vec<Record>, ReleaseError> {
+    /// can't be read is skipped: the new one replaces it.
+    pub(super) async fn previous(&self, name: &str, plan: &UpgradePlan) -> Result<Vec<Record>, ReleaseError> {
         let mut previous = Vec::new();
         for version in &plan.previous {
             match self.storage.read(name, *version).await {
@@ -253,7 +253,7 @@ impl Helm {
     fn new_record(
         &self,
         upgrade: &Upgrade<'_>,
-        plan: &Plan,
+        plan: &UpgradePlan,
         rendered: &Rendered,
         previous: &[Record],
     ) -> Result<Record, ReleaseError> {
@@ -285,7 +285,7 @@ impl Helm {
 
     async fn carry_out(
         &self,
-        plan: &Plan,
+        plan: &UpgradePlan,
         record: &mut Record,
         objects: &[Object],
         before: &[Object],
@@ -304,12 +304,12 @@ impl Helm {
         Ok(written)
     }
 
-    /// Writes down how it went, and returns which write that is and what the first object
+    /// Records the outcome, and returns which write that is and what the first object
     /// lacked. The failure of the upgrade goes before that of the writing.
     async fn finish(
         &self,
         upgrade: &Upgrade<'_>,
-        plan: &Plan,
+        plan: &UpgradePlan,
         mut record: Record,
         marks: &BTreeMap<String, String>,
         done: Result<Option<String>, ReleaseError>,
@@ -334,8 +334,13 @@ impl Helm {
         }
     }
 
-    /// Marks the revisions before the new one. Those that somebody deleted meanwhile stay so.
-    async fn supersede(&self, name: &str, plan: &Plan, previous: &[Record]) -> Result<(), ReleaseError> {
+    /// Marks the revisions before the new one as superseded. Those that somebody deleted meanwhile stay deleted.
+    async fn supersede(
+        &self,
+        name: &str,
+        plan: &UpgradePlan,
+        previous: &[Record],
+    ) -> Result<(), ReleaseError> {
         for version in &plan.superseded {
             let read = previous.iter().find(|record| record.version == *version);
             let record = match read {
@@ -366,11 +371,11 @@ impl Helm {
         Ok(())
     }
 
-    /// Writes the record of the new revision and returns which write that is. Where somebody
-    /// took its number, with labels by which nobody finds it, the next one is taken.
+    /// Writes the record of the new revision and returns which write that is. If a record
+    /// without labels, which no list shows, has its number, the next number is used.
     async fn begin_revision(
         &self,
-        plan: &mut Plan,
+        plan: &mut UpgradePlan,
         record: &mut Record,
         marks: &BTreeMap<String, String>,
     ) -> Result<String, ReleaseError> {
@@ -393,7 +398,12 @@ impl Helm {
     }
 
     /// Deletes the revisions that are over the limit, but for the one that counts as deployed.
-    async fn purge(&self, name: &str, history: &[Stored], plan: &Plan) -> Result<(), ReleaseError> {
+    async fn purge(
+        &self,
+        name: &str,
+        history: &[StoredRevision],
+        plan: &UpgradePlan,
+    ) -> Result<(), ReleaseError> {
         let mut versions: Vec<u32> = history.iter().map(|stored| stored.version).collect();
         versions.retain(|version| !plan.cut_off.contains(version));
         versions.push(plan.next);
@@ -406,10 +416,10 @@ impl Helm {
         Ok(())
     }
 
-    /// Tells the watch which objects there are now.
+    /// Has the objects that there are now watched.
     async fn track(&self, name: &str, objects: &[Object]) {
         let objects = self.collections(objects).await;
-        self.drift.track(name, objects);
+        self.objects.track(name, objects);
     }
 
     /// Returns the objects of known kinds, each with the collection that it is in.

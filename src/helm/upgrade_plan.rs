@@ -1,4 +1,4 @@
-//! What to do with a release, judged by its history. Pure.
+//! What an upgrade has to do, by the history of its release. Pure.
 
 use chart::record::Status;
 
@@ -11,7 +11,7 @@ pub(super) struct Revision {
 
 /// What an upgrade does with the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct UpgradePlan {
     /// The number of the new revision.
     pub(super) next: u32,
     /// Whether there is something to upgrade, or a first revision is made.
@@ -27,12 +27,12 @@ pub(super) struct Plan {
     pub(super) superseded: Vec<u32>,
 }
 
-impl Plan {
+impl UpgradePlan {
     /// Returns what to do; `history` is sorted by version.
     ///
-    /// A revision that was cut off is forgotten, but its objects are taken over. The
+    /// A revision that was cut off is forgotten, but its objects are adopted. The
     /// newest of several deployed ones counts. Objects of revisions that failed, or
-    /// whose deletion was cut off, are taken over too.
+    /// whose deletion was cut off, are adopted too.
     pub(super) fn of(history: &[Revision]) -> Self {
         let cut_off = versions(history, |revision| revision.status.is_pending());
         let settled: Vec<&Revision> =
@@ -72,17 +72,17 @@ pub(super) fn over_limit(versions: &[u32], limit: usize) -> &[u32] {
 mod tests {
     use super::*;
 
-    fn plan(statuses: &[(u32, Status)]) -> Plan {
+    fn plan(statuses: &[(u32, Status)]) -> UpgradePlan {
         let history: Vec<Revision> = statuses
             .iter()
             .map(|(version, status)| Revision { version: *version, status: *status })
             .collect();
-        Plan::of(&history)
+        UpgradePlan::of(&history)
     }
 
     #[test]
     fn a_first_revision_is_installed() {
-        assert_eq!(plan(&[]), Plan { next: 1, ..Plan::default() });
+        assert_eq!(plan(&[]), UpgradePlan { next: 1, ..UpgradePlan::default() });
     }
 
     #[test]

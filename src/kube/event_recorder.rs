@@ -16,9 +16,9 @@ const COMPONENT: &str = "addon-operator";
 /// How many Events wait while the API server is slow or away; more are lost.
 const WAITING: usize = 1024;
 
-/// How long nothing more has to be told before Events are written.
+/// How long there has to be no new Event before those that wait are written.
 ///
-/// Each write moves the revision of the whole cluster on, and an API server that answers lists from its cache then waits for the news of
+/// Each write moves the revision of the whole cluster on, and an API server that answers lists from its cache then waits for
 /// that revision: Events that are written in the middle of a converge slow down the look-ups of its releases.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ const LONGEST: usize = 1024;
 
 /// Writes Events, one after the other, without anybody waiting for them.
 #[derive(Clone, Debug)]
-pub struct Events {
+pub struct EventRecorder {
     waiting: mpsc::Sender<Announcement>,
 }
 
@@ -38,11 +38,11 @@ struct Writer {
     config_map: String,
     /// The identity of the ConfigMap, once it is known: `kubectl describe` looks for it.
     uid: Option<String>,
-    /// Whether somebody was told that Events can't be written.
+    /// Whether it was logged that Events can't be written.
     complained: bool,
 }
 
-impl Events {
+impl EventRecorder {
     /// Starts to write Events about the ConfigMap `config_map`.
     ///
     /// Has to be called within a runtime; ends with the last clone of what it returns.
@@ -73,8 +73,8 @@ impl Events {
         Self { waiting }
     }
 
-    /// Has an Event written later. When too many wait, it is lost.
-    pub fn tell(&self, announcement: Announcement) {
+    /// Queues an Event, which is written later. When too many wait, it is lost.
+    pub fn record(&self, announcement: Announcement) {
         if self.waiting.try_send(announcement).is_err() {
             tracing::debug!("an Event about a module is lost: too many wait to be written");
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::{Effect, HookEnd, HookId, Notice, ReleaseAction, Scope, Usage};
 use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
 
-use crate::cluster::Told;
+use crate::cluster::RequestObservation;
 
 /// The bounds of all histograms, in seconds.
 const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -378,19 +378,19 @@ impl Metrics {
 
 impl Metrics {
     /// Counts a request to the API server.
-    pub(super) fn request(&self, told: &Told<'_>) {
+    pub(super) fn request(&self, observed: &RequestObservation<'_>) {
         let metrics = |component: &str| match component {
             "object_patcher" => &self.patcher,
             _ => &self.main_client,
         };
-        match told {
-            Told::Answered { component, method, path, host, status, took } => {
+        match observed {
+            RequestObservation::Answered { component, method, path, host, status, took } => {
                 let metrics = metrics(component);
                 metrics.latency.with_label_values(&[*component, *method, *path]).observe(took.as_secs_f64());
                 let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
                 metrics.results.with_label_values(&[*component, code.as_str(), *method, *host]).inc();
             }
-            Told::Waited { component, method, path, waited } => {
+            RequestObservation::Throttled { component, method, path, waited } => {
                 let labels = [*component, *method, *path];
                 metrics(component).waits.with_label_values(&labels).observe(waited.as_secs_f64());
             }

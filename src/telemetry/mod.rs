@@ -28,7 +28,7 @@ use watch_times::{Timing, WatchTimes};
 
 pub use metrics::Description;
 
-use crate::cluster::Told;
+use crate::cluster::RequestObservation;
 
 /// The value of the label `activation` before the first converge has ended.
 const STARTUP: &str = "OperatorStartup";
@@ -218,8 +218,8 @@ impl Telemetry {
     }
 
     /// Counts a request to the API server.
-    pub fn request(&self, told: &Told<'_>) {
-        self.metrics.request(told);
+    pub fn request(&self, observed: &RequestObservation<'_>) {
+        self.metrics.request(observed);
     }
 
     /// Counts how long a watch took to filter an object.

@@ -20,7 +20,7 @@ use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 use super::check::{Mismatch, Observation, mismatches, parsed_config};
 use super::idle::IdleSignal;
 use super::objects::Objects;
-use super::recorder::{RecordedOutside, Recorder};
+use super::recorder::{RecordedEffects, Recorder};
 use super::selection::{Selection, Trigger, hooks};
 use super::test_file::{Action, Step, Test};
 use crate::app::{self, Parts, Surroundings};
@@ -132,7 +132,7 @@ impl<'a> Running<'a> {
             environment: case.environment.clone().with("KUBECONFIG", kubeconfig),
             patcher: client.clone(),
             client,
-            meters: app::meters(),
+            request_metrics: app::request_metrics(),
             once: false,
             any_port: true,
             shutdown: ended.clone(),
@@ -360,10 +360,10 @@ async fn operate(
     let parameters = Parameters::new(settings.log_level, |_| {});
     tokio::spawn(source.watch(inbox.clone(), health, parameters));
     let started = vec![config, Event::Started];
-    let outside = RecordedOutside { inner, recorder };
+    let effects = RecordedEffects { inner, recorder };
     let driving = tokio::spawn(driver::drive(
         engine,
-        outside,
+        effects,
         (inbox.clone(), channels),
         started,
         ended,

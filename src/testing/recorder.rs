@@ -8,10 +8,10 @@ use engine::hook::{BindingContext, RunContexts, Trigger};
 use engine::metric::MetricOperation;
 use engine::{CronLine, Effect, Event, Failure, Hook, HookOutput, ModuleName, MonitorId, Notice, RunId};
 
-use crate::driver::{Inbox, Outside};
+use crate::driver::{Effects, Inbox};
 
 /// The adapters of production, with a recorder. Only schedules differ: a step of the test fires them.
-pub(super) struct RecordedOutside<O> {
+pub(super) struct RecordedEffects<O> {
     pub(super) inner: O,
     pub(super) recorder: Recorder,
 }
@@ -94,7 +94,7 @@ impl Recorder {
     }
 }
 
-impl<O: Outside> Outside for RecordedOutside<O> {
+impl<O: Effects> Effects for RecordedEffects<O> {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         self.recorder.with(|recorder| recorder.started(&effect));
         if !matches!(effect, Effect::Announce(_) | Effect::SetSchedules { .. }) {
@@ -102,11 +102,11 @@ impl<O: Outside> Outside for RecordedOutside<O> {
         }
     }
 
-    fn weigh(&mut self, took: Duration, effects: &[Effect]) {
-        self.inner.weigh(took, effects);
+    fn observe_decision(&mut self, took: Duration, effects: &[Effect]) {
+        self.inner.observe_decision(took, effects);
     }
 
-    fn hear(&mut self, event: &Event) {
+    fn observe_event(&mut self, event: &Event) {
         self.recorder.with(|recorder| recorder.answered(event));
     }
 }

@@ -199,6 +199,16 @@ fn only_development_and_tests_know_the_embedded_api_server() {
 }
 
 #[test]
+fn watches_are_opened_in_one_place() {
+    let opening: Vec<String> = sources(&["src"])
+        .iter()
+        .filter(|path| ["watch=true", "kube::runtime"].iter().any(|way| code(path).contains(way)))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(opening, ["src/cluster/list.rs"]);
+}
+
+#[test]
 fn only_telemetry_knows_the_names_of_metrics() {
     let knowing: Vec<String> = sources(&["src"])
         .iter()

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use addon_operator::driver::{self, Inbox, Outside, Stopped};
+use addon_operator::driver::{self, Effects, Inbox, Stopped};
 use engine::{Catalog, Config, Effect, Engine, Event};
 use tokio::sync::watch;
 
 /// Writes down the names of effects and answers those that a start needs.
 struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl Outside for Recorder {
+impl Effects for Recorder {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         let name = format!("{effect:?}").split([' ', '(', '{']).next().unwrap().to_owned();
         self.0.lock().unwrap().push(name);

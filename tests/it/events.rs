@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use addon_operator::kube::Events;
+use addon_operator::kube::EventRecorder;
 use apiserver::ApiServer;
 use engine::Announcement;
 use futures::TryStreamExt as _;
@@ -19,9 +19,9 @@ async fn a_module_that_fails_is_told_on_the_config_map() {
     let metadata = ObjectMeta { name: Some("addon-operator".to_owned()), ..ObjectMeta::default() };
     let map =
         maps.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
-    let events = Events::start(client.clone(), "default", "addon-operator");
+    let events = EventRecorder::start(client.clone(), "default", "addon-operator");
     let message = format!("module web is failed: {}", "x".repeat(3_000));
-    events.tell(Announcement { module: "web".into(), warning: true, reason: "ModuleFailed", message });
+    events.record(Announcement { module: "web".into(), warning: true, reason: "ModuleFailed", message });
     let written: Api<Event> = Api::namespaced(client, "default");
     let seen = watcher(written, watcher::Config::default()).applied_objects();
     let mut seen = std::pin::pin!(seen);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use addon_operator::cluster::{Access, Limit, connect};
+use addon_operator::cluster::{Access, RateLimit, connect};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -45,7 +45,7 @@ impl Example {
 
     async fn client(&self) -> Client {
         let kubeconfig = self.dir.path().join(".addon-operator/kubeconfig");
-        connect(&Access { kubeconfig: Some(kubeconfig), ..Access::default() }, &Limit::new(100.0, 100))
+        connect(&Access { kubeconfig: Some(kubeconfig), ..Access::default() }, &RateLimit::new(100.0, 100))
             .await
             .unwrap()
     }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addon_operator::driver::{self, Inbox, Outside};
+use addon_operator::driver::{self, Effects, Inbox};
 use addon_operator::http::{self, Health};
 use addon_operator::telemetry::{Telemetry, log};
 use axum::Router;
@@ -36,7 +36,7 @@ struct Stage {
     revision: u32,
 }
 
-impl Outside for Stage {
+impl Effects for Stage {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         if let Effect::Notify(notice) = effect {
             return self.telemetry.take(notice);

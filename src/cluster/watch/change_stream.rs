@@ -149,7 +149,7 @@ struct RawLine<'a> {
     object: &'a RawValue,
 }
 
-/// What tells objects and their states apart.
+/// The identity and the version of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Head {
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Flags as Go's command line library reads them.
 
-use super::TemplateArgs;
+use super::arguments::TemplateArgs;
 
 /// The flags that are on or off.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]

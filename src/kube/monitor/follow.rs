@@ -124,7 +124,7 @@ impl Informer {
         Ok(())
     }
 
-    /// Handles a namespace that came or went. What a hook sees of it changes without an event.
+    /// Handles a namespace that joined or left. The snapshots of hooks change without an event.
     async fn carry_out(
         &mut self,
         step: Step,

@@ -290,7 +290,7 @@ mod tests {
         let later = filtered(&filter, &[b, r#"{"spec":{"node":"a"},"n":2}"#]);
         assert!(Arc::ptr_eq(&first[0], &later[1]) && Arc::ptr_eq(&first[1], &later[0]));
         assert_eq!(first[0].filter_result(), Some(&b"\"a\""[..]));
-        // What nobody holds any more is made anew.
+        // An item that no snapshot holds any more is made again.
         drop((first, later));
         assert_eq!(filtered(&filter, &[a])[0].filter_result(), Some(&b"\"a\""[..]));
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use engine::object_patch::{Existing, Propagation, Target};
 use engine::{Failure, FailureKind};
 use http::Request;
-use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::{Api, Client};
 use serde_json::Value;
 
-use super::{Patcher, Problem, problem};
+use super::error::PatchError;
 use crate::cluster::{Resource, is_conflict, is_not_found};
-use crate::jq::{Filter, JqError};
+use crate::jq::{Filter, JqError, Threads};
 
 /// Who we are when objects are applied.
 const FIELD_MANAGER: &str = "addon-operator";
@@ -23,56 +23,62 @@ const ATTEMPTS: u32 = 5;
 /// How long a deletion in the foreground is waited for.
 const DELETION: Duration = Duration::from_secs(20);
 
-/// How long to wait before an object that is deleted is looked for, and the longest wait between two looks.
+/// How long to wait before it is checked whether a deleted object is gone, and the longest wait between two checks.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// The object that an operation is about.
 pub(super) struct Object<'a> {
-    pub(super) patcher: &'a Patcher,
+    pub(super) client: &'a Client,
+    pub(super) threads: &'a Threads,
+    /// How long one request may take.
+    pub(super) timeout: Duration,
     pub(super) api: Api<DynamicObject>,
     pub(super) resource: Resource,
     pub(super) target: &'a Target,
 }
 
 impl Object<'_> {
-    async fn within<T>(&self, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Problem> {
-        let limit = self.patcher.timeout;
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, PatchError> {
+        let limit = self.timeout;
         let outcome = tokio::time::timeout(limit, request).await;
         let late = |_| {
             let text = format!("no answer within {} s", limit.as_secs_f64());
-            Problem::Silence(Failure::new(FailureKind::Cluster, text))
+            PatchError::Silence(Failure::new(FailureKind::Cluster, text))
         };
         Ok(outcome.map_err(late)??)
     }
 
-    pub(super) async fn create(&self, object: &DynamicObject, existing: Existing) -> Result<(), Problem> {
+    pub(super) async fn create(&self, object: &DynamicObject, existing: Existing) -> Result<(), PatchError> {
         match self.within(self.api.create(&PostParams::default(), object)).await {
-            Err(Problem::Request(error)) if existing == Existing::Keep && is_conflict(&error) => Ok(()),
+            Err(PatchError::Request(error)) if existing == Existing::Keep && is_conflict(&error) => Ok(()),
             outcome => outcome.map(drop),
         }
     }
 
-    /// Creates the object, or merges it into the living one. What lives is looked at first: a part of an object that
-    /// is fine as a change would not be fine as a whole.
+    /// Creates the object, or merges it into the living one. The living one is read first: a part of an object
+    /// that is valid as a change would not be valid as a whole.
     pub(super) async fn create_or_update(
         &self,
         value: &Value,
         object: &DynamicObject,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), PatchError> {
         if !self.target.name.is_empty()
             && let Some(living) = self.within(self.api.get_opt(&self.target.name)).await?
         {
             return self.update(value, Some(&living)).await;
         }
         match self.create(object, Existing::Fail).await {
-            Err(Problem::Request(error)) if is_conflict(&error) => self.update(value, None).await,
+            Err(PatchError::Request(error)) if is_conflict(&error) => self.update(value, None).await,
             outcome => outcome,
         }
     }
 
     /// Merges the given object into the living one, unless that changes nothing. Its status is not ours.
-    async fn update(&self, value: &Value, living: Option<&DynamicObject>) -> Result<(), Problem> {
+    async fn update(&self, value: &Value, living: Option<&DynamicObject>) -> Result<(), PatchError> {
         let mut patch = value.clone();
         if let Value::Object(fields) = &mut patch {
             fields.remove("status");
@@ -93,7 +99,7 @@ impl Object<'_> {
     pub(super) async fn patch(
         &self,
         patch: &Patch<impl serde::Serialize + std::fmt::Debug>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), PatchError> {
         let params = PatchParams::default();
         match &self.target.subresource {
             Some(subresource) => {
@@ -107,7 +113,7 @@ impl Object<'_> {
         Ok(())
     }
 
-    pub(super) async fn server_side_apply(&self, value: &Value, force: bool) -> Result<(), Problem> {
+    pub(super) async fn server_side_apply(&self, value: &Value, force: bool) -> Result<(), PatchError> {
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), force, ..PatchParams::default() };
         let patch = Patch::Apply(value);
@@ -124,7 +130,7 @@ impl Object<'_> {
     }
 
     /// Deletes the object; in the foreground it is waited for until it is gone.
-    pub(super) async fn delete(&self, propagation: Propagation) -> Result<(), Problem> {
+    pub(super) async fn delete(&self, propagation: Propagation) -> Result<(), PatchError> {
         let policy = match propagation {
             Propagation::Background => PropagationPolicy::Background,
             Propagation::Foreground => PropagationPolicy::Foreground,
@@ -133,7 +139,7 @@ impl Object<'_> {
         let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
         let answer = match self.within(self.api.delete(&self.target.name, &params)).await {
             Ok(answer) => answer,
-            Err(Problem::Request(error)) if is_not_found(&error) => return Ok(()),
+            Err(PatchError::Request(error)) if is_not_found(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
         match answer.left() {
@@ -143,7 +149,7 @@ impl Object<'_> {
     }
 
     /// Asks for the object until it is gone, or another one has its name.
-    async fn until_gone(&self, living: &DynamicObject) -> Result<(), Problem> {
+    async fn until_gone(&self, living: &DynamicObject) -> Result<(), PatchError> {
         let (mut wait, mut seen) = (FIRST_LOOK, Ok(living.clone()));
         let asking = async {
             loop {
@@ -168,38 +174,43 @@ impl Object<'_> {
     }
 
     /// Replaces the object by what a jq filter makes of it.
-    pub(super) async fn filter(&self, filter: Arc<Filter>) -> Result<(), Problem> {
+    pub(super) async fn filter(&self, filter: Arc<Filter>) -> Result<(), PatchError> {
         let mut last = None;
         for attempt in 0..ATTEMPTS {
             let living = self.within(self.api.get(&self.target.name)).await?;
             let old = as_value(&living)?;
             let (running, input) = (Arc::clone(&filter), old.clone());
-            let results = self.patcher.threads.run(move |_| {
+            let results = self.threads.run(move |_| {
                 let results = running.run(&input);
                 let is_spent = matches!(results, Err(JqError::Limit(_)));
                 (results, is_spent)
             });
             let results = results.await.and_then(|results| results.map_err(|error| error.to_string()));
-            let mut results = results.map_err(|text| problem(FailureKind::HookOutput, text))?;
+            let mut results = results.map_err(|text| PatchError::new(FailureKind::HookOutput, text))?;
             let (Some(new @ Value::Object(_)), true) = (results.pop(), results.is_empty()) else {
-                return Err(problem(FailureKind::HookOutput, "the filter should give exactly one object"));
+                return Err(PatchError::new(
+                    FailureKind::HookOutput,
+                    "the filter should give exactly one object",
+                ));
             };
             if new == old {
                 return Ok(());
             }
             match self.replace(&new).await {
-                Err(Problem::Request(error)) if is_conflict(&error) => {
+                Err(PatchError::Request(error)) if is_conflict(&error) => {
                     last = Some(error);
                     tokio::time::sleep(Duration::from_millis(10) * 2_u32.pow(attempt)).await;
                 }
                 outcome => return outcome,
             }
         }
-        Err(last
-            .map_or_else(|| problem(FailureKind::Cluster, "others change it all the time"), Problem::Request))
+        Err(last.map_or_else(
+            || PatchError::new(FailureKind::Cluster, "others change it all the time"),
+            PatchError::Request,
+        ))
     }
 
-    async fn replace(&self, new: &Value) -> Result<(), Problem> {
+    async fn replace(&self, new: &Value) -> Result<(), PatchError> {
         let namespace = new.pointer("/metadata/namespace").and_then(Value::as_str);
         let mut path = self.resource.object_path(namespace, &self.target.name);
         if let Some(subresource) = &self.target.subresource {
@@ -208,30 +219,33 @@ impl Object<'_> {
         }
         let request =
             Request::put(path).header("content-type", "application/json").body(new.to_string().into_bytes());
-        let request = request.map_err(|error| problem(FailureKind::Bug, error.to_string()))?;
-        self.within(self.patcher.client.request::<Value>(request)).await?;
+        let request = request.map_err(|error| PatchError::new(FailureKind::Bug, error.to_string()))?;
+        self.within(self.client.request::<Value>(request)).await?;
         Ok(())
     }
 }
 
-fn as_value(object: &DynamicObject) -> Result<Value, Problem> {
-    serde_json::to_value(object).map_err(|error| problem(FailureKind::Bug, error.to_string()))
+fn as_value(object: &DynamicObject) -> Result<Value, PatchError> {
+    serde_json::to_value(object).map_err(|error| PatchError::new(FailureKind::Bug, error.to_string()))
 }
 
 /// Returns whether the next request may well be answered.
-fn is_passing(problem: &Problem) -> bool {
+fn is_passing(problem: &PatchError) -> bool {
     match problem {
-        Problem::Request(kube::Error::Api(status)) => status.code >= 500 || status.code == 429,
-        Problem::Request(_) | Problem::Silence(_) => true,
-        Problem::Failure(_) => false,
+        PatchError::Request(kube::Error::Api(status)) => status.code >= 500 || status.code == 429,
+        PatchError::Request(_) | PatchError::Silence(_) => true,
+        PatchError::Failure(_) => false,
     }
 }
 
-fn still_there(object: &DynamicObject) -> Problem {
+fn still_there(object: &DynamicObject) -> PatchError {
     let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
     let reason = match finalizers {
         [] => "it has no finalizers; is something that it owns still there?".to_owned(),
         finalizers => format!("its finalizers are [{}]", finalizers.join(" ")),
     };
-    problem(FailureKind::Cluster, format!("it is still there after {} s; {reason}", DELETION.as_secs()))
+    PatchError::new(
+        FailureKind::Cluster,
+        format!("it is still there after {} s; {reason}", DELETION.as_secs()),
+    )
 }

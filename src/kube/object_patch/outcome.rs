@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookId};
 
-use super::Problem;
+use super::error::PatchError;
 
 /// How many operations in a row may get no answer before the rest is left.
 const SILENCE: usize = 3;
 
-/// How many failures are told one by one.
-const TOLD: usize = 10;
+/// How many failures are named one by one.
+const NAMED: usize = 10;
 
 /// What became of the operations so far.
 pub(super) struct Outcome<'a> {
@@ -28,8 +28,8 @@ impl<'a> Outcome<'a> {
         Self { hook, patches, tried: 0, failed: Vec::new(), silent: 0 }
     }
 
-    /// Takes in what became of the next operation.
-    pub(super) fn take(&mut self, outcome: Result<(), Problem>) {
+    /// Records what became of the next operation.
+    pub(super) fn record(&mut self, outcome: Result<(), PatchError>) {
         match outcome {
             Ok(()) => self.silent = 0,
             Err(problem) => {
@@ -85,15 +85,17 @@ impl<'a> Outcome<'a> {
         if left > 0 {
             let _ = write!(done, ", {left} were not tried, for the API server does not answer");
         }
-        let mut told: Vec<String> = Vec::with_capacity(TOLD + 1);
-        for (place, failure) in self.failed.iter().take(TOLD) {
-            told.push(format!("object patch {}: {}: {failure}", place + 1, self.patch(*place)));
+        let mut named: Vec<String> = Vec::with_capacity(NAMED + 1);
+        for (place, failure) in self.failed.iter().take(NAMED) {
+            named.push(format!("object patch {}: {}: {failure}", place + 1, self.patch(*place)));
         }
-        if failed > TOLD {
-            told.push(format!("and {} more", failed - TOLD));
+        if failed > NAMED {
+            named.push(format!("and {} more", failed - NAMED));
         }
-        let message =
-            format!("{failed} of {count} object patches of hook {hook} failed ({done}): {}", told.join("; "));
+        let message = format!(
+            "{failed} of {count} object patches of hook {hook} failed ({done}): {}",
+            named.join("; ")
+        );
         let first = self.failed.first().map(|(_, failure)| failure);
         let mut failure = Failure::new(first.map_or(FailureKind::Cluster, |first| first.kind), message);
         failure.advice = first.and_then(|first| first.advice.clone());

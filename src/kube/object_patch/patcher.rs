@@ -1,7 +1,4 @@
-//! Changes of objects that hooks ask for, carried out in order.
-
-mod object;
-mod outcome;
+//! Carries out the operations of a hook in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +10,10 @@ use kube::Client;
 use kube::api::{DynamicObject, Patch};
 use serde_json::Value;
 
-use self::object::Object;
-use self::outcome::Outcome;
-use crate::cluster::{Discovery, ResolveError, Resource, failure, is_not_found};
+use super::error::PatchError;
+use super::object::Object;
+use super::outcome::Outcome;
+use crate::cluster::{Discovery, Resource, is_not_found};
 use crate::jq::{Filter, Threads};
 
 /// Changes objects for hooks, with a client of its own.
@@ -47,7 +45,7 @@ impl Patcher {
             }
         }
         for (patch, step) in patches.iter().zip(steps) {
-            outcome.take(self.apply_one(patch, step).await);
+            outcome.record(self.apply_one(patch, step).await);
             if outcome.is_hopeless() {
                 break;
             }
@@ -55,11 +53,18 @@ impl Patcher {
         outcome.into_result()
     }
 
-    async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), Problem> {
+    async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), PatchError> {
         let target = &patch.target;
         let resource = self.discovery.resolve(&target.api_version, &target.kind).await?;
         let namespace = (!target.namespace.is_empty()).then_some(target.namespace.as_str());
-        let object = Object { patcher: self, api: self.api(&resource, namespace), resource, target };
+        let object = Object {
+            client: &self.client,
+            threads: &self.threads,
+            timeout: self.timeout,
+            api: self.api(&resource, namespace),
+            resource,
+            target,
+        };
         let outcome = match step {
             Step::Create { object: value, parsed, existing: Existing::Update } => {
                 object.create_or_update(value, &parsed).await
@@ -72,7 +77,7 @@ impl Patcher {
             Step::Filter(filter) => object.filter(filter).await,
         };
         match outcome {
-            Err(Problem::Request(error)) if patch.ignore_missing_object && is_not_found(&error) => Ok(()),
+            Err(PatchError::Request(error)) if patch.ignore_missing_object && is_not_found(&error) => Ok(()),
             outcome => outcome,
         }
     }
@@ -89,7 +94,7 @@ impl Patcher {
     }
 }
 
-/// An operation whose parts were looked at before the first one is carried out.
+/// An operation whose parts were checked before the first operation is carried out.
 enum Step<'a> {
     Apply { object: &'a Value, force: bool },
     Create { object: &'a Value, parsed: Box<DynamicObject>, existing: Existing },
@@ -120,49 +125,4 @@ impl<'a> Step<'a> {
             Operation::MergePatch { patch } => Self::MergePatch(patch),
         })
     }
-}
-
-/// Why an operation did not work.
-enum Problem {
-    Failure(Failure),
-    Request(kube::Error),
-    /// The API server gave no answer.
-    Silence(Failure),
-}
-
-impl Problem {
-    fn is_silence(&self) -> bool {
-        match self {
-            Self::Silence(_) => true,
-            Self::Request(error) => matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)),
-            Self::Failure(_) => false,
-        }
-    }
-
-    fn into_failure(self) -> Failure {
-        match self {
-            Self::Failure(failure) | Self::Silence(failure) => failure,
-            Self::Request(error) => failure("the API server refused", &error),
-        }
-    }
-}
-
-impl From<kube::Error> for Problem {
-    fn from(error: kube::Error) -> Self {
-        Self::Request(error)
-    }
-}
-
-impl From<ResolveError> for Problem {
-    fn from(error: ResolveError) -> Self {
-        let failure = Failure::of(FailureKind::Cluster, &error);
-        match error {
-            ResolveError::Cluster(_) => Self::Silence(failure),
-            ResolveError::Unknown(_) => Self::Failure(failure),
-        }
-    }
-}
-
-fn problem(kind: FailureKind, text: impl Into<String>) -> Problem {
-    Problem::Failure(Failure::new(kind, text))
 }

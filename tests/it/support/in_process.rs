@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use addon_operator::app::{self, Outcome, Surroundings};
-use addon_operator::cluster::{Limit, connect_in_process};
+use addon_operator::cluster::{RateLimit, connect_in_process};
 use addon_operator::config::{Environment, Given, Settings};
 use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -94,7 +94,7 @@ impl Cluster {
             environment,
             patcher: client.clone(),
             client,
-            meters: app::meters(),
+            request_metrics: app::request_metrics(),
             once,
             any_port: true,
             shutdown,
@@ -104,14 +104,14 @@ impl Cluster {
     /// Starts an operator on the cluster.
     pub(crate) async fn start(&self, extra: &[(&str, &str)]) -> Operator {
         let (shutdown, ended) = watch::channel(false);
-        let meters = app::meters();
+        let request_metrics = app::request_metrics();
         // As for a real cluster: a limit, here one that is not felt, and what measures.
-        let [client, patcher] = meters.each_ref().map(|meter| {
-            let limit = Limit::new(0.0, 1).measured(meter.clone());
+        let [client, patcher] = request_metrics.each_ref().map(|meter| {
+            let limit = RateLimit::new(0.0, 1).with_metrics(meter.clone());
             connect_in_process(limit.layer(meter.layer(self.server.service())), "ops")
         });
         let around = self.around(client.clone(), false, ended, extra);
-        let around = Surroundings { client, patcher, meters, ..around };
+        let around = Surroundings { client, patcher, request_metrics, ..around };
         let (told, mut listening) = mpsc::unbounded_channel();
         let running = tokio::spawn(app::run(around, move |address| told.send(address).unwrap_or(())));
         let port = listening.recv().await.unwrap().port();

@@ -1,0 +1,8 @@
+//! Changes of objects that hooks ask for.
+
+mod error;
+mod object;
+mod outcome;
+mod patcher;
+
+pub use patcher::Patcher;
