@@ -3,17 +3,35 @@
 //! ```text
 //!            kubectl, helm, controllers             tests
 //!                      │ TLS                          │ in process
-//!                 transport ───────────┐  ┌───────────┘
-//!                                    service           faults, audit, tokens
-//!                                      │
-//!                                   dispatch ── discovery, openapi, reviews
-//!                              ┌───────┴───────┐
-//!                            read            write     decode → name → default → prune → validate → admit → own
-//!                              └───────┬───────┘
-//!                                   cluster            what is served, who must hear of changes
-//!                                      │
-//!                                    store             revision → event; no I/O, no clock
+//! server          transport ───────── endpoint ────────┘  faults, audit, tokens
+//!                                        │
+//!                                      routes ─────────── discovery, openapi, reviews
+//!                              ┌─────────┴─────────┐
+//! requests                   read                write    subresources
+//!                              └─────────┬─────────┘
+//!                                        │   ┌─────────── controllers: the work queue, after each request
+//! cluster                             commit ──────────── passes changes to registry, work queue, state file
+//!                                        │
+//! state              storage, registry, services, authentication
+//!                                        │
+//! store                       revision → event; no I/O, no clock
 //! ```
+//!
+//! A module imports only what stands below it: store, registry, strategy and definitions, storage, cluster, request,
+//! admission, read and write, subresources, controllers, server.
+//!
+//! A write passes these steps in this order (`write`):
+//!
+//! 1. decode the body, check its types, drop unknown fields;
+//! 2. namespace, name and revision against the request; for a status, take the rest from the stored version;
+//! 3. defaults;
+//! 4. managed fields: what the client sent, so that what the server adds has no owner;
+//! 5. for a new object: generated name, identity, time, first status;
+//! 6. admission, which looks at other objects and fills in more; the generation is counted;
+//! 7. validation;
+//! 8. commit.
+//!
+//! A server-side apply merges managed fields first, then continues with step 1 for the merged object.
 
 mod admission;
 mod authentication;
@@ -26,6 +44,7 @@ pub mod defaults;
 mod definitions;
 mod discovery;
 mod fault_injection;
+mod fields;
 mod fingerprint;
 pub mod kind;
 mod object_meta;

@@ -3,15 +3,16 @@
 //! Most of it is data: the defaults of the published schemas and of `data/defaults.tsv`, by type. The rest depends on other
 //! fields and is in `special.rs`.
 
+mod fields;
 mod special;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use objects::types::{Object, Shape};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-pub(crate) type Fields = Map<String, Value>;
+use fields::{Fields, is_absent};
 
 static TABLE: LazyLock<BTreeMap<&'static str, Vec<(&'static str, Value)>>> = LazyLock::new(|| {
     let mut table: BTreeMap<&str, Vec<(&str, Value)>> = BTreeMap::new();
@@ -77,16 +78,6 @@ fn apply_to_object(fields: &mut Fields, object: &Object) {
         }
     }
     special::after(key, fields);
-}
-
-/// Empty texts and lists are as good as none; an empty object that was given is not.
-fn is_absent(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => false,
-    }
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Fields, is_absent};
+use super::fields::{Fields, is_absent, list, object, object_or_new, put, text};
 
-/// Fills in what must be there before the parts of the object are looked at.
+/// Fills in what the defaults of the parts of the object depend on.
 pub(super) fn before(key: &str, fields: &mut Fields) {
     match key {
         "core.v1.Container" | "core.v1.EphemeralContainer" => container(fields),
@@ -47,36 +47,12 @@ pub(super) fn after(key: &str, fields: &mut Fields) {
     }
 }
 
-fn text<'a>(fields: &'a Fields, key: &str) -> &'a str {
-    fields.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn put(fields: &mut Fields, key: &str, value: Value) {
-    if is_absent(fields.get(key)) {
-        fields.insert(key.to_owned(), value);
-    }
-}
-
-fn object<'a>(fields: &'a mut Fields, key: &str) -> Option<&'a mut Fields> {
-    fields.get_mut(key).and_then(Value::as_object_mut)
-}
-
-fn object_or_new<'a>(fields: &'a mut Fields, key: &str) -> Option<&'a mut Fields> {
-    put(fields, key, Value::Object(Map::new()));
-    object(fields, key)
-}
-
-fn list<'a>(fields: &'a mut Fields, key: &str) -> impl Iterator<Item = &'a mut Fields> {
-    let items = fields.get_mut(key).and_then(Value::as_array_mut);
-    items.into_iter().flatten().filter_map(Value::as_object_mut)
-}
-
 fn container(fields: &mut Fields) {
     let policy = if has_latest_tag(text(fields, "image")) { "Always" } else { "IfNotPresent" };
     put(fields, "imagePullPolicy", json!(policy));
 }
 
-/// Tells whether an image is the newest of its name; images without tag and digest are.
+/// Returns whether an image is the newest of its name; images without tag and digest are.
 fn has_latest_tag(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or_default();
     if image.is_empty() || name.contains('@') {
@@ -115,13 +91,13 @@ fn pod(fields: &mut Fields) {
     }
 }
 
-/// Pods can't go in less than no time.
+/// A negative grace period is one second.
 fn pod_spec(fields: &mut Fields) {
     let seconds = fields.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     if seconds.is_some_and(|seconds| seconds < 0) {
         fields.insert("terminationGracePeriodSeconds".to_owned(), json!(1));
     }
-    // The account goes by an older name as well.
+    // The account has an older name as well.
     let names = ["serviceAccountName", "serviceAccount"];
     let account = names.into_iter().map(|name| text(fields, name)).find(|account| !account.is_empty());
     if let Some(account) = account.map(str::to_owned) {
@@ -143,7 +119,7 @@ fn add_missing(fields: &mut Fields, key: &str, more: Option<Fields>) {
     }
 }
 
-/// The first address and the list of all of them say the same.
+/// The first address and the list of addresses agree.
 fn pod_status(fields: &mut Fields) {
     for (one, all) in [("podIP", "podIPs"), ("hostIP", "hostIPs")] {
         let first = text(fields, one).to_owned();
@@ -331,7 +307,7 @@ fn service(fields: &mut Fields) {
     }
 }
 
-/// Traffic to an address of a load balancer keeps that address, unless the balancer says otherwise.
+/// The mode of an address of a load balancer is `VIP` unless it is given.
 fn balancer_addresses(service: &mut Fields) {
     let kind = service.get("spec").and_then(|spec| spec.get("type")).and_then(Value::as_str);
     if kind != Some("LoadBalancer") {

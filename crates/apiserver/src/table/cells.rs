@@ -5,11 +5,9 @@ use objects::time;
 use serde_json::Value;
 
 use super::age::{human_duration, since};
-use super::text::{at, first_of, has_condition, int, joined, labels, list, map, text};
+use super::text::{Cell, has_condition, joined, number};
 use super::{network, pod, storage, workload};
-
-/// Computes a cell.
-pub(super) type Cell = fn(&Value, Timestamp) -> Value;
+use crate::fields::{get, list, map, text};
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
@@ -61,7 +59,7 @@ fn first_text<'a>(object: &'a Value, paths: &[&str]) -> &'a str {
 }
 
 fn data_count(object: &Value, _: Timestamp) -> Value {
-    let count = |path| map(object, path).map_or(0, serde_json::Map::len);
+    let count = |path| map(object, path).len();
     Value::from(count("data") + count("binaryData"))
 }
 
@@ -80,7 +78,7 @@ fn component_status(object: &Value, _: Timestamp) -> Value {
 }
 
 fn apiservice_service(object: &Value, _: Timestamp) -> Value {
-    let service = at(object, "spec.service");
+    let service = get(object, "spec.service");
     if service.is_null() {
         return Value::from("Local");
     }
@@ -97,7 +95,7 @@ fn apiservice_available(object: &Value, _: Timestamp) -> Value {
 }
 
 fn csr_duration(object: &Value, _: Timestamp) -> Value {
-    let seconds = at(object, "spec.expirationSeconds").as_i64();
+    let seconds = get(object, "spec.expirationSeconds").as_i64();
     Value::from(seconds.map_or_else(|| "<none>".to_owned(), human_duration))
 }
 
@@ -121,8 +119,8 @@ fn event_first(object: &Value, now: Timestamp) -> String {
 }
 
 fn event_last(object: &Value, now: Timestamp) -> Value {
-    if !at(object, "series").is_null() {
-        return Value::from(since(at(object, "series.lastObservedTime").as_str(), now));
+    if !get(object, "series").is_null() {
+        return Value::from(since(get(object, "series.lastObservedTime").as_str(), now));
     }
     let last = first_text(object, &["lastTimestamp", "deprecatedLastTimestamp"]);
     if time::parse(last).is_some() {
@@ -132,10 +130,10 @@ fn event_last(object: &Value, now: Timestamp) -> Value {
 }
 
 fn event_count(object: &Value, _: Timestamp) -> Value {
-    if !at(object, "series").is_null() {
-        return Value::from(int(object, "series.count"));
+    if !get(object, "series").is_null() {
+        return Value::from(number(object, "series.count"));
     }
-    Value::from(int(object, "count").max(int(object, "deprecatedCount")).max(1))
+    Value::from(number(object, "count").max(number(object, "deprecatedCount")).max(1))
 }
 
 fn event_object(object: &Value, _: Timestamp) -> Value {
@@ -170,7 +168,7 @@ fn node_address(object: &Value, kind: &str) -> Value {
 
 fn node_roles(object: &Value, _: Timestamp) -> Value {
     let mut roles = Vec::new();
-    for (key, value) in map(object, "metadata.labels").into_iter().flatten() {
+    for (key, value) in map(object, "metadata.labels") {
         match key.strip_prefix("node-role.kubernetes.io/") {
             Some("") => {}
             Some(role) => roles.push(role),
@@ -190,14 +188,14 @@ fn node_status(object: &Value, _: Timestamp) -> Value {
         (true, false) => "NotReady",
         (false, _) => "Unknown",
     }];
-    if at(object, "spec.unschedulable") == &Value::Bool(true) {
+    if get(object, "spec.unschedulable") == &Value::Bool(true) {
         parts.push("SchedulingDisabled");
     }
     Value::from(parts.join(","))
 }
 
 fn param_kind(object: &Value, _: Timestamp) -> Value {
-    let kind = at(object, "spec.paramKind");
+    let kind = get(object, "spec.paramKind");
     if kind.is_null() {
         return Value::from("<unset>");
     }
@@ -215,11 +213,10 @@ fn param_ref(object: &Value, _: Timestamp) -> Value {
 fn quota(object: &Value, limits: bool) -> Value {
     let used = map(object, "status.used");
     let parts: Vec<String> = map(object, "status.hard")
-        .into_iter()
-        .flatten()
+        .iter()
         .filter(|(name, _)| name.starts_with("limits.") == limits)
         .map(|(name, hard)| {
-            let used = used.and_then(|used| used.get(name)).and_then(Value::as_str).unwrap_or("0");
+            let used = used.get(name).and_then(Value::as_str).unwrap_or("0");
             format!("{name}: {used}/{}", hard.as_str().unwrap_or_default())
         })
         .collect();
@@ -236,14 +233,4 @@ fn subjects(object: &Value, kind: &str) -> Value {
         })
         .collect();
     Value::from(names.join(", "))
-}
-
-/// Returns the labels at a path as one text.
-pub(super) fn labels_at(object: &Value, path: &str) -> Value {
-    Value::from(labels(map(object, path)))
-}
-
-/// Returns the first three texts and how many more there are.
-pub(super) fn three_of(texts: &[String]) -> Value {
-    Value::from(first_of(texts, 3, "<unset>"))
 }

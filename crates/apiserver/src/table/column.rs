@@ -9,9 +9,10 @@ use objects::types::Name;
 use serde_json::Value;
 
 use super::age::since;
-use super::cells::{self, Cell};
+use super::cells;
 use super::jsonpath::JsonPath;
-use super::text::{at, int, list, map, text};
+use super::text::{Cell, number};
+use crate::fields::{get, list, map, text};
 use crate::kind::Kind;
 
 /// A column of a table.
@@ -23,7 +24,7 @@ pub struct Column {
     pub kind: Name,
     /// `name` for the column that names the object.
     pub format: Name,
-    /// What the column tells; empty for built-in kinds.
+    /// What the column shows; empty for built-in kinds.
     pub description: Name,
     /// 0 is always shown, more only in wide output.
     pub priority: i64,
@@ -113,14 +114,14 @@ pub fn custom_columns(additional: &Value) -> Arc<[Column]> {
         kind: text(column, "type").to_owned().into(),
         format: text(column, "format").to_owned().into(),
         description: text(column, "description").to_owned().into(),
-        priority: int(column, "priority"),
+        priority: number(column, "priority"),
         source: Source::Path(JsonPath::parse(text(column, "jsonPath"))),
     };
     std::iter::once(name).chain(own.iter().map(column)).collect()
 }
 
 impl Column {
-    /// Tells whether the value of the column can be computed.
+    /// Returns whether the value of the column can be computed.
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
         !matches!(self.source, Source::Function(None))
@@ -129,19 +130,19 @@ impl Column {
     /// Returns the cell of an object.
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
         match &self.source {
-            Source::Age => Value::from(since(at(object, "metadata.creationTimestamp").as_str(), now)),
-            Source::Text(path, default) => match at(object, path) {
+            Source::Age => Value::from(since(get(object, "metadata.creationTimestamp").as_str(), now)),
+            Source::Text(path, default) => match get(object, path) {
                 Value::String(text) if !text.is_empty() => Value::from(text.as_str()),
                 Value::Number(number) => Value::from(number.to_string()),
                 _ => Value::from(*default),
             },
-            Source::Int(path) => Value::from(int(object, path)),
-            Source::Bool(path, default) => Value::from(at(object, path).as_bool().unwrap_or(*default)),
+            Source::Int(path) => Value::from(number(object, path)),
+            Source::Bool(path, default) => Value::from(get(object, path).as_bool().unwrap_or(*default)),
             Source::Length(path) => {
-                let length = list(object, path).len() + map(object, path).map_or(0, serde_json::Map::len);
+                let length = list(object, path).len() + map(object, path).len();
                 Value::from(length)
             }
-            Source::Raw(path, default) => match at(object, path) {
+            Source::Raw(path, default) => match get(object, path) {
                 Value::Null => Value::from(*default),
                 value => value.clone(),
             },

@@ -36,7 +36,7 @@ pub fn cells(columns: &[Column], object: &Value, now: Timestamp) -> Vec<Value> {
     columns.iter().map(|column| column.cell(object, now)).collect()
 }
 
-/// Returns the conditions of a row: pods that have come to an end are marked.
+/// Returns the conditions of a row: pods that have ended are marked.
 pub fn conditions(kind: &Kind, object: &Value) -> Option<Value> {
     if !(kind.plural == "pods" && kind.group.is_empty()) {
         return None;

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cells::{Cell, three_of};
-use super::text::{at, first_of, int, joined, joined_list, list, text};
+use super::text::{Cell, first_of, joined, joined_list, number, three_of};
+use crate::fields::{get, list, text};
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
@@ -62,7 +62,8 @@ fn service_ports(service: &Value, _: Timestamp) -> Value {
     let ports: Vec<String> = list(service, "spec.ports")
         .iter()
         .map(|port| {
-            let (number, node, protocol) = (int(port, "port"), int(port, "nodePort"), text(port, "protocol"));
+            let (number, node, protocol) =
+                (number(port, "port"), number(port, "nodePort"), text(port, "protocol"));
             if node > 0 { format!("{number}:{node}/{protocol}") } else { format!("{number}/{protocol}") }
         })
         .collect();
@@ -84,17 +85,17 @@ fn ingress_hosts(ingress: &Value, _: Timestamp) -> Value {
 }
 
 fn class_parameters(class: &Value, _: Timestamp) -> Value {
-    let parameters = at(class, "spec.parameters");
+    let parameters = get(class, "spec.parameters");
     if parameters.is_null() {
         return Value::from("<none>");
     }
-    let group = at(parameters, "apiGroup").as_str();
+    let group = get(parameters, "apiGroup").as_str();
     let group = group.map(|group| format!(".{group}")).unwrap_or_default();
     Value::from(format!("{}{group}/{}", text(parameters, "kind"), text(parameters, "name")))
 }
 
 fn ip_parent(address: &Value, _: Timestamp) -> Value {
-    let parent = at(address, "spec.parentRef");
+    let parent = get(address, "spec.parentRef");
     if parent.is_null() {
         return Value::from("<none>");
     }
@@ -115,7 +116,7 @@ fn endpoints(object: &Value, _: Timestamp) -> Value {
             [] => found.extend(addresses.map(str::to_owned)),
             ports => {
                 for port in ports {
-                    let port = int(port, "port");
+                    let port = number(port, "port");
                     found.extend(addresses.clone().map(|ip| {
                         if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
                     }));
@@ -131,9 +132,9 @@ fn endpoints(object: &Value, _: Timestamp) -> Value {
 }
 
 fn slice_ports(slice: &Value, _: Timestamp) -> Value {
-    let ports = list(slice, "ports").iter().map(|port| match at(port, "port").as_i64() {
+    let ports = list(slice, "ports").iter().map(|port| match get(port, "port").as_i64() {
         Some(number) => number.to_string(),
-        None => at(port, "name").as_str().unwrap_or("*").to_owned(),
+        None => get(port, "name").as_str().unwrap_or("*").to_owned(),
     });
     three_of(&ports.collect::<Vec<_>>())
 }

@@ -1,11 +1,11 @@
-//! The cells of pods: how far they have come.
+//! The cells of pods: phase, readiness, restarts.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::since;
-use super::cells::Cell;
-use super::text::{at, has_condition, int, list, text};
+use super::text::{Cell, has_condition, number};
+use crate::fields::{get, list, text};
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
@@ -22,7 +22,7 @@ pub(super) fn find(name: &str) -> Option<Cell> {
     })
 }
 
-/// How far a pod has come.
+/// The state of a pod as `kubectl get` shows it.
 #[derive(Default)]
 struct Progress {
     ready: usize,
@@ -39,7 +39,7 @@ struct Restarts {
 
 impl Restarts {
     fn add(&mut self, status: &Value) {
-        self.count = self.count.saturating_add(int(status, "restartCount"));
+        self.count = self.count.saturating_add(number(status, "restartCount"));
         let finished = text(status, "lastState.terminated.finishedAt");
         if finished > self.last.as_str() {
             finished.clone_into(&mut self.last);
@@ -74,7 +74,7 @@ impl Progress {
         if !initializing || has_condition(pod, "Initialized") {
             progress.run(pod);
         }
-        if !at(pod, "metadata.deletionTimestamp").is_null() {
+        if !get(pod, "metadata.deletionTimestamp").is_null() {
             if text(pod, "status.reason") == "NodeLost" {
                 "Unknown".clone_into(&mut progress.reason);
             } else if !matches!(phase, "Succeeded" | "Failed") {
@@ -84,7 +84,7 @@ impl Progress {
         progress
     }
 
-    /// Looks at the containers that run before the others; tells whether they are still at it.
+    /// Looks at the init containers; returns whether they still run.
     fn initialize(&mut self, pod: &Value) -> bool {
         let mut sidecars = Restarts::default();
         let total = list(pod, "spec.initContainers").len();
@@ -94,13 +94,13 @@ impl Progress {
             if sidecar {
                 sidecars.add(status);
             }
-            let terminated = at(status, "state.terminated");
+            let terminated = get(status, "state.terminated");
             let waiting = text(status, "state.waiting.reason");
-            if !terminated.is_null() && int(terminated, "exitCode") == 0 {
+            if !terminated.is_null() && number(terminated, "exitCode") == 0 {
                 continue;
             }
-            if sidecar && at(status, "started") == &Value::Bool(true) {
-                self.ready += usize::from(at(status, "ready") == &Value::Bool(true));
+            if sidecar && get(status, "started") == &Value::Bool(true) {
+                self.ready += usize::from(get(status, "ready") == &Value::Bool(true));
                 continue;
             }
             self.reason = if !terminated.is_null() {
@@ -112,7 +112,7 @@ impl Progress {
             };
             return true;
         }
-        // Once all have run, only restarts of those that go on count.
+        // Once all have run, only restarts of those that keep running count.
         self.restarts = sidecars;
         false
     }
@@ -122,12 +122,12 @@ impl Progress {
         for status in list(pod, "status.containerStatuses").iter().rev() {
             self.restarts.add(status);
             let waiting = text(status, "state.waiting.reason");
-            let terminated = at(status, "state.terminated");
+            let terminated = get(status, "state.terminated");
             if !waiting.is_empty() {
                 waiting.clone_into(&mut self.reason);
             } else if !terminated.is_null() {
                 self.reason = end_of(terminated);
-            } else if at(status, "ready") == &Value::Bool(true) && !at(status, "state.running").is_null() {
+            } else if get(status, "ready") == &Value::Bool(true) && !get(status, "state.running").is_null() {
                 running = true;
                 self.ready += 1;
             }
@@ -141,8 +141,8 @@ impl Progress {
 
 /// Returns why a container ended.
 fn end_of(terminated: &Value) -> String {
-    match (text(terminated, "reason"), int(terminated, "signal")) {
-        ("", 0) => format!("ExitCode:{}", int(terminated, "exitCode")),
+    match (text(terminated, "reason"), number(terminated, "signal")) {
+        ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cells::Cell;
-use super::text::{at, joined, joined_list, list, map, text};
+use super::text::{Cell, joined, joined_list};
+use crate::fields::{get, list, map, text};
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     Some(match name {
         "claim_capacity" => |o, _| {
             let bound = !text(o, "spec.volumeName").is_empty();
-            let capacity = at(o, "status.capacity.storage").as_str().unwrap_or("0");
+            let capacity = get(o, "status.capacity.storage").as_str().unwrap_or("0");
             Value::from(if bound { capacity } else { "" })
         },
         "claim_class" => claim_class,
@@ -22,13 +22,13 @@ pub(super) fn find(name: &str) -> Option<Cell> {
         "claim_state" => claim_state,
         "driver_modes" => |o, _| Value::from(joined_list(o, "spec.volumeLifecycleModes", "<none>")),
         "phase" => |o, _| {
-            let deleted = !at(o, "metadata.deletionTimestamp").is_null();
+            let deleted = !get(o, "metadata.deletionTimestamp").is_null();
             Value::from(if deleted { "Terminating" } else { text(o, "status.phase") })
         },
         "storage_class_name" => storage_class_name,
         "token_requests" => token_requests,
         "volume_claim" => |o, _| {
-            let claim = at(o, "spec.claimRef");
+            let claim = get(o, "spec.claimRef");
             Value::from(if claim.is_null() {
                 String::new()
             } else {
@@ -53,8 +53,7 @@ fn modes(object: &Value, path: &str) -> String {
 }
 
 fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
-    let annotations = map(object, "metadata.annotations");
-    annotations.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default()
+    map(object, "metadata.annotations").get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn claim_class(object: &Value, _: Timestamp) -> Value {
@@ -73,7 +72,7 @@ fn storage_class_name(class: &Value, _: Timestamp) -> Value {
 }
 
 fn token_requests(driver: &Value, _: Timestamp) -> Value {
-    if at(driver, "spec.tokenRequests").is_null() {
+    if get(driver, "spec.tokenRequests").is_null() {
         return Value::from("<unset>");
     }
     let audiences = list(driver, "spec.tokenRequests").iter().map(|request| text(request, "audience"));
@@ -81,8 +80,8 @@ fn token_requests(driver: &Value, _: Timestamp) -> Value {
 }
 
 fn claim_state(claim: &Value, _: Timestamp) -> Value {
-    let deleted = !at(claim, "metadata.deletionTimestamp").is_null();
-    let allocated = !at(claim, "status.allocation").is_null();
+    let deleted = !get(claim, "metadata.deletionTimestamp").is_null();
+    let allocated = !get(claim, "status.allocation").is_null();
     let mut states = Vec::new();
     states.extend(deleted.then_some("deleted"));
     if allocated {

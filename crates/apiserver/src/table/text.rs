@@ -1,34 +1,16 @@
-//! Looking into objects, and the small texts that many columns share.
+//! The small texts that many columns share.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// Returns the value at a path of keys with dots.
-pub(super) fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
-    let mut place = object;
-    for key in path.split('.') {
-        place = place.get(key).unwrap_or(&Value::Null);
-    }
-    place
-}
+use crate::fields::{int, list, map, text};
 
-/// Returns the text at a path, empty when there is none.
-pub(super) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    at(object, path).as_str().unwrap_or_default()
-}
+/// Computes a cell.
+pub(super) type Cell = fn(&Value, Timestamp) -> Value;
 
 /// Returns the number at a path, 0 when there is none.
-pub(super) fn int(object: &Value, path: &str) -> i64 {
-    at(object, path).as_i64().unwrap_or_default()
-}
-
-/// Returns the items of the list at a path.
-pub(super) fn list<'a>(object: &'a Value, path: &str) -> &'a [Value] {
-    at(object, path).as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns the map at a path.
-pub(super) fn map<'a>(object: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {
-    at(object, path).as_object()
+pub(super) fn number(object: &Value, path: &str) -> i64 {
+    int(object, path).unwrap_or_default()
 }
 
 /// Returns the texts joined; `absent` when there are none.
@@ -43,17 +25,16 @@ pub(super) fn joined_list(object: &Value, path: &str, absent: &str) -> String {
 }
 
 /// Returns `a=1,b=2`, or `<none>`.
-pub(super) fn labels(map: Option<&Map<String, Value>>) -> String {
-    let pairs = map.into_iter().flatten();
+pub(super) fn labels(map: &Map<String, Value>) -> String {
     let pairs: Vec<String> =
-        pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        map.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
     if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") }
 }
 
 /// Returns a label selector as one line, empty for one that selects everything or nothing.
 pub(super) fn selector(selector: &Value) -> String {
     let mut parts: Vec<(String, String)> = Vec::new();
-    for (key, value) in map(selector, "matchLabels").into_iter().flatten() {
+    for (key, value) in map(selector, "matchLabels") {
         parts.push((key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())));
     }
     for expression in list(selector, "matchExpressions") {
@@ -84,9 +65,19 @@ pub(super) fn first_of(texts: &[String], most: usize, absent: &str) -> String {
     }
 }
 
-/// Tells whether the condition `kind` is `True`.
+/// Returns whether the condition `kind` is `True`.
 pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
     let conditions = list(object, "status.conditions");
     let condition = conditions.iter().find(|condition| text(condition, "type") == kind);
     condition.is_some_and(|condition| text(condition, "status") == "True")
+}
+
+/// Returns the labels at a path as one text.
+pub(super) fn labels_at(object: &Value, path: &str) -> Value {
+    Value::from(labels(map(object, path)))
+}
+
+/// Returns the first three texts and how many more there are.
+pub(super) fn three_of(texts: &[String]) -> Value {
+    Value::from(first_of(texts, 3, "<unset>"))
 }

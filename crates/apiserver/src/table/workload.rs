@@ -5,8 +5,8 @@ use objects::time;
 use serde_json::Value;
 
 use super::age::{human_duration, since};
-use super::cells::{Cell, labels_at};
-use super::text::{at, has_condition, int, joined, list, selector, text};
+use super::text::{Cell, has_condition, joined, labels_at, number, selector};
+use crate::fields::{get, list, text};
 
 /// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
@@ -26,13 +26,13 @@ pub(super) fn find(name: &str) -> Option<Cell> {
         "map_selector" => |o, _| labels_at(o, "spec.selector"),
         "node_selector" => |o, _| labels_at(o, "spec.template.spec.nodeSelector"),
         "policy_selector" => |o, _| selector_at(o, "spec.podSelector"),
-        "ready_replicas" => {
-            |o, _| Value::from(format!("{}/{}", int(o, "status.readyReplicas"), int(o, "spec.replicas")))
-        }
+        "ready_replicas" => |o, _| {
+            Value::from(format!("{}/{}", number(o, "status.readyReplicas"), number(o, "spec.replicas")))
+        },
         "revision_controller" => revision_controller,
         "scale_metrics" => scale_metrics,
         "scale_target" => |o, _| {
-            let target = at(o, "spec.scaleTargetRef");
+            let target = get(o, "spec.scaleTargetRef");
             Value::from(format!("{}/{}", text(target, "kind"), text(target, "name")))
         },
         "suspend" => suspend,
@@ -49,14 +49,14 @@ fn of_containers(object: &Value, path: &str, field: &str) -> Value {
 }
 
 fn selector_at(object: &Value, path: &str) -> Value {
-    let line = selector(at(object, path));
+    let line = selector(get(object, path));
     Value::from(if line.is_empty() { "<none>".to_owned() } else { line })
 }
 
 fn job_completions(job: &Value, _: Timestamp) -> Value {
-    let done = int(job, "status.succeeded");
-    let parallelism = int(job, "spec.parallelism");
-    Value::from(match at(job, "spec.completions").as_i64() {
+    let done = number(job, "status.succeeded");
+    let parallelism = number(job, "spec.parallelism");
+    Value::from(match get(job, "spec.completions").as_i64() {
         Some(wanted) => format!("{done}/{wanted}"),
         None if parallelism > 1 => format!("{done}/1 of {parallelism}"),
         None => format!("{done}/1"),
@@ -72,7 +72,7 @@ fn job_duration(job: &Value, now: Timestamp) -> Value {
 }
 
 fn job_status(job: &Value, _: Timestamp) -> Value {
-    let deleted = !at(job, "metadata.deletionTimestamp").is_null();
+    let deleted = !get(job, "metadata.deletionTimestamp").is_null();
     let has = |kind| has_condition(job, kind);
     Value::from(match () {
         () if has("Complete") => "Complete",
@@ -86,14 +86,14 @@ fn job_status(job: &Value, _: Timestamp) -> Value {
 }
 
 fn last_schedule(job: &Value, now: Timestamp) -> Value {
-    match at(job, "status.lastScheduleTime").as_str() {
+    match get(job, "status.lastScheduleTime").as_str() {
         Some(last) => Value::from(since(Some(last), now)),
         None => Value::from("<none>"),
     }
 }
 
 fn suspend(job: &Value, _: Timestamp) -> Value {
-    Value::from(match at(job, "spec.suspend").as_bool() {
+    Value::from(match get(job, "spec.suspend").as_bool() {
         Some(true) => "True",
         Some(false) => "False",
         None => "<unset>",
@@ -102,7 +102,7 @@ fn suspend(job: &Value, _: Timestamp) -> Value {
 
 fn revision_controller(revision: &Value, _: Timestamp) -> Value {
     let owners = list(revision, "metadata.ownerReferences");
-    let owner = owners.iter().find(|owner| at(owner, "controller") == &Value::Bool(true));
+    let owner = owners.iter().find(|owner| get(owner, "controller") == &Value::Bool(true));
     Value::from(owner.map_or_else(
         || "<none>".to_owned(),
         |owner| {
@@ -116,8 +116,8 @@ fn revision_controller(revision: &Value, _: Timestamp) -> Value {
 
 fn scale_metrics(scaler: &Value, _: Timestamp) -> Value {
     let specs = list(scaler, "spec.metrics");
-    if let Some(target) = at(scaler, "spec.targetCPUUtilizationPercentage").as_i64() {
-        let current = at(scaler, "status.currentCPUUtilizationPercentage").as_i64();
+    if let Some(target) = get(scaler, "spec.targetCPUUtilizationPercentage").as_i64() {
+        let current = get(scaler, "status.currentCPUUtilizationPercentage").as_i64();
         let current = current.map_or_else(|| "<unknown>".to_owned(), |current| format!("{current}%"));
         return Value::from(format!("cpu: {current}/{target}%"));
     }
@@ -143,9 +143,9 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
         "ContainerResource" => ("containerResource", true),
         _ => return "<unknown type>".to_owned(),
     };
-    let spec = at(spec, field);
-    let current = status.map_or(&Value::Null, |status| at(status, field));
-    let current = |path: &str| match at(current, path) {
+    let spec = get(spec, field);
+    let current = status.map_or(&Value::Null, |status| get(status, field));
+    let current = |path: &str| match get(current, path) {
         Value::String(text) => text.clone(),
         Value::Number(number) => format!("{number}%"),
         _ => "<unknown>".to_owned(),
@@ -156,7 +156,7 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
         if !average.is_empty() {
             return format!("{name}: {}/{average}", current("current.averageValue"));
         }
-        let target = at(spec, "target.averageUtilization").as_i64();
+        let target = get(spec, "target.averageUtilization").as_i64();
         let target = target.map_or_else(|| "<auto>".to_owned(), |target| format!("{target}%"));
         return format!("{name}: {}/{target}", current("current.averageUtilization"));
     }

@@ -4,7 +4,7 @@ use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::read::{get, has, list, text};
+use crate::fields::{get, has, list, text};
 
 pub(super) fn role(object: &Value, namespaced: bool, report: &mut Report) {
     for (index, rule) in list(object, "rules").iter().enumerate() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::container::not_negative;
 use super::errors::{Report, at, key};
-use super::read::{flag, get, int, map, text, texts};
+use crate::fields::{flag, get, int, map, text, texts};
 
 /// A config map or secret may hold this many bytes.
 const MAX_SIZE: usize = 1024 * 1024;
@@ -133,7 +133,7 @@ pub(super) fn event(object: &Value, group: &str, report: &mut Report) {
 }
 
 pub(super) fn namespace(object: &Value, report: &mut Report) {
-    for finalizer in super::read::texts(object, "spec.finalizers") {
+    for finalizer in crate::fields::texts(object, "spec.finalizers") {
         if !finalizer.contains('/') && finalizer != "kubernetes" {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             report.invalid("spec.finalizers", finalizer, detail);
@@ -160,7 +160,7 @@ pub(super) fn quota(object: &Value, report: &mut Report) {
         if !SCOPES.contains(scope) {
             tell("unsupported scope");
         }
-        // Best effort says that nothing is requested: such pods can only be counted.
+        // Pods of the class "best effort" request nothing: they can only be counted.
         let counted: &[&str] = if *scope == "BestEffort" { &["pods"] } else { &PODS };
         fits &= map(object, "spec.hard").keys().all(|name| counted.contains(&name.as_str()));
     }

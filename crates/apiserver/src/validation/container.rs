@@ -8,7 +8,7 @@ use objects::quantity::Quantity;
 use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
-use super::read::{flag, get, has, int, list, map, text};
+use crate::fields::{flag, get, has, int, list, map, text};
 
 const GE_ZERO: &str = "must be greater than or equal to 0";
 
@@ -19,7 +19,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) names: BTreeSet<&'a str>,
 }
 
-/// Checks a list of containers; `init` tells that they run before the others.
+/// Checks a list of containers; `init` is whether they run before the others.
 pub(super) fn containers<'a>(
     containers: &'a [Value],
     path: &str,
@@ -136,7 +136,7 @@ fn environment(container: &Value, path: &str, report: &mut Report) {
     for (index, variable) in list(container, "env").iter().enumerate() {
         let name = text(variable, "name");
         let wrong = names::environment(name);
-        // There are many variables, and most have nothing to tell.
+        // There are many variables, and most are right.
         if !name.is_empty() && wrong.is_empty() && !has(variable, "valueFrom") {
             continue;
         }

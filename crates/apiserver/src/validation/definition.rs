@@ -6,8 +6,8 @@ use objects::names;
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::read::{flag, get, has, list, text, texts};
 use super::structural;
+use crate::fields::{flag, get, has, list, text, texts};
 
 pub(super) fn definition(object: &Value, report: &mut Report) {
     let spec = get(object, "spec");
@@ -67,7 +67,7 @@ fn versions(spec: &Value, report: &mut Report) {
             report.invalid_all("spec.version", name, names::dns_1035(name));
         }
         unique &= known.insert(name);
-        // With one version the texts name the places that the oldest form of definitions had.
+        // With one version the texts name the fields of the oldest form of definitions.
         let (schema, outer) = if one {
             ("spec.validation.openAPIV3Schema".to_owned(), "spec".to_owned())
         } else {

@@ -4,7 +4,7 @@ use objects::names::{self, NameRule};
 use serde_json::Value;
 
 use super::errors::{Report, at, item};
-use super::read::{flag, get, has, int, list, map, text};
+use crate::fields::{flag, get, has, int, list, map, text};
 use crate::kind::Kind;
 
 /// All annotations together may have this many bytes.
@@ -23,7 +23,7 @@ pub(super) fn name_rule(kind: &Kind) -> NameRule {
 pub(super) fn validate(object: &Value, rule: NameRule, report: &mut Report) {
     let (name, prefix) = (text(object, "metadata.name"), text(object, "metadata.generateName"));
     if !prefix.is_empty() {
-        // The name to come ends with letters, so the prefix may end with a dash.
+        // The generated name ends with letters, so the prefix may end with a dash.
         let shown = prefix.trim_end_matches('-');
         report.invalid_all("metadata.generateName", prefix, rule.check(&format!("{shown}-x")));
     }
@@ -185,7 +185,7 @@ pub(super) fn selector(selector: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Tells whether labels match a selector; an empty selector matches everything, none matches nothing.
+/// Returns whether labels match a selector; an empty selector matches everything, none matches nothing.
 pub(super) fn matches(selector: &Value, labels: &Value) -> bool {
     if selector.is_null() {
         return false;

@@ -10,7 +10,6 @@ mod errors;
 mod metadata;
 mod network;
 mod pod;
-mod read;
 mod scale;
 mod storage;
 mod structural;
@@ -21,6 +20,7 @@ use serde_json::Value;
 
 pub use errors::Report;
 
+use crate::fields;
 use crate::kind::Kind;
 
 /// Returns what is wrong with a new object.
@@ -38,7 +38,7 @@ pub fn create_custom(object: &Value) -> Report {
     report
 }
 
-/// Returns what is wrong with an object that takes the place of another.
+/// Returns what is wrong with a new version of an object.
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
     // All writes are checked for metadata once, and the rules of built-in kinds check it again.
@@ -83,7 +83,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
         ("networking.k8s.io", "ingressclasses") => immutable("spec.controller", new, old, &mut report),
         ("node.k8s.io", "runtimeclasses") => immutable("handler", new, old, &mut report),
         ("scheduling.k8s.io", "priorityclasses") => {
-            if read::get(new, "value") != read::get(old, "value") {
+            if fields::get(new, "value") != fields::get(old, "value") {
                 report.forbidden("value", "may not be changed in an update.");
             }
         }
@@ -92,7 +92,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
     report
 }
 
-/// Returns what is wrong with the metadata of a custom object that takes the place of another.
+/// Returns what is wrong with the metadata of a new version of a custom object.
 pub fn update_custom(new: &Value, old: &Value) -> Report {
     let mut report = create_custom(new);
     metadata::validate_update(new, old, &mut report);
@@ -100,7 +100,7 @@ pub fn update_custom(new: &Value, old: &Value) -> Report {
 }
 
 fn immutable(field: &str, new: &Value, old: &Value, report: &mut Report) {
-    let (is, was) = (read::get(new, field), read::get(old, field));
+    let (is, was) = (fields::get(new, field), fields::get(old, field));
     if is != was {
         report.invalid(field, is.clone(), "field is immutable");
     }
@@ -116,7 +116,7 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("coordination.k8s.io", "leases") => config::lease(object, report),
         ("", "pods") => {
             pod::warn_of_name(object, "the Pod's hostname", report);
-            pod::spec(read::get(object, "spec"), "spec", report);
+            pod::spec(fields::get(object, "spec"), "spec", report);
         }
         ("", "services") => network::service(object, report),
         ("networking.k8s.io", "ingresses") => network::ingress(object, report),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::container::{invalid_number, port, protocol_name};
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::read::{get, has, int, list, map, text, texts};
+use crate::fields::{get, has, int, list, map, text, texts};
 
 pub(super) fn service(object: &Value, report: &mut Report) {
     let spec = get(object, "spec");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::container::{Surroundings, containers, resources, user};
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::read::{get, has, int, list, text, texts};
+use crate::fields::{get, has, int, list, text, texts};
 
 /// Checks the specification of a pod; the defaults are in.
 pub(super) fn spec(object: &Value, path: &str, report: &mut Report) {

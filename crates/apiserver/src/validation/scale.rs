@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::errors::{Report, at, item};
 use super::metadata;
-use super::read::{get, has, int, list, text};
 use super::workload::over_all;
+use crate::fields::{get, has, int, list, text};
 
 pub(super) fn autoscaler(object: &Value, report: &mut Report) {
     let spec = get(object, "spec");

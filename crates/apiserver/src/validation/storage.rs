@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::errors::{Report, at, key};
 use super::metadata;
-use super::read::{get, has, list, text, texts};
+use crate::fields::{get, has, list, text, texts};
 
 pub(super) fn claim(object: &Value, report: &mut Report) {
     claim_spec(get(object, "spec"), "spec", report);
@@ -97,7 +97,7 @@ pub(super) fn attachment(object: &Value, report: &mut Report) {
 
 /// Checks that a volume stays where it is.
 pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
-    // These fields of a volume do not say where it is.
+    // These fields of a volume do not name its source.
     const ABOUT: [&str; 9] = [
         "accessModes",
         "capacity",

@@ -4,7 +4,7 @@ use objects::schema::{self, FieldError};
 use serde_json::Value;
 
 use super::errors::{Report, at, key};
-use super::read::{flag, get, has, list, map, text, texts};
+use crate::fields::{flag, get, has, list, map, text, texts};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 

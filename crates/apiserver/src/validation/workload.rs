@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::container::not_negative;
 use super::errors::{Report, at};
-use super::read::{flag, get, has, int, list, map, text};
 use super::{metadata, pod, storage};
+use crate::fields::{flag, get, has, int, list, map, text};
 
 /// What is particular about a kind of workload.
 pub(super) struct Rules {
@@ -265,7 +265,7 @@ pub(super) fn job(object: &Value, report: &mut Report) {
     job_spec(spec, "spec", report);
 }
 
-/// The selector of a job is the server's own unless the job says otherwise.
+/// The selector of a job is generated unless the job has `manualSelector`.
 fn generated_selector(object: &Value, report: &mut Report) {
     let (selector, uid) = (get(object, "spec.selector"), text(object, "metadata.uid"));
     let own = map(selector, "matchLabels");

@@ -1,0 +1,48 @@
+//! Looks into objects by paths of keys with dots.
+
+use serde_json::{Map, Value};
+
+/// Returns the value at a path; `null` when there is none.
+pub(crate) fn get<'a>(object: &'a Value, path: &str) -> &'a Value {
+    let mut value = object;
+    for key in path.split('.') {
+        value = value.get(key).unwrap_or(&Value::Null);
+    }
+    value
+}
+
+/// Returns the text at a path, empty when there is none.
+pub(crate) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    get(object, path).as_str().unwrap_or_default()
+}
+
+/// Returns the number at a path.
+pub(crate) fn int(object: &Value, path: &str) -> Option<i64> {
+    get(object, path).as_i64()
+}
+
+/// Returns whether something is at a path.
+pub(crate) fn has(object: &Value, path: &str) -> bool {
+    !get(object, path).is_null()
+}
+
+/// Returns whether `true` is at a path.
+pub(crate) fn flag(object: &Value, path: &str) -> bool {
+    get(object, path) == &Value::Bool(true)
+}
+
+/// Returns the items of the list at a path.
+pub(crate) fn list<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+    get(object, path).as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Returns the entries of the map at a path.
+pub(crate) fn map<'a>(object: &'a Value, path: &str) -> &'a Map<String, Value> {
+    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    get(object, path).as_object().unwrap_or(&EMPTY)
+}
+
+/// Returns the texts of the list at a path.
+pub(crate) fn texts<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = &'a str> {
+    list(object, path).iter().filter_map(Value::as_str)
+}
