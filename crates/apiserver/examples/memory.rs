@@ -1,4 +1,4 @@
-//! Creates 10,000 pods of 3 KiB in process and tells how much memory they take.
+//! Creates 10,000 pods of 3 KiB in process and prints how much memory they take.
 #![expect(clippy::print_stdout, reason = "an example tells its result on the terminal")]
 
 use apiserver::ApiServer;

@@ -1,4 +1,4 @@
-//! Who a client is. Everybody who shows a known token may do everything.
+//! Authentication by tokens. Every client with a known token may do everything.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

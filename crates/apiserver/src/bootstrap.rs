@@ -58,7 +58,7 @@ pub(crate) fn fill(cluster: &Arc<Cluster>) {
     }
 }
 
-/// Keeps an object of the server as it is, unless it is there. It was checked when it was recorded.
+/// Stores a recorded object as it is, unless it is there. It was checked when it was recorded.
 fn keep(cluster: &Cluster, mut object: Value, now: &str) {
     let text = |object: &Value, path: &str| -> String {
         object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -76,7 +76,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Returns a token that nobody guesses.
+/// Returns a token that cannot be guessed.
 fn token() -> String {
     let random = crate::random::Random::new(None);
     let other = crate::random::Random::new(None);

@@ -24,7 +24,7 @@ pub struct Config {
     pub token: String,
     /// Where random names and identities begin; anywhere when absent.
     pub seed: Option<u64>,
-    /// What tells the time.
+    /// The source of the time.
     pub clock: Clock,
 }
 
@@ -42,7 +42,7 @@ impl Default for Config {
     }
 }
 
-/// What tells the time.
+/// The source of the time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 

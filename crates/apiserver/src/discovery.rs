@@ -15,7 +15,7 @@ use crate::response::{self, tagged};
 use crate::status::{ApiError, Outcome};
 use crate::sync::lock;
 
-/// Answers discovery. The aggregated documents are kept until what is served changes.
+/// Answers discovery. The aggregated documents are kept until the served types change.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     /// Generation, core groups, other groups.

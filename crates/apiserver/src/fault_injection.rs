@@ -1,4 +1,4 @@
-//! Faults on purpose: a plan says which requests fail, wait, or lose their connection.
+//! Faults on purpose: plans name the requests that fail, wait, or lose their connection.
 //!
 //! ```text
 //! server.faults().add(FaultPlan::on(Method::PATCH, "/api/v1/namespaces/*/configmaps/*").nth(3).fail(500));
@@ -107,7 +107,7 @@ impl FaultPlan {
     }
 }
 
-/// Tells whether `text` is `pattern`, in which `*` stands for any characters.
+/// Returns whether `text` is `pattern`, in which `*` stands for any characters.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
@@ -172,7 +172,7 @@ impl Faults {
         self.drops.send_modify(|epoch| *epoch += 1);
     }
 
-    /// Forgets the history: watches and lists that go on from an older revision get 410.
+    /// Drops the history: watches and lists that continue from an older revision get 410.
     pub fn expire_revisions(&self) {
         if let Some(storage) = self.storage.upgrade() {
             storage.forget_history();

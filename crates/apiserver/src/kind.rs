@@ -38,7 +38,7 @@ pub struct Kind {
     pub stored_as: Option<(Name, Name)>,
 }
 
-/// A part of an object with its own address.
+/// A part of an object with a path of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
     /// The last part of the path, for example `status`.
@@ -132,7 +132,7 @@ impl Kind {
         qualify(&self.kind, &self.group)
     }
 
-    /// Tells whether `verb` is offered for the resource itself.
+    /// Returns whether `verb` is offered for the resource itself.
     pub fn allows(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
     }
@@ -142,7 +142,7 @@ impl Kind {
         self.subresources.iter().find(|s| s.name == name)
     }
 
-    /// Tells whether `status` is a subresource, so that writes of the object leave it alone.
+    /// Returns whether `status` is a subresource, so that writes of the object leave it alone.
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }

@@ -40,7 +40,7 @@ pub(crate) enum ProtobufError {
 
 type Read<T> = Result<T, ProtobufError>;
 
-/// Reads a body; one that does not say its kind is read as an object of `kind` in `api_version`.
+/// Reads a body; one without a kind is read as an object of `kind` in `api_version`.
 pub(crate) fn read(body: &[u8], api_version: &str, kind: &str) -> Read<Node> {
     let unknown = body.strip_prefix(MAGIC).ok_or(ProtobufError::Prefix)?;
     let (mut own_version, mut own_kind, mut raw, mut content_type) =

@@ -1,4 +1,4 @@
-//! Pieces of answers.
+//! Responses: plain text, JSON, refusals, warnings and entity tags.
 
 use axum::body::Body;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Questions that are asked by creating an object: who am I, may I.
+//! Reviews: questions about users and permissions that are asked by creating an object.
 
 use axum::body::Body;
 use http::Response;
@@ -80,7 +80,7 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
     ObjectEncoder::of(request).answer_value(201, &review).map(Some)
 }
 
-/// Returns what everybody who is known may do, and what administrators may do besides: everything.
+/// Returns the rules of authenticated users and, as everything is allowed, of administrators.
 fn rules() -> Value {
     let reviews = [
         ("authorization.k8s.io", vec!["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),

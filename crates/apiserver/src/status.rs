@@ -9,7 +9,7 @@ use crate::kind::Kind;
 #[derive(Clone, Debug)]
 pub struct ApiError(Box<Status>);
 
-/// Returns the answer or the refusal of a request.
+/// The answer to a request, or its refusal.
 pub(crate) type Outcome<T> = Result<T, ApiError>;
 
 /// The `Status` object of a refusal.

@@ -136,7 +136,7 @@ impl WorkQueue {
     }
 }
 
-/// Returns what may go now that an object is gone: its owners, its namespace, its definition, its volumes.
+/// Returns what may have waited for an object that is gone: its owners, its namespace, its definition, its volumes.
 fn waiting_for(store: &Store, object: &ObjectRef, stored: &Stored) -> Vec<ObjectRef> {
     let mut found: Vec<ObjectRef> =
         stored.owners.iter().filter_map(|uid| store.find_by_uid(uid).cloned()).collect();

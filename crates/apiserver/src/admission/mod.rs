@@ -13,7 +13,7 @@ use crate::status::{ApiError, Cause, Details, Outcome};
 /// Namespaces that are always there.
 pub(crate) const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Refuses new objects in a namespace that does not exist or goes away.
+/// Refuses new objects in a namespace that does not exist or is being deleted.
 pub(crate) fn check_namespace(request: &RequestContext, name: &str) -> Outcome<()> {
     let Some(namespace) = request.namespace.as_deref() else {
         return Ok(());
@@ -120,7 +120,7 @@ fn remove_from_spec(object: &mut Value, field: &str) {
     }
 }
 
-/// A new namespace is active, and goes only when its contents are gone.
+/// Makes a new namespace active, and its deletion wait for its contents.
 fn admit_namespace(object: &mut Value) -> Outcome<()> {
     let name = object_meta::text(object, "name").to_owned();
     let labels = object_meta::of_mut(object)?.entry("labels").or_insert_with(|| json!({}));
@@ -143,7 +143,7 @@ fn admit_namespace(object: &mut Value) -> Outcome<()> {
     Ok(())
 }
 
-/// Keeps what a new version of an object cannot take away.
+/// Restores what a new version of an object cannot remove.
 pub(crate) fn keep_unsaid(request: &RequestContext, old: &Value, new: &mut Value) {
     if request.resource.is("", "namespaces")
         && request.subresource.is_none()
@@ -216,7 +216,7 @@ fn select_pods_of_job(job: &mut Value) {
     }
 }
 
-/// A request for a certificate says who made it, whatever the client wrote.
+/// Writes the user into a request for a certificate, whatever the client wrote.
 fn sign_for(user: &User, signing_request: &mut Value) {
     if let Some(spec) = signing_request.get_mut("spec").and_then(Value::as_object_mut) {
         spec.insert("username".into(), json!(user.name));
@@ -225,7 +225,7 @@ fn sign_for(user: &User, signing_request: &mut Value) {
     }
 }
 
-/// A new node takes no pods until its controller says that it is ready.
+/// Taints a new node, which takes no pods until its controller reports that it is ready.
 fn taint_new_node(node: &mut Value) {
     let Some(fields) = node.as_object_mut() else {
         return;

@@ -35,7 +35,7 @@ fn disown(cluster: &Cluster, object_ref: &ObjectRef, uid: &str) {
     });
 }
 
-/// Deletes the dependents of an object that goes after them.
+/// Deletes the dependents of an object that is deleted after them.
 pub(super) fn delete_dependents(cluster: &Arc<Cluster>, object_ref: &ObjectRef, owner: &Stored) {
     let mut blocked = false;
     for dependent in cluster.storage.dependents_of(&owner.uid) {
@@ -65,7 +65,7 @@ fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Deletes an object none of whose owners is left; forgets owners that are gone.
+/// Deletes an object whose owners are all gone; removes owners that are gone from one that has others.
 pub(super) fn check_owners(cluster: &Arc<Cluster>, object_ref: &ObjectRef) {
     let Some(object) = cluster.storage.get(object_ref).filter(|object| !object.owners.is_empty()) else {
         return;
@@ -97,7 +97,7 @@ enum OwnerState {
     Absent,
     Deleting,
     Present,
-    /// The owner's kind is not served: nobody can say.
+    /// The owner's kind is not served, so that it is not known whether it exists.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ use crate::store::{ObjectRef, Stored};
 use crate::write::Propagation;
 use crate::write::loopback::remove_now;
 
-/// Deletes what is in a namespace, and the namespace when nothing is left.
+/// Deletes what is in a namespace, and removes its finalizer when nothing is left.
 pub(super) fn empty_namespace(cluster: &Arc<Cluster>, object_ref: &ObjectRef, namespace: &Stored) {
     let left = contents(cluster, namespace.name());
     for object in &left {

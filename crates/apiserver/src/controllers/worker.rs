@@ -9,7 +9,7 @@ use crate::registry::DEFINITIONS;
 use crate::store::ObjectRef;
 use crate::work_queue::Work;
 
-/// Starts a worker if there is something to do and nobody does it.
+/// Starts a worker if there is something to do and no worker yet.
 pub(crate) fn start(cluster: &Arc<Cluster>) {
     if !cluster.work_queue.start_worker() {
         return;

@@ -49,7 +49,7 @@ pub(crate) fn hold_back(object: &mut Value) {
     let _ = add_finalizer(object, CLEAN_UP);
 }
 
-/// Shows in the status of a definition that it waits for its deletion.
+/// Writes into the status of a definition that it waits for its deletion.
 pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
     if !finalizers(object).contains(&CLEAN_UP) {
         return;

@@ -86,7 +86,7 @@ pub(crate) fn write_status(object: &mut Value, verdict: &Verdict, now: &str) -> 
     before.as_ref() != object.get("status")
 }
 
-/// Tells whether the kind is served.
+/// Returns whether the kind is served.
 pub(crate) fn is_established(object: &Value) -> bool {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     conditions.into_iter().flatten().any(|condition| {

@@ -1,4 +1,4 @@
-//! Documents about the types of the kinds that are served, made when somebody asks.
+//! OpenAPI documents of the kinds that are served, made on request.
 
 pub mod v2;
 pub mod v3;

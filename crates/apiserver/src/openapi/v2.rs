@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The media type of the protobuf form, as it is answered.
 pub const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Returns the document that says what `documents` say.
+/// Returns the document of version 2 with the contents of `documents`.
 pub fn of_documents(documents: impl Iterator<Item = Value>) -> Value {
     let mut definitions = Map::new();
     let mut paths = Map::new();
@@ -141,7 +141,7 @@ impl Message {
     }
 }
 
-/// A value of any kind goes as YAML, which JSON is.
+/// A value of any kind is written as YAML, of which JSON is a part.
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
     message.bytes(2, format!("{value}\n").as_bytes());

@@ -48,7 +48,7 @@ impl ObjectEncoder {
         }
     }
 
-    /// Tells whether objects are sent as they are stored.
+    /// Returns whether objects are sent as they are stored.
     pub(crate) fn is_identity(&self) -> bool {
         self.representation.shape == Shape::Whole
             && self.representation.encoding == Encoding::Json

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::encoder::{ObjectEncoder, respond};
 use super::token::Token;
-use crate::request::RequestContext;
-use crate::request::Shape;
-use crate::status::{ApiError, Cause, Details, Outcome};
+use crate::request::options::invalid_option;
+use crate::request::{RequestContext, Shape};
+use crate::status::{ApiError, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
 /// Answers with one object.
@@ -183,22 +183,7 @@ fn check_match(request: &RequestContext, matching: Option<&str>) -> Outcome<()> 
             format!("Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""),
         ),
     };
-    Err(invalid_options("ListOptions", "resourceVersionMatch", reason, &message))
-}
-
-/// A refusal of parameters by validation.
-pub(crate) fn invalid_options(kind: &str, field: &str, reason: &str, message: &str) -> ApiError {
-    let text = format!("{kind}.meta.k8s.io \"\" is invalid: {field}: {message}");
-    ApiError::new(422, "Invalid", text).with_details(Details {
-        group: "meta.k8s.io".to_owned(),
-        kind: kind.to_owned(),
-        causes: vec![Cause {
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            field: field.to_owned(),
-        }],
-        ..Details::default()
-    })
+    Err(invalid_option("ListOptions", "resourceVersionMatch", reason, &message))
 }
 
 /// Returns what the request selects.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::{ApiError, Outcome};
 
-/// What a token says. `rv` is -1 when the rest may be newer than the first part.
+/// The contents of a token. `rv` is -1 when the rest may be newer than the first part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
     v: String,

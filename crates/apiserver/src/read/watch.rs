@@ -16,8 +16,9 @@ use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
 use super::encoder::{ObjectEncoder, respond};
-use super::list::{invalid_options, revision, selection};
+use super::list::{revision, selection};
 use crate::request::RequestContext;
+use crate::request::options::invalid_option;
 use crate::status::{ApiError, Outcome};
 use crate::storage::{CLOSED, Storage, Watcher};
 use crate::store::{Event, Range, Stored, TableName, frame};
@@ -28,7 +29,7 @@ const BATCH: usize = 64;
 /// Changes are put together up to this size when several wait.
 const CHUNK: usize = 64 * 1024;
 
-/// How long a watch lasts when the client does not say.
+/// How long a watch lasts when the client names no time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
 /// How often a client that wants bookmarks gets one.
@@ -43,7 +44,7 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
                 .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     let initial = wants_initial_events(request)?;
-    // Here alone a revision that is no number is told as a failure of the server.
+    // Here alone a revision that is no number is a failure of the server.
     let asked = revision(request).map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("invalid resource version: ").unwrap_or(&text);
@@ -81,13 +82,13 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
     Ok(answer)
 }
 
-/// Tells whether the present objects are sent first and a bookmark after them.
+/// Returns whether the present objects are sent first and a bookmark after them.
 fn wants_initial_events(request: &RequestContext) -> Outcome<bool> {
     let Some(value) = request.query.text("sendInitialEvents") else {
         if request.query.text("resourceVersionMatch").is_some() {
             let message =
                 "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            return Err(invalid_options(
+            return Err(invalid_option(
                 "ListOptions",
                 "resourceVersionMatch",
                 "FieldValueForbidden",
@@ -98,12 +99,12 @@ fn wants_initial_events(request: &RequestContext) -> Outcome<bool> {
     };
     if request.query.text("resourceVersionMatch") != Some("NotOlderThan") {
         let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-        return Err(invalid_options("ListOptions", "resourceVersionMatch", "FieldValueForbidden", message));
+        return Err(invalid_option("ListOptions", "resourceVersionMatch", "FieldValueForbidden", message));
     }
     let wanted = !matches!(value, "false" | "0");
     if wanted && !request.query.flag("allowWatchBookmarks") {
         let message = "Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true";
-        return Err(invalid_options("ListOptions", "allowWatchBookmarks", "FieldValueForbidden", message));
+        return Err(invalid_option("ListOptions", "allowWatchBookmarks", "FieldValueForbidden", message));
     }
     Ok(wanted)
 }
@@ -127,7 +128,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Finds the revision to go on from. Without one the present objects are sent first.
+    /// Finds the revision to continue from. Without one the present objects are sent first.
     fn begin(&mut self, asked: Option<u64>, initial: bool) {
         let storage = Arc::clone(&self.storage);
         let store = storage.read();
@@ -266,7 +267,7 @@ impl Watch {
         }
     }
 
-    /// Returns a line that tells the client how far it has come.
+    /// Returns a bookmark: a line with the revision that has been sent.
     fn bookmark_line(&self, initial_events_end: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": self.cursor.to_string()});
         if initial_events_end && let Some(fields) = metadata.as_object_mut() {

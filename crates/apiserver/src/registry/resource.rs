@@ -65,7 +65,7 @@ impl Resource {
         definition.versions.get(*index)
     }
 
-    /// Tells whether the kind is this built-in one.
+    /// Returns whether the kind is this built-in one.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.custom.is_none() && self.kind.group == group && self.kind.plural == plural
     }
@@ -111,7 +111,7 @@ fn fields_of(group: &str, plural: &str) -> Vec<FieldPath> {
         "status.replicas" | "status.successful" => "0",
         _ => "",
     };
-    // Who an event comes from is a property of its source, or whoever reports it.
+    // The source of an event is its component, or the component that reports it.
     let places = |name: &str| match name {
         "source" => &["source.component", "reportingComponent"] as &[_],
         _ => &[],

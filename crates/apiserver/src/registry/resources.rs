@@ -83,7 +83,7 @@ impl Resources {
             .or_else(|| found.next())
     }
 
-    /// Tells whether the group is served.
+    /// Returns whether the group is served.
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.groups.iter().any(|(name, _)| name == group)
     }

@@ -52,7 +52,7 @@ impl Representation {
         Ok(Representation { shape, encoding, pretty })
     }
 
-    /// Returns the form of answers that nobody asked a form for.
+    /// Returns the form of answers to requests without `Accept`.
     pub(crate) fn plain() -> Representation {
         Representation { shape: Shape::Whole, encoding: Encoding::Json, pretty: false }
     }

@@ -21,7 +21,7 @@ pub(crate) enum FieldValidation {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of a request")]
 pub(crate) struct WriteOptions {
-    /// Nothing is kept.
+    /// Nothing is stored.
     pub(crate) dry_run: bool,
     /// Whose fields these are.
     pub(crate) field_manager: String,
@@ -119,7 +119,13 @@ fn check_manager(name: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Options are validated like objects of the group `meta.k8s.io`.
+/// Returns the refusal of one option, see [`invalid_options`].
+pub(crate) fn invalid_option(kind: &str, field: &str, reason: &str, message: &str) -> ApiError {
+    let cause = Cause { reason: reason.to_owned(), message: message.to_owned(), field: field.to_owned() };
+    invalid_options(kind, vec![cause])
+}
+
+/// Returns the refusal of options, which are validated like objects of the group `meta.k8s.io`.
 pub(crate) fn invalid_options(kind: &str, causes: Vec<Cause>) -> ApiError {
     let kind = crate::kind::Kind {
         group: "meta.k8s.io".into(),

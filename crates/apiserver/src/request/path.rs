@@ -1,6 +1,6 @@
 //! Paths of the Kubernetes API.
 
-/// A path, taken apart.
+/// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     /// `/api`.
@@ -28,14 +28,14 @@ pub(crate) struct ResourcePath {
     pub(crate) resource: String,
     /// The object's name.
     pub(crate) name: Option<String>,
-    /// The part of the object.
+    /// The subresource, with what follows it in the path.
     pub(crate) subresource: Option<String>,
     /// Whether the path has the old prefix that asks for a watch.
     pub(crate) watch: bool,
 }
 
 impl Path {
-    /// Takes `path` apart.
+    /// Parses `path`.
     pub(crate) fn parse(path: &str) -> Path {
         let parts: Vec<String> =
             path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();

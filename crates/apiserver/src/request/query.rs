@@ -35,7 +35,7 @@ impl Query {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Tells whether a switch is on: present, and neither `false` nor `0`.
+    /// Returns whether a switch is on: present, and neither `false` nor `0`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| !matches!(value, "false" | "0"))
     }

@@ -94,7 +94,7 @@ impl Audit {
             }
         }
         let line = format!("{line}\n");
-        // A full disk must not stop the server; the log says so once it is read.
+        // A full disk must not stop the server: the missing lines show it.
         let _ = lock(&self.0).write_all(line.as_bytes());
     }
 }

@@ -105,7 +105,7 @@ impl Endpoint {
         answered
     }
 
-    /// Returns who asks; nothing if the token is not known.
+    /// Returns the user of the request; nothing if the token is not known.
     fn user(&self, head: &http::request::Parts) -> Option<User> {
         if !self.checks_token {
             return Some(User::admin());

@@ -58,7 +58,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Lets simulated workloads become ready after `delay`.
+    /// Simulates workloads, which become ready after `delay`.
     #[must_use]
     pub fn simulate(mut self, delay: Duration) -> Builder {
         self.config.simulate = Some(delay);
@@ -93,14 +93,14 @@ impl Builder {
         self
     }
 
-    /// Sets what tells the time.
+    /// Sets the clock of the server.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Builder {
         self.config.clock = clock;
         self
     }
 
-    /// Keeps so many changes a resource.
+    /// Keeps this many changes of each resource for watches.
     #[must_use]
     pub fn history(mut self, events: usize) -> Builder {
         self.config.history.events = events;
@@ -163,9 +163,9 @@ impl ApiServer {
         worker::settled(&self.cluster).await;
     }
 
-    /// Returns whether nothing is left to do and every client has taken all that its watches tell.
+    /// Returns whether nothing is left to do and every client has received all events of its watches.
     ///
-    /// This is about clients in this process; what a socket still holds is not known.
+    /// Only clients in this process count: what a socket still holds is not known.
     pub fn is_still(&self) -> bool {
         self.cluster.is_still()
     }

@@ -192,7 +192,7 @@ fn check_include(representation: &Representation, query: &Query) -> Outcome<()> 
     )))
 }
 
-/// Returns what clients of a kind that goes out of use are told.
+/// Returns the warning for clients of a deprecated kind.
 fn deprecation(resource: &Resource) -> Option<String> {
     if let Some(version) = resource.version() {
         return version.warning.clone();

@@ -115,7 +115,7 @@ fn allocate_address(
     let before = old.and_then(|old| old.get("clusterIP")).and_then(Value::as_str).unwrap_or_default();
     let listed = spec.get("clusterIPs").and_then(Value::as_array).and_then(|list| list.first());
     if old.is_none() && listed.is_some_and(|first| *first != given.as_str()) {
-        // Validation says what is wrong with that.
+        // Validation refuses that.
         return Ok(());
     }
     let address = if !given.is_empty() {
@@ -154,7 +154,7 @@ fn taken(address: &str) -> Cause {
 
 /// Refuses node ports that are out of the range or belong to another service.
 ///
-/// Who only tries is not told about the range: no port is given then.
+/// A dry run is not checked against the range, as it allocates no port.
 fn check_ports(
     spec: &Map<String, Value>,
     old: Option<&Map<String, Value>>,

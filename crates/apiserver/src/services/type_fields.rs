@@ -1,11 +1,12 @@
-//! What a service loses when its type changes, and what it keeps although a client does not say it.
+//! Fields of services that depend on the type: which are removed when it changes, and which are kept although the client
+//! leaves them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
-/// Tells whether a service has a use for a field.
+/// Returns whether a service has a use for a field.
 type Needs = fn(&Fields) -> bool;
 
 fn kind(spec: &Fields) -> &str {
@@ -16,12 +17,12 @@ fn text<'a>(spec: &'a Fields, name: &str) -> &'a str {
     spec.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Tells whether a service has an address, or says that it has none.
+/// Returns whether a service of this type has a cluster address, which may be `None`.
 pub(super) fn needs_address(spec: &Fields) -> bool {
     matches!(kind(spec), "ClusterIP" | "NodePort" | "LoadBalancer")
 }
 
-/// Tells whether the ports of a service are open on nodes.
+/// Returns whether the ports of a service are open on nodes.
 pub(super) fn needs_node_ports(spec: &Fields) -> bool {
     match kind(spec) {
         "NodePort" => true,
@@ -30,7 +31,7 @@ pub(super) fn needs_node_ports(spec: &Fields) -> bool {
     }
 }
 
-/// Tells whether a load balancer asks nodes whether they have pods of the service.
+/// Returns whether a load balancer asks nodes whether they have pods of the service.
 pub(super) fn needs_health_port(spec: &Fields) -> bool {
     kind(spec) == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
 }
@@ -120,7 +121,7 @@ pub(super) fn drop_balancer_status(service: &mut Value) {
     }
 }
 
-/// Writes down the families of addresses of a service that does not say which it wants.
+/// Sets the families of addresses of a service that names none.
 ///
 /// One without address and without selector may have endpoints of all families.
 pub(super) fn set_families(spec: &mut Fields) {

@@ -85,7 +85,7 @@ impl Storage {
     /// Returns a receiver of the latest revision of a table, for a watch that begins.
     pub(crate) fn subscribe(&self, table: &TableName) -> watch::Receiver<u64> {
         let mut revisions = lock(&self.revisions);
-        // Tables that nobody watches any more are dropped here, where new watches begin.
+        // Tables without watches are dropped here, where new watches begin.
         if revisions.len() > 256 {
             revisions.retain(|_, revision| revision.receiver_count() > 0);
         }

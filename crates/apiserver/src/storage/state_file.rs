@@ -18,7 +18,7 @@ use crate::registry::DEFINITIONS;
 use crate::store::ObjectRef;
 use crate::sync::lock;
 
-/// What the first line of each state file says.
+/// The format in the first line of each state file.
 const FORMAT: &str = "addon-operator apiserver state 1";
 
 /// The shortest time between two writes.

@@ -1,4 +1,4 @@
-//! The open watches, and how far each has come. Tests wait until all are done instead of sleeping.
+//! The open watches and the revision that each has sent. Tests wait until all are done instead of sleeping.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -10,7 +10,7 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub(super) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
 
-/// How far a watch has come.
+/// The progress of a watch.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     table: TableName,

@@ -1,6 +1,6 @@
 //! The store: every object in its latest version, and a bounded history of changes.
 //!
-//! Nothing here reads a clock, a file or a socket: the time comes in. A change makes one revision, which is
+//! Nothing here reads a clock, a file or a socket: the time is an argument. A change makes one revision, which is
 //! the object's `resourceVersion`; revisions count all changes of all resources.
 
 mod event;
@@ -26,7 +26,7 @@ pub fn table_name(group: &str, plural: &str) -> TableName {
     TableName::from(format!("{group}/{plural}"))
 }
 
-/// A change that somebody wants to make.
+/// A change to commit.
 #[derive(Debug)]
 pub enum Write {
     /// The object must be new.
@@ -122,7 +122,7 @@ impl Store {
         self.tables.iter().filter(|(_, table)| !table.objects.is_empty()).map(|(name, _)| name)
     }
 
-    /// Makes a change, or tells why not. A version that equals the old one makes no revision.
+    /// Makes a change, or returns why not. A version that equals the old one makes no revision.
     pub fn commit(
         &mut self,
         object_ref: &ObjectRef,
@@ -236,7 +236,7 @@ impl Store {
         table.objects.insert(object_ref.key.clone(), object);
     }
 
-    /// Goes on after `revision`, with no history.
+    /// Continues after `revision`, with no history.
     pub(crate) fn resume_at(&mut self, revision: u64) {
         self.revision = self.revision.max(revision);
         self.forget_history();

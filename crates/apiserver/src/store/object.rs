@@ -6,7 +6,7 @@ use bytes::Bytes;
 use objects::selector::{FieldPath, Selectable};
 use serde_json::{Map, Value};
 
-/// The place of an object in its table: `namespace/name`, or `name` for objects without a namespace.
+/// The key of an object in its table: `namespace/name`, or `name` for objects without a namespace.
 ///
 /// Keys are compared byte by byte, which is the order of lists.
 pub type Key = Box<str>;
@@ -24,7 +24,7 @@ pub fn split_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or(("", key))
 }
 
-/// One version of an object, as it is kept.
+/// One version of an object, as it is stored.
 #[derive(Debug)]
 pub struct Stored {
     /// Where it is in its table.
@@ -122,7 +122,7 @@ fn splice(head: &[u8], revision: u64, tail: &[u8]) -> Bytes {
     Bytes::from(body)
 }
 
-/// An object that is ready to be kept: everything but the revision is written.
+/// An object that is ready to be stored: everything but the revision is written.
 #[derive(Debug)]
 pub struct Encoded {
     bytes: Vec<u8>,
@@ -162,12 +162,12 @@ impl Encoded {
         self.bytes.len()
     }
 
-    /// Tells whether there are no bytes; never true.
+    /// Returns whether there are no bytes; never true.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Tells whether the kept version has the same bytes but for the revision.
+    /// Returns whether the stored version has the same bytes but for the revision.
     pub(super) fn same_as(&self, stored: &Stored) -> bool {
         let end = stored.hole as usize + stored.revision.to_string().len();
         stored.hole as usize == self.hole

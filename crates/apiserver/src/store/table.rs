@@ -77,7 +77,7 @@ impl Range {
 pub(super) struct Table {
     pub(super) objects: BTreeMap<Key, Arc<Stored>>,
     history: VecDeque<Arc<Event>>,
-    /// The revision of the newest change that was forgotten: what was before it cannot be told.
+    /// The revision of the newest change that was dropped: older states are not known.
     floor: u64,
 }
 

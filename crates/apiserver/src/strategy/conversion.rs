@@ -14,7 +14,7 @@ pub(crate) fn from_stored(mut object: Value, resource: &Resource) -> Value {
         match resource.api_version.as_str() {
             "events.k8s.io/v1" => {
                 rename(fields, EVENT_FIELDS);
-                // Who reports is left out here when nobody does, and empty in the core group.
+                // A controller that is absent is left out here, and empty in the core group.
                 let reports = ["reportingController", "reportingInstance"];
                 fields.retain(|name, value| !reports.contains(&name.as_str()) || value.as_str() != Some(""));
             }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::registry::Resource;
 use crate::{definitions, object_meta};
 
-/// Tells whether dependents stay when nobody says what is to happen to them.
+/// Returns whether dependents stay when a deletion names no propagation policy.
 pub(crate) fn orphans_by_default(resource: &Resource) -> bool {
     resource.is("batch", "jobs") || resource.is("", "replicationcontrollers")
 }
 
-/// Returns how many seconds an object waits before it goes.
+/// Returns how many seconds an object waits before it is removed.
 pub(crate) fn grace(resource: &Resource, object: &Value, asked: Option<i64>) -> i64 {
     if !resource.is("", "pods") {
         return 0;
@@ -24,7 +24,7 @@ pub(crate) fn grace(resource: &Resource, object: &Value, asked: Option<i64>) -> 
     asked.or(own).unwrap_or(30).max(0)
 }
 
-/// Tells whether something must happen before a deleted object may go.
+/// Returns whether a deleted object must wait, for its grace or for others.
 pub(crate) fn holds_back(resource: &Resource, object: &Value) -> bool {
     let waits_for_grace = resource.is("", "pods")
         && object
@@ -34,14 +34,14 @@ pub(crate) fn holds_back(resource: &Resource, object: &Value) -> bool {
     waits_for_grace || waits_for_others(resource, object)
 }
 
-/// Tells whether somebody must do something before a deleted object may go.
+/// Returns whether a deleted object must wait for its finalizers.
 pub(crate) fn waits_for_others(resource: &Resource, object: &Value) -> bool {
     let namespace = resource.is("", "namespaces")
         && object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     namespace || !object_meta::finalizers(object).is_empty()
 }
 
-/// Shows in the status of an object that it waits for its deletion.
+/// Writes into the status of an object that it waits for its deletion.
 pub(crate) fn terminate(resource: &Resource, object: &mut Value, now: jiff::Timestamp) {
     if resource.is("", "namespaces")
         && let Some(fields) = object.as_object_mut()

@@ -44,7 +44,7 @@ pub(crate) fn own(
     managed_fields::update(old, object, &owner.change(resource, &now, &ignored));
 }
 
-/// Returns the managed fields of a new object as JSON; nothing if the client sent some or nobody owns anything.
+/// Returns the managed fields of a new object as JSON; nothing if the client sent some or no field has an owner.
 pub(crate) fn first_owner(
     resource: &Resource,
     object: &Value,
@@ -58,7 +58,7 @@ pub(crate) fn first_owner(
     managed_fields::first(object, &owner.change(resource, &now, &ignored))
 }
 
-/// Returns the fields that a write through this part of an object does not change.
+/// Returns the fields that a write through this subresource does not change.
 fn ignored(resource: &Resource, subresource: &str) -> FieldSet {
     match subresource {
         "" if resource.kind.has_status() => FieldSet::of_fields(&["status"]),

@@ -59,7 +59,7 @@ pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: 
     }
 }
 
-/// What is merged into an object stays what it is, whatever it says of itself.
+/// A merge cannot change kind and version of an object.
 fn with_type_of(old: &Value, mut merged: Value) -> Value {
     for name in ["kind", "apiVersion"] {
         if let (Some(kept), Some(Value::String(said))) = (old.get(name), merged.get_mut(name)) {

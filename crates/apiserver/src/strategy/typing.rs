@@ -97,7 +97,7 @@ pub(crate) fn validate_changed(
     warnings: &mut Vec<String>,
 ) -> Vec<Cause> {
     let Some(version) = resource.version() else {
-        // The specification of what is kept was valid once, and is not what is written here.
+        // These requests do not change the specification, which was valid when it was stored.
         let parts = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
         if subresource.is_some_and(|part| parts.contains(&part)) {
             return Vec::new();

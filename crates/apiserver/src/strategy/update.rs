@@ -22,7 +22,7 @@ pub(crate) fn check_conditional(resource: &Resource, name: &str, conditional: bo
     Err(ApiError::invalid(&resource, name, vec![cause]))
 }
 
-/// Takes the status from the kept version, or everything else if the status is what is written.
+/// Takes the status from the stored version, or everything else if the status is what is written.
 pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, old: &Value, new: &mut Value) {
     let kind = &resource.kind;
     if subresource == Some("status") {
@@ -48,7 +48,7 @@ pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, ol
     }
 }
 
-/// Takes over nothing but the containers of a pod that are written through a part of their own.
+/// Takes from the new version nothing but the containers that this subresource of a pod writes.
 fn separate_containers(part: &str, old: &Value, new: &mut Value) {
     let fields: &[&str] =
         if part == "resize" { &["containers", "initContainers"] } else { &["ephemeralContainers"] };
@@ -108,7 +108,7 @@ pub(crate) fn count_generation(resource: &Resource, old: &Value, new: &mut Value
     Ok(())
 }
 
-/// Tells whether a change changes nothing but the time of managed fields.
+/// Returns whether a change changes nothing but the time of managed fields.
 pub(crate) fn is_same(old: &Value, new: &Value) -> bool {
     let managed = |object: &Value| -> Vec<Value> {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Parts of objects that are no part of what is stored: bindings, evictions, tokens; and what needs a node.
+//! Subresources that are not stored: bindings, evictions, tokens, and those that need a node, as `log` and `exec`.
 
 mod scale;
 pub(crate) mod scale_requests;
@@ -20,10 +20,10 @@ use crate::store::Stored;
 use crate::strategy::FieldOwner;
 use crate::write::{DeleteOptions, delete_object, untyped};
 
-/// In whose name pods are put onto nodes.
+/// Who owns the node of a bound pod.
 const BINDER: FieldOwner<'_> = FieldOwner { manager: "kube-scheduler", subresource: "binding" };
 
-/// Answers a request for the part called `part`.
+/// Answers a request for a subresource.
 pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
     let kind = &request.resource.kind;
     let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
@@ -42,7 +42,7 @@ pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcom
     }
 }
 
-/// Answers a request for something that happens in a container: none runs, and what can be wrong before is told.
+/// Answers a request that needs a running container. None runs, but mistakes in the request are reported first.
 fn reach(request: &RequestContext, pod: &Value, part: &str) -> Outcome<Response<Body>> {
     let text = |path: &str| pod.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let name = text("/metadata/name");
@@ -72,7 +72,7 @@ fn reach(request: &RequestContext, pod: &Value, part: &str) -> Outcome<Response<
         }
     }
     match (text("/spec/nodeName").is_empty(), part) {
-        // What did not start has said nothing.
+        // The log of what did not start is empty.
         (true, "log") => crate::read::respond(200, "text/plain", Body::empty()),
         (true, _) => Err(ApiError::bad_request(format!("pod {name} does not have a host assigned"))),
         (false, _) => {

@@ -137,7 +137,7 @@ fn selector_text(selector: &Value) -> String {
     terms.join(",")
 }
 
-/// Tells whether somebody owns the replicas of the object.
+/// Returns whether the replicas of the object have an owner.
 pub(crate) fn is_owned(request: &RequestContext, object: &Value) -> bool {
     let Ok(paths) = paths(request) else {
         return false;

@@ -70,7 +70,7 @@ fn change(
         let mut new = old_value.clone();
         scale::set(request, &mut new, &old, &wanted)?;
         let mut pipeline = Pipeline { request, options, warnings: &mut warnings };
-        // Replicas that nobody owned stay unowned.
+        // Replicas without an owner stay so.
         let changed = if scale::is_owned(request, &old_value) {
             pipeline.change(&old, &old_value, new)?
         } else {

@@ -35,7 +35,7 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
     }
 }
 
-/// Reads a body of `kind` whose fields nobody checks.
+/// Reads a body of `kind` without checking its fields.
 pub(crate) fn untyped(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
     let node = match media_type(content_type) {
         "" | "application/json" | "*/*" => json(body)?,
@@ -48,7 +48,7 @@ pub(crate) fn untyped(body: &[u8], content_type: &str, kind: (&str, &str)) -> Ou
     Ok(decode::untyped(node).value)
 }
 
-/// Reads the body of a patch; keys that come twice are told.
+/// Reads the body of a patch; duplicate keys are reported in `strict`.
 pub(crate) fn patch(body: &[u8]) -> Outcome<Decoded> {
     json(body).map(decode::untyped)
 }

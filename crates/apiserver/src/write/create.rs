@@ -85,7 +85,7 @@ pub(crate) fn create_object(
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         object_meta::of_mut(&mut object)?.remove(field);
     }
-    // What admission and the strategy of the kind fill in belongs to nobody.
+    // What admission and the strategy of the kind fill in has no owner.
     let owned = if options.applies { None } else { pipeline.own_new(&mut object) };
     metadata::check_name_given(request, &object)?;
     metadata::prepare_new(request, &mut object, Strategy::of(resource).has_generation)?;

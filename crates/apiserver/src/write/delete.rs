@@ -15,8 +15,8 @@ use crate::object_meta;
 use crate::read::ObjectEncoder;
 use crate::registry::Resource;
 use crate::request::RequestContext;
-use crate::request::options::{invalid_options, not_supported};
-use crate::status::{ApiError, Cause, Details, Outcome};
+use crate::request::options::{invalid_option, invalid_options, not_supported};
+use crate::status::{ApiError, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
 use crate::strategy::{self, Strategy};
 
@@ -81,7 +81,7 @@ impl DeleteOptions {
     }
 }
 
-/// What is no JSON is told as a failure of the server here.
+/// Returns the refusal of options that cannot be read: for what is no JSON it is a failure of the server.
 fn unread(error: &ApiError) -> ApiError {
     let text = error.to_string();
     match text.strip_prefix("error decoding JSON: ") {
@@ -92,8 +92,7 @@ fn unread(error: &ApiError) -> ApiError {
 
 fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Outcome<Option<Propagation>> {
     let refuse = |message: String, reason: &str| {
-        let cause = Cause { reason: reason.into(), message, field: "propagationPolicy".into() };
-        Err(invalid_options("DeleteOptions", vec![cause]))
+        Err(invalid_option("DeleteOptions", "propagationPolicy", reason, &message))
     };
     match (policy, orphan) {
         (Some(policy), Some(_)) => refuse(
@@ -115,7 +114,7 @@ fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Outcome<Option<Pro
     }
 }
 
-/// What a deletion did.
+/// What a deletion made of an object.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object is gone; this was its last version.
@@ -135,7 +134,7 @@ pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<B
             ObjectEncoder::of(request).answer(if accepted { 202 } else { 200 }, object)?
         }
         Deleted::Gone(object) if request.resource.is("", "pods") => {
-            // A pod that goes at once is shown as one whose grace is over.
+            // A pod that is removed at once is shown as one whose grace is over.
             let mut pod = object.value();
             set_deleting(request, &mut pod, 0);
             let bytes = serde_json::to_vec(&pod).unwrap_or_default();
@@ -246,7 +245,7 @@ fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOption
 }
 
 struct Marked {
-    /// The object cannot go yet.
+    /// The object cannot be removed yet.
     waits: bool,
     /// The object had to be changed to wait.
     changed: bool,

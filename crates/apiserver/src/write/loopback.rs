@@ -52,7 +52,7 @@ pub(crate) fn remove(cluster: &Arc<Cluster>, object_ref: &ObjectRef, propagation
     }
 }
 
-/// Deletes an object without grace. An object that somebody else deletes meanwhile is as gone as it should be.
+/// Deletes an object without grace. It is no failure if another deletes it first.
 pub(crate) fn remove_now(cluster: &Arc<Cluster>, object_ref: &ObjectRef, propagation: Option<Propagation>) {
     let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
         return;

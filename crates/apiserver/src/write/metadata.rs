@@ -1,4 +1,4 @@
-//! Metadata: what clients may say about an object and what the server says.
+//! Metadata of written objects: the fields that clients may set and those that only the server sets.
 
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generati
     Ok(())
 }
 
-/// Checks identity and revision of a new version against the kept one and restores what clients cannot change.
+/// Checks identity and revision of a new version against the stored one and restores what clients cannot change.
 ///
 /// Returns whether the client named the revision that it changes.
 pub(crate) fn prepare_update(

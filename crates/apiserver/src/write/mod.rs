@@ -1,5 +1,4 @@
-//! Requests that change something. Every write passes one chain of steps: decode, name, default, prune, validate,
-//! admit, own (managed fields), store.
+//! Requests that change objects. Every write passes the same pipeline; its steps are listed at the top of the crate.
 
 pub(crate) mod body;
 pub(crate) mod create;

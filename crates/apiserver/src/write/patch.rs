@@ -13,6 +13,7 @@ use super::metadata;
 use super::pipeline::Pipeline;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
+use crate::request::options::invalid_option;
 use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
@@ -29,12 +30,8 @@ pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Bo
     if kind == PatchKind::Apply {
         check_apply(request, name, &options, &decoded)?;
     } else if options.force {
-        let cause = crate::status::Cause {
-            reason: "FieldValueForbidden".into(),
-            message: "Forbidden: may not be specified for non-apply patch".into(),
-            field: "force".into(),
-        };
-        return Err(crate::request::options::invalid_options("PatchOptions", vec![cause]));
+        let why = "Forbidden: may not be specified for non-apply patch";
+        return Err(invalid_option("PatchOptions", "force", "FieldValueForbidden", why));
     }
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -75,12 +72,8 @@ fn check_apply(
     decoded: &Decoded,
 ) -> Outcome<()> {
     if !options.named_manager {
-        let cause = crate::status::Cause {
-            reason: "FieldValueRequired".into(),
-            message: "Required value: is required for apply patch".into(),
-            field: "fieldManager".into(),
-        };
-        return Err(crate::request::options::invalid_options("PatchOptions", vec![cause]));
+        let why = "Required value: is required for apply patch";
+        return Err(invalid_option("PatchOptions", "fieldManager", "FieldValueRequired", why));
     }
     let managed = decoded.value.pointer("/metadata/managedFields");
     if managed.is_some_and(|list| !list.is_null() && list != &json!([])) {

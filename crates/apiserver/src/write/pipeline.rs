@@ -123,7 +123,7 @@ impl Pipeline<'_> {
         Ok(value)
     }
 
-    /// Warns of fields that are not kept, or refuses them.
+    /// Warns of fields that are dropped, or refuses them.
     fn tell(&mut self, found: Vec<String>) -> Outcome<()> {
         let kind = &self.request.resource.kind;
         if found.is_empty() {
@@ -194,7 +194,7 @@ impl Pipeline<'_> {
         strategy::own(&self.request.resource, old, object, self.owner(), self.request.now);
     }
 
-    /// Returns who owns a new object, ready to be kept; without it, it is in the object.
+    /// Returns the managed fields of a new object as JSON; nothing if they are in the object already.
     pub(crate) fn own_new(&mut self, object: &mut Value) -> Option<Vec<u8>> {
         let owned = strategy::first_owner(&self.request.resource, object, self.owner(), self.request.now);
         if owned.is_none() {

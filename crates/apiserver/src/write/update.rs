@@ -84,7 +84,7 @@ impl Pipeline<'_> {
         self.finish_change(old, old_value, new)
     }
 
-    /// Takes a new version through the pipeline that says nothing about who owns what.
+    /// Takes a new version through the pipeline without recording who owns its fields.
     pub(crate) fn change_unowned(
         &mut self,
         old: &Arc<Stored>,
@@ -122,7 +122,7 @@ impl Pipeline<'_> {
         conversion::to_stored(&mut new, resource);
         let object_ref = ObjectRef { table: Arc::clone(&resource.table), key: old.key.clone() };
         let committed = self.request.cluster.commit_change(resource, &object_ref, old, &new)?;
-        // The answer shows what was written even if that let the object go.
+        // The answer shows what was written even if that removed the object.
         let gone = object_meta::is_deleting(&new) && !strategy::holds_back(resource, &new);
         Ok(committed.map(|stored| if gone { Written::DryRun(new) } else { Written::Stored(stored) }))
     }

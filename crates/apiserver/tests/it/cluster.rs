@@ -1,4 +1,4 @@
-//! What every cluster has and tells before anything runs in it.
+//! What every cluster holds and serves before anything runs in it.
 
 use axum::body::Body;
 use http::Request;

@@ -23,7 +23,7 @@ fn deployment(image: &str) -> Value {
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-/// Lets simulated time pass until the server has nothing left to do.
+/// Advances the simulated time until the server has nothing left to do.
 async fn settle(server: &ApiServer) {
     for _ in 0..10 {
         server.settled().await;

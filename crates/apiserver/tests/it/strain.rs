@@ -94,7 +94,7 @@ fn request(method: &str, path: &str, body: &str) -> String {
     )
 }
 
-/// Reads until `part` has come.
+/// Reads until `part` has been received.
 async fn read_until(stream: &mut TlsStream<TcpStream>, part: &str) -> String {
     let mut text = String::new();
     let mut buffer = vec![0; 4_096];
@@ -111,7 +111,7 @@ async fn half_closed_and_silent_connections_disturb_nobody() {
     let server = ApiServer::builder().token("t").build().unwrap();
     let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
     let address = serving.address();
-    // Connections that never say anything, and one that stops in the middle of a request.
+    // Connections that never send anything, and one that stops in the middle of a request.
     let mut silent = Vec::new();
     for _ in 0..50 {
         silent.push(TcpStream::connect(address).await.unwrap());

@@ -32,7 +32,7 @@ fn known() -> Vec<Known> {
         .collect()
 }
 
-/// Tells whether `text` fits `pattern`, in which `*` stands for anything.
+/// Returns whether `text` matches `pattern`, in which `*` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut rest = text;
     let parts: Vec<&str> = pattern.split('*').collect();

@@ -94,7 +94,7 @@ fn string(text: &str, key: &str) -> String {
     NODE_PORT.replace_all(&text, ":NODEPORT/").into_owned()
 }
 
-/// One place where an answer is not what it should be.
+/// One difference between an answer and what it should be.
 #[derive(Debug)]
 pub(crate) struct Difference {
     pub(crate) path: String,

@@ -67,7 +67,7 @@ struct Names {
 }
 
 impl Names {
-    /// Puts in names, letters and what earlier answers said.
+    /// Fills in names, letters and values of earlier answers.
     fn fill(&self, text: &str, answers: &[Value]) -> String {
         let text = text.replace("{ns}", &self.namespace).replace("{u}", &self.unique);
         let mut out = String::new();

@@ -13,7 +13,7 @@ pub(super) fn is_pending(claim: &Value) -> bool {
     text(claim, "/status/phase") != "Bound" && text(claim, "/spec/volumeName").is_empty()
 }
 
-/// Binds a claim to a volume that nobody made.
+/// Binds a claim to a volume that does not exist.
 pub(super) fn bind(cluster: &Arc<Cluster>, object_ref: &ObjectRef, claim: &Value) {
     if text(claim, "/status/phase") == "Bound" {
         return;

@@ -1,4 +1,4 @@
-//! Jobs: as many pods as must come to an end.
+//! Jobs: as many pods as must complete.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::status::{condition, count, number, set_status, text};
 use crate::cluster::Cluster;
 use crate::store::ObjectRef;
 
-/// Makes the pods of a job, and counts those that have come to their end.
+/// Creates the pods of a job, and counts those that have completed.
 pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, job: &Value) {
     if job.pointer("/spec/suspend") == Some(&Value::Bool(true)) || is_complete(job) {
         return;

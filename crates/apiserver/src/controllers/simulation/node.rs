@@ -1,4 +1,4 @@
-//! The simulated node: pods start, become ready, come to an end and go.
+//! The simulated node: pods start, become ready, end and are removed.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::write::loopback::create;
 pub(super) struct Pods(pub(super) Vec<(ObjectRef, Value)>);
 
 impl Pods {
-    /// Returns the pods that the object with this identity owns and that do not go.
+    /// Returns the pods that the object with this identity owns, without those that are being deleted.
     pub(super) fn of(cluster: &Cluster, uid: &str) -> Pods {
         let store = cluster.storage.read();
         let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == "/pods");
