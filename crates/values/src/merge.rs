@@ -1,4 +1,4 @@
-//! Laying one tree of values over another.
+//! Merges one tree of values over another. See docs/modules.md#values.
 
 use serde_json::Value;
 use thiserror::Error;

@@ -1,4 +1,4 @@
-//! Names of modules: directory names, kebab-case, camelCase, file names.
+//! Names of modules: directory names, kebab-case, camelCase, file names. See docs/modules.md#names-and-order.
 
 use std::fmt;
 

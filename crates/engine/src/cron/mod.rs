@@ -1,4 +1,4 @@
-//! What a crontab line means: the dialect of hooks in the field.
+//! Crontab lines, in the dialect of docs/hooks.md#schedules.
 //!
 //! Five fields (`minute hour day month weekday`) or six with leading seconds, descriptors as `@daily` and
 //! `@every 5m`, and an optional prefix `TZ=Area/City `.

@@ -1,4 +1,4 @@
-//! The one rule that merges binding contexts.
+//! Merges binding contexts. See docs/hooks.md#how-waiting-runs-are-merged.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,4 +1,4 @@
-//! Binding contexts: why a hook runs, and the file that tells it.
+//! Binding contexts: why a hook runs. See docs/hooks.md#binding-contexts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

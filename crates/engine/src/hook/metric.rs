@@ -1,4 +1,4 @@
-//! What a hook writes into `METRICS_PATH`.
+//! Reads what a hook writes into `METRICS_PATH`. See docs/hooks.md#metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

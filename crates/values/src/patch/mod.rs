@@ -1,4 +1,4 @@
-//! What hooks write into their patch files.
+//! What hooks write into their patch files. See docs/hooks.md#values.
 //!
 //! A patch file is a stream of JSON documents, each an operation or a list of
 //! operations. It is read and judged as a whole by [`Patch::read`]; one bad

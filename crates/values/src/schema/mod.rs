@@ -1,4 +1,4 @@
-//! OpenAPI schemas of sections: defaults, completion and validation.
+//! OpenAPI schemas of sections: defaults, completion and validation. See docs/modules.md#schemas.
 
 mod format;
 mod node;

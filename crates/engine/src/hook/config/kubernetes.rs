@@ -1,4 +1,4 @@
-//! The section `kubernetes`.
+//! The section `kubernetes`. See docs/hooks.md#kubernetes-bindings.
 
 use std::collections::BTreeSet;
 

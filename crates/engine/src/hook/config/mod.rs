@@ -1,4 +1,4 @@
-//! From what a hook prints for `--config` to a [`HookSpec`].
+//! Reads what a hook prints for `--config` into a [`HookSpec`]. See docs/hooks.md#the-configuration.
 //!
 //! ```text
 //! text ─▶ strict YAML ─▶ version ─▶ shape (all violations at once) ─▶ meaning (section by section)

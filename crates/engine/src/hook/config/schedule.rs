@@ -1,4 +1,4 @@
-//! The section `schedule`.
+//! The section `schedule`. See docs/hooks.md#schedules.
 
 use super::fields::Fields;
 use super::kubernetes::problem_of_includes;

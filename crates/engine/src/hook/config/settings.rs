@@ -1,4 +1,4 @@
-//! The section `settings`: how often and how long a hook may run.
+//! The section `settings`: how often and how long a hook may run. See docs/hooks.md#configuration-version-1.
 
 use std::time::Duration;
 

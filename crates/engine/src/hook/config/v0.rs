@@ -1,4 +1,4 @@
-//! Configurations without `configVersion`: the oldest dialect.
+//! Configurations without `configVersion`. See docs/hooks.md#configuration-version-0.
 
 use std::collections::BTreeSet;
 

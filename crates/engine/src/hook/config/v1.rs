@@ -1,4 +1,4 @@
-//! Configurations with `configVersion: v1`.
+//! Configurations with `configVersion: v1`. See docs/hooks.md#configuration-version-1.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a hook writes into `KUBERNETES_PATCH_PATH`.
+//! Reads what a hook writes into `KUBERNETES_PATCH_PATH`. See docs/hooks.md#objects.
 
 mod document;
 mod error;
