@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chart::chart::Chart;
-use chart::render::Cache;
+use chart::render_cache::Cache;
 use chart::warnings::Warnings;
 use engine::Module;
 

@@ -57,8 +57,13 @@ impl Helm {
                 };
                 let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut warnings = Warnings::default();
-                let rendered =
-                    chart::render::render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
+                let rendered = chart::render_cache::render(
+                    &loaded.chart,
+                    &request,
+                    &mut cache,
+                    &mut world,
+                    &mut warnings,
+                );
                 (rendered, warnings)
             })
         };

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use chart::chart::Chart;
 use chart::object::{Capabilities, KubeVersion};
-use chart::render::{Cache, Release, RenderError, Rendered, Request};
+use chart::render::{Release, RenderError, Rendered, Request};
+use chart::render_cache::Cache;
 use chart::template::Limits;
 use chart::template_output::TemplateOutput;
 use chart::value_flags::ValueFlags;
@@ -109,7 +110,7 @@ fn rendered(
     let rendered = render_thread::run(|| {
         render_thread::reserve_thread_memory();
         parse_by_two(&chart, &mut cache);
-        chart::render::render(&chart, request, &mut cache, &mut LocalEnvironment::default(), warnings)
+        chart::render_cache::render(&chart, request, &mut cache, &mut LocalEnvironment::default(), warnings)
     });
     let rendered = rendered.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
     Ok(ManuallyDrop::new(rendered))

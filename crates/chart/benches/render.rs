@@ -7,7 +7,8 @@ use std::sync::Arc;
 use chart::environment::FixedEnvironment;
 use chart::load::{Tree, from_directory};
 use chart::object::{Capabilities, KubeVersion};
-use chart::render::{Cache, Release, Request, render};
+use chart::render::{Release, Request};
+use chart::render_cache::{Cache, render};
 use chart::template::Limits;
 use chart::warnings::Warnings;
 

@@ -27,6 +27,11 @@ pub struct FieldPath<'a> {
     pub path: &'a str,
 }
 
+impl FieldPath<'static> {
+    /// The path of a whole document.
+    pub(crate) const DOCUMENT: Self = Self { owner: "", path: "" };
+}
+
 impl FieldPath<'_> {
     /// Returns the error of `value`, which should have been `expected`.
     pub fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {

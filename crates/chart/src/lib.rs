@@ -1,6 +1,5 @@
 //! Helm charts: load, render, order and record, without doing anything itself.
 
-pub mod call;
 pub mod chart;
 mod checksum;
 pub mod coalesce;
@@ -15,7 +14,7 @@ pub mod object;
 pub mod record;
 mod release_name;
 pub mod render;
-mod render_cache;
+pub mod render_cache;
 pub mod schema;
 pub mod semver;
 pub mod strvals;

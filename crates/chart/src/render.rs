@@ -12,9 +12,8 @@ use crate::dependency::{self, MissingDependencies};
 use crate::environment::Environment;
 use crate::manifest::{self, Heads, Hook, Manifest, ManifestError, Text};
 use crate::object::{Capabilities, ChartObject, VALUES, files};
-use crate::render_cache::{Key, LastRender, TrackedEnvironment};
 use crate::schema::{self, SchemaError};
-use crate::template::{Context, Limits, ParseError, Template, TemplateSet, parse};
+use crate::template::{Limits, ParseError, Renderer, Template, TemplateSet, parse};
 use crate::value::{Map as Dict, Value};
 use crate::warnings::Warnings;
 
@@ -122,22 +121,20 @@ impl RenderError {
     }
 }
 
-/// What was parsed for earlier renders of a chart: its templates and what they rendered
-/// to. What is the same is not parsed again, and a render that would be the same as the
-/// last one is not made again.
+/// What was parsed for earlier renders of a chart: its templates and the heads of what they
+/// rendered to. What is the same is not parsed again.
 #[derive(Debug, Default)]
-pub struct Cache {
+pub(crate) struct TemplateCache {
     templates: BTreeMap<String, Parsed>,
     heads: Heads,
-    last: Option<LastRender>,
 }
 
 /// What the templates of a file were parsed from, and what they are.
 type Parsed = (Arc<[u8]>, Vec<Arc<Template>>);
 
-impl Cache {
-    /// Takes in templates that were parsed already.
-    pub fn extend(&mut self, ahead: ParsedTemplates) {
+impl TemplateCache {
+    /// Adds templates that were parsed already.
+    pub(crate) fn extend(&mut self, ahead: ParsedTemplates) {
         self.templates.extend(ahead.0);
     }
 
@@ -192,35 +189,10 @@ pub fn parse_ahead(files: &[UnparsedTemplates]) -> ParsedTemplates {
 }
 
 /// Renders `chart`.
-///
-/// The calling thread needs more stack than the limits allow the templates.
-pub fn render(
+pub(crate) fn render_anew(
     chart: &Chart,
     request: &Request<'_>,
-    cache: &mut Cache,
-    environment: &mut dyn Environment,
-    warnings: &mut Warnings,
-) -> Result<Rendered, RenderError> {
-    let key = Key::of(chart, request);
-    if let Some(rendered) = cache.last.as_ref().and_then(|last| last.answer(&key, warnings)) {
-        return Ok(rendered);
-    }
-    cache.last = None;
-    let mut environment = TrackedEnvironment::new(environment);
-    let mut told = Warnings::default();
-    let rendered = render_anew(chart, request, cache, &mut environment, &mut told);
-    warnings.extend(&told);
-    let rendered = rendered?;
-    if !environment.was_asked() {
-        cache.last = Some(LastRender::new(key, &rendered, told));
-    }
-    Ok(rendered)
-}
-
-fn render_anew(
-    chart: &Chart,
-    request: &Request<'_>,
-    cache: &mut Cache,
+    cache: &mut TemplateCache,
     environment: &mut dyn Environment,
     warnings: &mut Warnings,
 ) -> Result<Rendered, RenderError> {
@@ -262,7 +234,7 @@ fn execute(
     chart: &Chart,
     values: &Map<String, Json>,
     request: &Request<'_>,
-    cache: &mut Cache,
+    cache: &mut TemplateCache,
     environment: &mut dyn Environment,
 ) -> Result<BTreeMap<String, Text>, RenderError> {
     let release = request.release;
@@ -325,7 +297,7 @@ impl Pages {
 fn execute_pages(
     pages: &BTreeMap<String, Page>,
     limits: Limits,
-    cache: &mut Cache,
+    cache: &mut TemplateCache,
     environment: &mut dyn Environment,
 ) -> Result<BTreeMap<String, Text>, RenderError> {
     let mut order: Vec<&String> = pages.keys().collect();
@@ -338,7 +310,7 @@ fn execute_pages(
     }
     let used: BTreeSet<&str> = pages.keys().map(String::as_str).collect();
     cache.templates.retain(|path, _| used.contains(path.as_str()));
-    let mut context = Context::new(environment, set, limits);
+    let mut context = Renderer::new(environment, set, limits);
     let mut rendered = BTreeMap::new();
     for path in order {
         let Some(page) = pages.get(path) else { continue };

@@ -1,15 +1,57 @@
-//! The last render of a chart, which is the answer to the same request again.
+//! What is left of earlier renders: templates that need not be parsed again, and the last
+//! render, which is the answer to the same request again.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::chart::Chart;
 use crate::environment::{Certificate, CertificateRequest, Environment, EnvironmentError, KeyKind};
-use crate::render::{Rendered, Request};
+use crate::render::{ParsedTemplates, RenderError, Rendered, Request, TemplateCache, render_anew};
 use crate::warnings::Warnings;
+
+/// What was made for earlier renders of a chart. What is the same is not parsed again, and a
+/// render that would be the same as the last one is not made again.
+#[derive(Debug, Default)]
+pub struct Cache {
+    templates: TemplateCache,
+    last: Option<LastRender>,
+}
+
+impl Cache {
+    /// Adds templates that were parsed already.
+    pub fn extend(&mut self, parsed: ParsedTemplates) {
+        self.templates.extend(parsed);
+    }
+}
+
+/// Renders `chart`.
+///
+/// The calling thread needs more stack than the limits allow the templates.
+pub fn render(
+    chart: &Chart,
+    request: &Request<'_>,
+    cache: &mut Cache,
+    environment: &mut dyn Environment,
+    warnings: &mut Warnings,
+) -> Result<Rendered, RenderError> {
+    let key = Key::of(chart, request);
+    if let Some(rendered) = cache.last.as_ref().and_then(|last| last.answer(&key, warnings)) {
+        return Ok(rendered);
+    }
+    cache.last = None;
+    let mut environment = TrackedEnvironment::new(environment);
+    let mut told = Warnings::default();
+    let rendered = render_anew(chart, request, &mut cache.templates, &mut environment, &mut told);
+    warnings.extend(&told);
+    let rendered = rendered?;
+    if !environment.was_asked() {
+        cache.last = Some(LastRender::new(key, &rendered, told));
+    }
+    Ok(rendered)
+}
 
 /// What a render depends on, as long as it asks nothing of the outside.
 #[derive(PartialEq)]
-pub(crate) struct Key {
+struct Key {
     /// Shares its files with the chart that was rendered.
     chart: Chart,
     /// The sum of all else: values are large, and may be secrets.
@@ -18,7 +60,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// Returns the key of a render.
-    pub(crate) fn of(chart: &Chart, request: &Request<'_>) -> Self {
+    fn of(chart: &Chart, request: &Request<'_>) -> Self {
         let mut sum = Sha256::new();
         // Writing into a sum can't fail, and a map of JSON can always be written.
         let _ = serde_json::to_writer(&mut Writer(&mut sum), request.values);
@@ -54,7 +96,7 @@ impl std::io::Write for Writer<'_> {
 }
 
 /// A render and what it was made of.
-pub(crate) struct LastRender {
+struct LastRender {
     key: Key,
     rendered: Rendered,
     warnings: Warnings,
@@ -62,12 +104,12 @@ pub(crate) struct LastRender {
 
 impl LastRender {
     /// Keeps what was rendered, and what there was to be warned of.
-    pub(crate) fn new(key: Key, rendered: &Rendered, warnings: Warnings) -> Self {
+    fn new(key: Key, rendered: &Rendered, warnings: Warnings) -> Self {
         Self { key, rendered: rendered.clone(), warnings }
     }
 
     /// Returns the render again if `key` is that of it, with its warnings.
-    pub(crate) fn answer(&self, key: &Key, warnings: &mut Warnings) -> Option<Rendered> {
+    fn answer(&self, key: &Key, warnings: &mut Warnings) -> Option<Rendered> {
         (self.key == *key).then(|| {
             warnings.extend(&self.warnings);
             self.rendered.clone()
@@ -83,19 +125,19 @@ impl std::fmt::Debug for LastRender {
 }
 
 /// An environment that knows whether it was asked anything.
-pub(crate) struct TrackedEnvironment<'w> {
+struct TrackedEnvironment<'w> {
     environment: &'w mut dyn Environment,
     asked: bool,
 }
 
 impl<'w> TrackedEnvironment<'w> {
     /// Returns an environment that was not asked yet.
-    pub(crate) fn new(environment: &'w mut dyn Environment) -> Self {
+    fn new(environment: &'w mut dyn Environment) -> Self {
         Self { environment, asked: false }
     }
 
     /// Reports whether it was asked.
-    pub(crate) fn was_asked(&self) -> bool {
+    fn was_asked(&self) -> bool {
         self.asked
     }
 
@@ -146,7 +188,8 @@ mod tests {
     use crate::environment::FixedEnvironment;
     use crate::load::{Tree, from_directory};
     use crate::object::{Capabilities, KubeVersion};
-    use crate::render::{Cache, Release, Request, render};
+    use crate::render::{Release, Request};
+    use crate::render_cache::{Cache, render};
     use crate::template::Limits;
     use crate::warnings::Warnings;
 

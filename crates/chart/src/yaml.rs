@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::decode::DecodeError;
-use crate::load::DOCUMENT;
+use crate::decode::{DecodeError, FieldPath};
 
 /// Why a YAML file can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +13,12 @@ pub enum FileError {
     /// It has values of other types than expected.
     #[error(transparent)]
     Decode(DecodeError),
+}
+
+impl From<DecodeError> for FileError {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
 }
 
 /// Reads the first document of a file.
@@ -61,7 +66,7 @@ pub fn read_map(data: &[u8]) -> Result<Map<String, Value>, FileError> {
             Ok(entries)
         }
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            Err(FileError::Decode(DOCUMENT.mismatch(&other, "map[string]interface {}")))
+            Err(FileError::Decode(FieldPath::DOCUMENT.mismatch(&other, "map[string]interface {}")))
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use chart::environment::FixedEnvironment;
-use chart::template::{Context, Limits, TemplateSet, parse};
+use chart::template::{Limits, Renderer, TemplateSet, parse};
 use chart::value::{Map, MapType, Value};
 
 /// Templates, one by one, with their output or their error.
@@ -26,7 +26,7 @@ fn render_with(environment: &mut FixedEnvironment, limits: Limits, template: &st
     let mut set = TemplateSet::new();
     set.add(&parse(name, template.as_bytes()).map_err(|error| error.for_people())?);
     let out =
-        Context::new(environment, set, limits).render(name, &data()).map_err(|error| error.for_people())?;
+        Renderer::new(environment, set, limits).render(name, &data()).map_err(|error| error.for_people())?;
     Ok(String::from_utf8_lossy(&out).replace("<no value>", ""))
 }
 

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use chart::environment::FixedEnvironment;
-use chart::template::{Context, Limits, TemplateSet, parse};
-use chart::value::Value;
+use chart::template::{Limits, Renderer, TemplateSet, parse};
+use chart::value::{Context as _, Value};
 
 const CASES: &str = include_str!("golden/language/cases.json");
 
@@ -41,7 +41,7 @@ fn run(text: &str, strict: bool) -> Result<String, String> {
     let mut set = TemplateSet::new();
     set.add(&parsed);
     let mut environment = FixedEnvironment::default();
-    let mut context = Context::new(&mut environment, set, Limits::default());
+    let mut context = Renderer::new(&mut environment, set, Limits::default());
     if strict {
         context = context.strict();
     }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use chart::environment::FixedEnvironment;
-use chart::template::{Context, ExecError, Limits, TemplateSet, parse};
+use chart::template::{ExecError, Limits, Renderer, TemplateSet, parse};
 use chart::value::{Map, Value};
 use golang::fmt::{PrintError, sprint};
 
@@ -14,7 +14,7 @@ fn render_within(text: &str, limits: Limits) -> Result<String, ExecError> {
     let mut set = TemplateSet::new();
     set.add(&parse("c/t.yaml", text.as_bytes()).unwrap());
     let mut environment = FixedEnvironment::default();
-    let out = Context::new(&mut environment, set, limits)
+    let out = Renderer::new(&mut environment, set, limits)
         .render("c/t.yaml", &Value::map([("a", Value::Int(1))]))?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
@@ -125,7 +125,7 @@ fn a_map_that_holds_itself_is_refused_and_freed_with_its_render() {
     let mut environment = FixedEnvironment::default();
     let (before, map) = (Map::default(), Map::default());
     before.insert("kept", Value::list(vec![]));
-    let context = Context::new(&mut environment, TemplateSet::new(), SMALL);
+    let context = Renderer::new(&mut environment, TemplateSet::new(), SMALL);
     map.insert("self", Value::Map(map.clone()));
     map.insert("text", Value::text("x"));
     assert_eq!(sprint(&[Value::Map(map.clone())]), Err(PrintError::Nesting));

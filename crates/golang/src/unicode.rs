@@ -48,3 +48,34 @@ pub fn is_digit(rune: char) -> bool {
 pub fn is_print(rune: char) -> bool {
     if rune.is_ascii() { matches!(rune, ' '..='~') } else { matches(&PRINT, rune) }
 }
+
+/// Returns the one upper-case letter of `c`; letters that would become two stay.
+pub fn to_upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+/// Returns the one lower-case letter of `c`.
+pub fn to_lower(c: char) -> char {
+    // The only letter whose full mapping is longer than its simple one.
+    if c == '\u{130}' { 'i' } else { c.to_lowercase().next().unwrap_or(c) }
+}
+
+/// Returns the title-case letter, which for a few digraphs is not the upper-case one.
+pub fn to_title(c: char) -> char {
+    match c {
+        '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
+        '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
+        '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
+        '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
+        _ => to_upper(c),
+    }
+}
+
+/// Reports whether this is a digraph whose first letter only is a capital.
+pub fn is_title(c: char) -> bool {
+    matches!(c, '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}')
+}

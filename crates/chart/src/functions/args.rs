@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::call::CallError;
-use crate::value::{ListType, Map, MapType, Text, Type, Value};
+use crate::value::{CallError, ListType, Map, MapType, Text, Type, Value};
 
 pub(super) const ANY: Type = Type::Any;
 pub(super) const BOOL: Type = Type::Bool;

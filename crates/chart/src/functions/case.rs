@@ -1,8 +1,10 @@
 //! Strings: upper and lower case, and the cases of names.
 
+use golang::unicode::{is_title, to_lower, to_title, to_upper};
+
 use super::args::{STRING, string};
 use super::name_case;
-use crate::call::Function;
+use crate::value::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("camelcase", &[STRING], STRING, |_, args| Ok(name_case::pascal(&string(args, 0)).into())),
@@ -10,30 +12,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("kebabcase", &[STRING], STRING, |_, args| {
         Ok(name_case::separated(&string(args, 0), '-').into())
     }),
-    Function::new("lower", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), lower).into())),
+    Function::new("lower", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), to_lower).into())),
     Function::new("snakecase", &[STRING], STRING, |_, args| {
         Ok(name_case::separated(&string(args, 0), '_').into())
     }),
     Function::new("swapcase", &[STRING], STRING, |_, args| Ok(swapped(&string(args, 0)).into())),
     Function::new("title", &[STRING], STRING, |_, args| Ok(titled(&string(args, 0)).into())),
     Function::new("untitle", &[STRING], STRING, |_, args| Ok(untitled(&string(args, 0)).into())),
-    Function::new("upper", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), upper).into())),
+    Function::new("upper", &[STRING], STRING, |_, args| Ok(mapped(&string(args, 0), to_upper).into())),
 ];
-
-/// Returns the one upper-case letter of `c`; letters that would become two stay.
-pub(super) fn upper(c: char) -> char {
-    let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(one), None) => one,
-        _ => c,
-    }
-}
-
-/// Returns the one lower-case letter of `c`.
-pub(super) fn lower(c: char) -> char {
-    // The only letter whose full mapping is longer than its simple one.
-    if c == '\u{130}' { 'i' } else { c.to_lowercase().next().unwrap_or(c) }
-}
 
 fn mapped(text: &str, map: fn(char) -> char) -> String {
     text.chars().map(map).collect()
@@ -60,13 +47,13 @@ fn swapped(text: &str) -> String {
         .map(|c| {
             let starts_word = std::mem::replace(&mut after_space, c.is_whitespace());
             if c.is_uppercase() || is_title(c) {
-                lower(c)
+                to_lower(c)
             } else if !c.is_lowercase() {
                 c
             } else if starts_word {
-                title(c)
+                to_title(c)
             } else {
-                upper(c)
+                to_upper(c)
             }
         })
         .collect()
@@ -79,25 +66,9 @@ fn titled(text: &str) -> String {
         .map(|c| {
             let starts_word = is_separator(before);
             before = c;
-            if starts_word { title(c) } else { c }
+            if starts_word { to_title(c) } else { c }
         })
         .collect()
-}
-
-/// Returns the title-case letter, which for a few digraphs is not the upper-case one.
-fn title(c: char) -> char {
-    match c {
-        '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
-        '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
-        '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
-        '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
-        _ => upper(c),
-    }
-}
-
-/// Is this a digraph whose first letter only is a capital?
-fn is_title(c: char) -> bool {
-    matches!(c, '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}')
 }
 
 fn is_separator(c: char) -> bool {
@@ -112,7 +83,7 @@ fn untitled(text: &str) -> String {
                 starts_word = true;
                 c
             } else if std::mem::take(&mut starts_word) {
-                lower(c)
+                to_lower(c)
             } else {
                 c
             }

@@ -2,10 +2,8 @@
 
 use super::args::{Answer, INT, LIST, STRING, any, bytes, int, string};
 use super::encodings::base64_decoded;
-use crate::call::{CallError, Function};
 use crate::environment::{Certificate, CertificateRequest, KeyKind};
-use crate::template::Context;
-use crate::value::{Kind, Object, Type, Value};
+use crate::value::{CallError, Context, Function, Kind, Object, Type, Value};
 
 const CERTIFICATE_NAME: &str = "sprig.certificate";
 const CERTIFICATE: Type = Type::Named(CERTIFICATE_NAME);
@@ -61,7 +59,7 @@ fn value(certificate: Certificate) -> Value {
 }
 
 /// Returns a new private key, or says why there is none.
-fn private_key(context: &mut Context<'_>, kind: &str) -> String {
+fn private_key(context: &mut dyn Context, kind: &str) -> String {
     let kind = match kind {
         "" | "rsa" => KeyKind::Rsa,
         "dsa" => KeyKind::Dsa,
@@ -69,11 +67,11 @@ fn private_key(context: &mut Context<'_>, kind: &str) -> String {
         "ed25519" => KeyKind::Ed25519,
         other => return format!("Unknown type {other}"),
     };
-    let key = context.environment.private_key(kind);
+    let key = context.environment().private_key(kind);
     key.unwrap_or_else(|error| format!("failed to generate private key: {error}"))
 }
 
-fn custom(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn custom(_: &mut dyn Context, args: &[Value]) -> Answer {
     let decoded = |index, what: &str| {
         base64_decoded(bytes(args, index))
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -129,7 +127,7 @@ fn is_certificate(der: &[u8]) -> bool {
     inner.first() == Some(&0x30)
 }
 
-fn authority(context: &mut Context<'_>, args: &[Value], key: Option<usize>) -> Answer {
+fn authority(context: &mut dyn Context, args: &[Value], key: Option<usize>) -> Answer {
     let request = CertificateRequest {
         common_name: string(args, 0).into_owned(),
         addresses: Vec::new(),
@@ -142,7 +140,7 @@ fn authority(context: &mut Context<'_>, args: &[Value], key: Option<usize>) -> A
     made(context, &request)
 }
 
-fn signed(context: &mut Context<'_>, args: &[Value], issuer: Option<usize>, key: Option<usize>) -> Answer {
+fn signed(context: &mut dyn Context, args: &[Value], issuer: Option<usize>, key: Option<usize>) -> Answer {
     let issuer = issuer.map(|index| {
         let object: Option<&CertificateObject> = any(args, index).as_object();
         object.map(|object| object.0.clone()).ok_or_else(|| CallError::new("unable to decode certificate"))
@@ -160,8 +158,8 @@ fn signed(context: &mut Context<'_>, args: &[Value], issuer: Option<usize>, key:
     made(context, &request)
 }
 
-fn made(context: &mut Context<'_>, request: &CertificateRequest) -> Answer {
-    let certificate = context.environment.certificate(request);
+fn made(context: &mut dyn Context, request: &CertificateRequest) -> Answer {
+    let certificate = context.environment().certificate(request);
     certificate.map(value).map_err(|error| error.to_string().into())
 }
 

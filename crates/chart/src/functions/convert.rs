@@ -4,8 +4,7 @@ use golang::strconv::parse_int;
 
 use super::args::{ANY, FLOAT, INT, INT64, STRING, any, string};
 use super::format;
-use crate::call::Function;
-use crate::value::{Text, Value};
+use crate::value::{Function, Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("atoi", &[STRING], INT, |_, args| {

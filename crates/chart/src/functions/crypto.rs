@@ -10,9 +10,7 @@ use sha2::Sha256;
 
 use super::args::{Answer, STRING, bytes, int, string};
 use super::encodings::base64_decoded;
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Type, Value};
+use crate::value::{CallError, Context, Function, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("bcrypt", &[STRING], STRING, |context, args| Ok(bcrypted(context, bytes(args, 0)).into())),
@@ -39,13 +37,13 @@ const BCRYPT_COST: u32 = 10;
 const BCRYPT_MAX: usize = 72;
 
 /// Hashes a password, or says why not.
-fn bcrypted(context: &mut Context<'_>, password: &[u8]) -> String {
+fn bcrypted(context: &mut dyn Context, password: &[u8]) -> String {
     let failed = |why: &str| format!("failed to encrypt string with bcrypt: {why}");
     if password.len() > BCRYPT_MAX {
         return failed("bcrypt: password length exceeds 72 bytes");
     }
     let mut salt = [0; 16];
-    context.environment.random(&mut salt);
+    context.environment().random(&mut salt);
     match bcrypt::hash_with_salt(password, BCRYPT_COST, salt) {
         Ok(hash) => hash.format_for_version(bcrypt::Version::TwoA),
         Err(_) => failed("bcrypt: the password holds a byte that cannot be hashed"),
@@ -61,18 +59,18 @@ fn key(password: &[u8]) -> [u8; 32] {
     key
 }
 
-fn encrypted(context: &mut Context<'_>, password: &[u8], text: &[u8]) -> String {
+fn encrypted(context: &mut dyn Context, password: &[u8], text: &[u8]) -> String {
     if text.is_empty() {
         return String::new();
     }
     let mut iv = [0; 16];
-    context.environment.random(&mut iv);
+    context.environment().random(&mut iv);
     let cipher = cbc::Encryptor::<Aes256>::new(&key(password).into(), &iv.into());
     let encrypted = cipher.encrypt_padded_vec::<Pkcs7>(text);
     STANDARD.encode([&iv[..], &encrypted].concat())
 }
 
-fn decrypt(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn decrypt(_: &mut dyn Context, args: &[Value]) -> Answer {
     if bytes(args, 1).is_empty() {
         return Ok("".into());
     }

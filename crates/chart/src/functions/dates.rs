@@ -4,9 +4,7 @@ use golang::time::{Duration, Time, Zone};
 
 use super::args::{ANY, Answer, STRING, TIME, any, bytes, string};
 use super::time_object::{TimeObject, time};
-use crate::call::Function;
-use crate::template::Context;
-use crate::value::{IntType, Text, Value};
+use crate::value::{Context, Function, IntType, Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("ago", &[ANY], STRING, |context, args| {
@@ -70,16 +68,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn now(context: &mut Context<'_>) -> Time {
-    Time::from_zoned(&context.environment.now())
+fn now(context: &mut dyn Context) -> Time {
+    Time::from_zoned(&context.environment().now())
 }
 
-fn local(context: &mut Context<'_>) -> Zone {
+fn local(context: &mut dyn Context) -> Zone {
     now(context).zone().clone()
 }
 
 /// Returns the time that a value stands for: a time, or seconds since 1970; now for all else.
-fn instant(context: &mut Context<'_>, value: &Value) -> Time {
+fn instant(context: &mut dyn Context, value: &Value) -> Time {
     let now = now(context);
     if let Value::Int(seconds) | Value::Int64(seconds) = value {
         return Time::from_unix(*seconds, 0, now.zone().clone());
@@ -88,7 +86,7 @@ fn instant(context: &mut Context<'_>, value: &Value) -> Time {
 }
 
 /// Writes a date in a zone; an unknown zone is UTC.
-fn formatted(context: &mut Context<'_>, layout: &[u8], date: &Value, zone: &str) -> Value {
+fn formatted(context: &mut dyn Context, layout: &[u8], date: &Value, zone: &str) -> Value {
     // Formatting knows one more kind of seconds than the age does.
     let time = if let Value::Small(IntType::Int32, seconds) = date {
         Time::from_unix(*seconds, 0, Zone::Utc)
@@ -102,7 +100,7 @@ fn formatted(context: &mut Context<'_>, layout: &[u8], date: &Value, zone: &str)
     Value::text(time.within(zone).format(layout))
 }
 
-fn date_in_zone(context: &mut Context<'_>, args: &[Value]) -> Value {
+fn date_in_zone(context: &mut dyn Context, args: &[Value]) -> Value {
     formatted(context, bytes(args, 0), any(args, 1), &string(args, 2))
 }
 

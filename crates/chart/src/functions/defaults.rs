@@ -1,8 +1,7 @@
 //! Choosing between values: what counts as empty, and what stands in for it.
 
 use super::args::{ANY, BOOL, any, from};
-use crate::call::Function;
-use crate::value::Value;
+use crate::value::{Function, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("all", &[ANY], BOOL, |_, args| Ok(args.iter().all(|v| !is_empty(v)).into())),

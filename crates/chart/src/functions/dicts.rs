@@ -2,9 +2,7 @@
 
 use super::args::{ANY, Answer, BOOL, LIST, MAP, STRING, STRINGS, any, from, map, string};
 use super::{format, merge};
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Entries, List, MAX_NESTING, Map, Value};
+use crate::value::{CallError, Context, Entries, Function, List, MAX_NESTING, Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("deepCopy", &[ANY], ANY, deep_copy),
@@ -68,7 +66,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn dict(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn dict(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut entries = Entries::new();
     for pair in args.chunks(2) {
         let Some(key) = pair.first() else {
@@ -82,7 +80,7 @@ fn dict(context: &mut Context<'_>, args: &[Value]) -> Answer {
 }
 
 /// Walks through maps by keys; a key that is missing gives the default.
-fn dig(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn dig(_: &mut dyn Context, args: &[Value]) -> Answer {
     let [keys @ .., default, map] = args else {
         return Err(CallError::new("dig needs at least three arguments"));
     };
@@ -119,7 +117,7 @@ fn conversion(value: &Value, wanted: &str) -> CallError {
     CallError::new(format!("interface conversion: interface {{}} is {found}, not {wanted}"))
 }
 
-fn deep_copy(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn deep_copy(context: &mut dyn Context, args: &[Value]) -> Answer {
     let value = any(args, 0);
     if value.is_nil() {
         return Err(CallError::new("reflect: call of reflect.Value.Type on zero Value"));
@@ -128,7 +126,7 @@ fn deep_copy(context: &mut Context<'_>, args: &[Value]) -> Answer {
 }
 
 /// Copies maps and lists all the way down.
-fn copied(context: &mut Context<'_>, value: &Value, depth: usize) -> Answer {
+fn copied(context: &mut dyn Context, value: &Value, depth: usize) -> Answer {
     if depth > MAX_NESTING {
         return Err(CallError::new(format!(
             "value is nested more than {MAX_NESTING} levels deep or holds itself"

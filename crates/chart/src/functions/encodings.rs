@@ -5,8 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
 
 use super::args::{STRING, bytes};
-use crate::call::Function;
-use crate::value::Value;
+use crate::value::{Function, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("adler32sum", &[STRING], STRING, |_, args| Ok(adler32(bytes(args, 0)).to_string().into())),

@@ -2,9 +2,7 @@
 
 use golang::fmt;
 
-use crate::call::CallError;
-use crate::template::Context;
-use crate::value::{MAX_NESTING, Text, Value};
+use crate::value::{CallError, Context, MAX_NESTING, Text, Value};
 
 /// Returns what `%v` prints.
 pub(super) fn plain(value: &Value) -> Result<Vec<u8>, CallError> {
@@ -33,11 +31,11 @@ pub(super) fn quoted(text: &[u8]) -> Vec<u8> {
 /// Counts what writing the value will make at least, before it is written: a value that
 /// contains another one twice, which contains another one twice and so on, is small in
 /// memory and endless on paper.
-pub(super) fn charge(context: &mut Context<'_>, value: &Value) -> Result<(), CallError> {
+pub(super) fn charge(context: &mut dyn Context, value: &Value) -> Result<(), CallError> {
     weigh(context, value, 0)
 }
 
-fn weigh(context: &mut Context<'_>, value: &Value, depth: usize) -> Result<(), CallError> {
+fn weigh(context: &mut dyn Context, value: &Value, depth: usize) -> Result<(), CallError> {
     if depth > MAX_NESTING {
         return Err(CallError::new(format!(
             "value is nested more than {MAX_NESTING} levels deep or holds itself"

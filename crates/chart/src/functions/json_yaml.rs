@@ -6,9 +6,7 @@ use golang::json::{Escape, decode, encode, indented};
 
 use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes};
 use super::format;
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Kind, List, ListType, Map, MapType, Value};
+use crate::value::{CallError, Context, Function, Kind, List, ListType, Map, MapType, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fromJson", &[STRING], MAP, |_, args| Ok(from_json(args))),
@@ -35,13 +33,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const MAP_NAME: &str = "map[string]interface {}";
 const LIST_NAME: &str = "[]interface {}";
 
-fn written(context: &mut Context<'_>, args: &[Value], escape: Escape) -> Answer {
+fn written(context: &mut dyn Context, args: &[Value], escape: Escape) -> Answer {
     format::charge(context, any(args, 0))?;
     let json = encode(any(args, 0), escape).map_err(|error| error.to_string())?;
     Ok(json.into())
 }
 
-fn pretty(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn pretty(context: &mut dyn Context, args: &[Value]) -> Answer {
     format::charge(context, any(args, 0))?;
     let json = indented(&encode(any(args, 0), Escape::Html).map_err(|error| error.to_string())?);
     context.charge(json.len())?;
@@ -140,7 +138,7 @@ fn from_yaml_array(args: &[Value]) -> Value {
 }
 
 /// Writes YAML without the last line break; nothing for what YAML cannot hold.
-fn to_yaml(context: &mut Context<'_>, value: &Value) -> Answer {
+fn to_yaml(context: &mut dyn Context, value: &Value) -> Answer {
     format::charge(context, value)?;
     let Some(json) = value.to_json().ok().and_then(through_yaml) else {
         return Ok("".into());
@@ -149,7 +147,7 @@ fn to_yaml(context: &mut Context<'_>, value: &Value) -> Answer {
 }
 
 /// Writes YAML with indented lists, which does not go through JSON.
-fn to_yaml_pretty(context: &mut Context<'_>, value: &Value) -> Answer {
+fn to_yaml_pretty(context: &mut dyn Context, value: &Value) -> Answer {
     format::charge(context, value)?;
     match value.to_json() {
         Ok(json) => without_line_break(context, &values::yaml::emit_pretty(&json)),
@@ -157,7 +155,7 @@ fn to_yaml_pretty(context: &mut Context<'_>, value: &Value) -> Answer {
     }
 }
 
-fn without_line_break(context: &mut Context<'_>, yaml: &str) -> Answer {
+fn without_line_break(context: &mut dyn Context, yaml: &str) -> Answer {
     context.charge(yaml.len())?;
     Ok(yaml.strip_suffix('\n').unwrap_or(yaml).into())
 }

@@ -1,7 +1,7 @@
 //! What a value is: kinds, types and equality.
 
 use super::args::{ANY, BOOL, STRING, any, string};
-use crate::call::Function;
+use crate::value::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("deepEqual", &[ANY, ANY], BOOL, |context, args| {

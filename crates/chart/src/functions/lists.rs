@@ -2,9 +2,7 @@
 
 use super::args::{ANY, Answer, BOOL, INT, LIST, any, from, int, nil_dereference};
 use super::convert::to_i64;
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{List, ListType, Type, UintType, Value};
+use crate::value::{CallError, Context, Function, List, ListType, Type, UintType, Value};
 
 /// `[][]interface {}`, which `chunk` returns.
 static CHUNKS: ListType = ListType::unnamed("[][]interface {}", LIST);
@@ -65,7 +63,7 @@ fn elements(value: &Value, what: &str) -> Result<Vec<Value>, CallError> {
 }
 
 /// Counts the memory of a list that is made, then returns it.
-fn made(context: &mut Context<'_>, items: Vec<Value>) -> Answer {
+fn made(context: &mut dyn Context, items: Vec<Value>) -> Answer {
     context.charge(items.len().saturating_mul(size_of::<Value>()))?;
     Ok(Value::list(items))
 }
@@ -74,19 +72,19 @@ fn nil_list() -> Value {
     Value::List(List::nil(&ListType::ANY))
 }
 
-fn push(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn push(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut items = elements(any(args, 0), "Cannot push on")?;
     items.push(any(args, 1).clone());
     made(context, items)
 }
 
-fn prepend(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn prepend(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut items = elements(any(args, 0), "Cannot prepend on")?;
     items.insert(0, any(args, 1).clone());
     made(context, items)
 }
 
-fn chunk(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn chunk(_: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 1), "Cannot chunk")?;
     let out_of_range = || CallError::new("runtime error: makeslice: len out of range");
     let size = usize::try_from(int(args, 0)).ok().filter(|size| *size > 0);
@@ -100,13 +98,13 @@ fn chunk(_: &mut Context<'_>, args: &[Value]) -> Answer {
     Ok(Value::List(List::of(&CHUNKS, chunks)))
 }
 
-fn compact(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn compact(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut items = elements(any(args, 0), "Cannot compact on")?;
     items.retain(|item| !super::defaults::is_empty(item));
     made(context, items)
 }
 
-fn concat(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn concat(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut all = Vec::new();
     for list in args {
         if !matches!(list, Value::List(_) | Value::Bytes(_) | Value::Nil) {
@@ -118,17 +116,17 @@ fn concat(context: &mut Context<'_>, args: &[Value]) -> Answer {
     if all.is_empty() { Ok(nil_list()) } else { made(context, all) }
 }
 
-fn first(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn first(_: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find first on")?;
     Ok(items.first().cloned().unwrap_or_default())
 }
 
-fn last(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn last(_: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find last on")?;
     Ok(items.last().cloned().unwrap_or_default())
 }
 
-fn rest(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn rest(context: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find rest on")?;
     match items.split_first() {
         Some((_, rest)) => made(context, rest.to_vec()),
@@ -136,7 +134,7 @@ fn rest(context: &mut Context<'_>, args: &[Value]) -> Answer {
     }
 }
 
-fn initial(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn initial(context: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find initial on")?;
     match items.split_last() {
         Some((_, initial)) => made(context, initial.to_vec()),
@@ -144,13 +142,13 @@ fn initial(context: &mut Context<'_>, args: &[Value]) -> Answer {
     }
 }
 
-fn reverse(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn reverse(context: &mut dyn Context, args: &[Value]) -> Answer {
     let mut items = elements(any(args, 0), "Cannot find reverse on")?;
     items.reverse();
     made(context, items)
 }
 
-fn has(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn has(context: &mut dyn Context, args: &[Value]) -> Answer {
     if any(args, 1).is_nil() {
         return Ok(false.into());
     }
@@ -159,7 +157,7 @@ fn has(context: &mut Context<'_>, args: &[Value]) -> Answer {
 }
 
 /// Reports whether one of the items equals `wanted`; each comparison counts as a step.
-fn contains(context: &mut Context<'_>, items: &[Value], wanted: &Value) -> Result<bool, CallError> {
+fn contains(context: &mut dyn Context, items: &[Value], wanted: &Value) -> Result<bool, CallError> {
     context.count(items.len())?;
     if matches!(wanted, Value::List(_) | Value::Map(_)) {
         super::format::charge(context, wanted)?;
@@ -167,7 +165,7 @@ fn contains(context: &mut Context<'_>, items: &[Value], wanted: &Value) -> Resul
     Ok(items.iter().any(|item| item.deep_equal(wanted)))
 }
 
-fn uniq(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn uniq(context: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find uniq on")?;
     let mut unique: Vec<Value> = Vec::new();
     for item in items {
@@ -178,7 +176,7 @@ fn uniq(context: &mut Context<'_>, args: &[Value]) -> Answer {
     made(context, unique)
 }
 
-fn without(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn without(context: &mut dyn Context, args: &[Value]) -> Answer {
     let items = elements(any(args, 0), "Cannot find without on")?;
     let mut kept = Vec::with_capacity(items.len());
     for item in items {
@@ -189,7 +187,7 @@ fn without(context: &mut Context<'_>, args: &[Value]) -> Answer {
     made(context, kept)
 }
 
-fn slice(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn slice(_: &mut dyn Context, args: &[Value]) -> Answer {
     let list = any(args, 0);
     if !matches!(list, Value::List(_) | Value::Bytes(_) | Value::Nil) {
         let kind = list.kind().name();

@@ -3,9 +3,7 @@
 use super::args::{ANY, Answer, FLOAT, INT, INT64, STRING, any, from, int};
 use super::convert::{to_f64, to_i64};
 use super::decimal::Decimal;
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{List, ListType, Type, Value};
+use crate::value::{CallError, Context, Function, List, ListType, Type, Value};
 
 const INTS: Type = Type::List(&ListType::INTS);
 
@@ -125,7 +123,7 @@ fn round(args: &[Value]) -> f64 {
 }
 
 /// Returns the numbers from `start` on until `end`, which is not one of them.
-fn steps(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Result<Vec<i64>, CallError> {
+fn steps(context: &mut dyn Context, start: i64, end: i64, step: i64) -> Result<Vec<i64>, CallError> {
     if step == 0 || (end < start) != (step < 0) {
         return Ok(Vec::new());
     }
@@ -141,14 +139,14 @@ fn steps(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Result<V
     Ok(numbers)
 }
 
-fn ints(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Answer {
+fn ints(context: &mut dyn Context, start: i64, end: i64, step: i64) -> Answer {
     let numbers = steps(context, start, end, step)?;
     let numbers = numbers.into_iter().map(Value::Int).collect();
     Ok(Value::List(List::of(&ListType::INTS, numbers)))
 }
 
 /// Writes numbers as the program `seq` does: END, START END or START STEP END.
-fn sequence(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn sequence(context: &mut dyn Context, args: &[Value]) -> Answer {
     let numbers = match args.len() {
         1 => (1, 0, int(args, 0)),
         2 => (int(args, 0), 0, int(args, 1)),

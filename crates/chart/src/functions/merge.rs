@@ -2,8 +2,7 @@
 
 use super::args::{Answer, from, map};
 use super::defaults::is_empty;
-use crate::call::CallError;
-use crate::value::{Kind, MAX_NESTING, Map, MapType, Value};
+use crate::value::{CallError, Kind, MAX_NESTING, Map, MapType, Value};
 
 /// Merges all maps into the first one and returns it.
 ///

@@ -31,7 +31,7 @@ mod wrap;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use crate::call::Function;
+use crate::value::Function;
 
 /// The functions by group; a name occurs once.
 const GROUPS: &[&[Function]] = &[

@@ -1,6 +1,6 @@
 //! Names in camel case, snake case and kebab case.
 
-use super::case::{lower, upper};
+use golang::unicode::{to_lower, to_upper};
 
 fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || c.is_whitespace()
@@ -27,19 +27,19 @@ pub(super) fn pascal(text: &str) -> String {
         return out;
     };
     let mut in_capitals = first.is_uppercase();
-    let mut last = upper(first);
+    let mut last = to_upper(first);
     for c in chars {
         let before = std::mem::replace(&mut last, c);
         match (is_connector(before), is_connector(c)) {
             (true, true) => out.push(before),
             (true, false) => {
                 in_capitals = c.is_uppercase();
-                last = upper(c);
+                last = to_upper(c);
             }
             (false, _) => {
                 if in_capitals {
                     if c.is_uppercase() {
-                        last = lower(c);
+                        last = to_lower(c);
                     } else {
                         in_capitals = false;
                     }
@@ -120,7 +120,7 @@ pub(super) fn separated(text: &str, connector: char) -> String {
 fn append(out: &mut String, kind: Word, word: &str, connector: char) {
     match kind {
         Word::Connector => word.chars().for_each(|_| out.push(connector)),
-        Word::Capital => out.extend(word.chars().map(|c| if c.is_uppercase() { lower(c) } else { c })),
+        Word::Capital => out.extend(word.chars().map(|c| if c.is_uppercase() { to_lower(c) } else { c })),
         Word::Letters | Word::Number | Word::Other | Word::Punctuation => out.push_str(word),
     }
 }

@@ -1,7 +1,7 @@
 //! Paths, with slashes.
 
 use super::args::{BOOL, STRING, string};
-use crate::call::Function;
+use crate::value::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base", &[STRING], STRING, |_, args| Ok(base(&string(args, 0)).into())),

@@ -8,9 +8,7 @@ use golang::regexp::{Regexp, quote_meta};
 
 use super::args::{Answer, BOOL, INT, STRING, STRINGS, int, string};
 use super::format;
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{List, ListType, Value};
+use crate::value::{CallError, Context, Function, List, ListType, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustRegexFind", &[STRING, STRING], STRING, |_, args| find(args, false)),
@@ -110,7 +108,7 @@ fn strings_or_nil<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
 }
 
 fn replace(
-    context: &mut Context<'_>,
+    context: &mut dyn Context,
     args: &[Value],
     panics: bool,
     replace: fn(&Regexp, &str, &str) -> String,

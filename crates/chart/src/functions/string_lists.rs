@@ -2,9 +2,7 @@
 
 use super::args::{ANY, Answer, INT, STRING, STRINGS, any, bytes, int};
 use super::{format, strings};
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Entries, Kind, ListType, Map, MapType, Text, Type, Value};
+use crate::value::{CallError, Context, Entries, Function, Kind, ListType, Map, MapType, Text, Type, Value};
 
 const STRING_MAP: Type = Type::Map(&MapType::STRINGS);
 
@@ -43,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Joins what each value but nil becomes.
-fn each(context: &mut Context<'_>, args: &[Value], show: fn(&Value) -> Result<Vec<u8>, CallError>) -> Answer {
+fn each(context: &mut dyn Context, args: &[Value], show: fn(&Value) -> Result<Vec<u8>, CallError>) -> Answer {
     let mut joined = Vec::new();
     for (index, value) in args.iter().filter(|value| !value.is_nil()).enumerate() {
         format::charge(context, value)?;
@@ -55,7 +53,7 @@ fn each(context: &mut Context<'_>, args: &[Value], show: fn(&Value) -> Result<Ve
     Ok(Value::text(joined))
 }
 
-fn cat(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn cat(context: &mut dyn Context, args: &[Value]) -> Answer {
     each(context, args, format::plain)
 }
 
@@ -74,7 +72,7 @@ fn texts(value: &Value) -> Result<Vec<Text>, CallError> {
     Ok(vec![format::text(value)?])
 }
 
-fn join(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn join(context: &mut dyn Context, args: &[Value]) -> Answer {
     format::charge(context, any(args, 1))?;
     let texts = texts(any(args, 1))?;
     let separator = bytes(args, 0);
@@ -84,7 +82,7 @@ fn join(context: &mut Context<'_>, args: &[Value]) -> Answer {
     Ok(Value::text(parts.join(separator)))
 }
 
-fn sorted(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn sorted(context: &mut dyn Context, args: &[Value]) -> Answer {
     let value = any(args, 0);
     format::charge(context, value)?;
     if value.kind() != Kind::Slice {
@@ -105,7 +103,7 @@ fn sorted(context: &mut Context<'_>, args: &[Value]) -> Answer {
 /// Splits a text into at most `limit` pieces; all if it is negative. Without a separator
 /// the pieces are characters.
 fn pieces(
-    context: &mut Context<'_>,
+    context: &mut dyn Context,
     text: &[u8],
     separator: &[u8],
     limit: i64,
@@ -137,7 +135,7 @@ fn split_char(text: &[u8]) -> Option<(&[u8], &[u8])> {
     text.split_at_checked(len)
 }
 
-fn numbered(context: &mut Context<'_>, text: &[u8], separator: &[u8], limit: i64) -> Answer {
+fn numbered(context: &mut dyn Context, text: &[u8], separator: &[u8], limit: i64) -> Answer {
     let mut entries = Entries::new();
     for (index, piece) in pieces(context, text, separator, limit)?.into_iter().enumerate() {
         entries.insert(format!("_{index}").into(), Value::Text(piece));

@@ -1,9 +1,7 @@
 //! Strings: trimming, cutting, searching, repeating.
 
 use super::args::{Answer, BOOL, INT, STRING, bytes, int, string};
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Text, Value};
+use crate::value::{CallError, Context, Function, Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("contains", &[STRING, STRING], BOOL, |_, args| {
@@ -96,7 +94,7 @@ pub(super) fn split_once<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u
     Some((before, rest.strip_prefix(separator)?))
 }
 
-fn replace(context: &mut Context<'_>, args: &[Value]) -> Answer {
+fn replace(context: &mut dyn Context, args: &[Value]) -> Answer {
     let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
     // Every byte may grow by the difference, one more of it stands at the end.
     let growth = new.len().saturating_sub(old.len()).saturating_mul(text.len() / old.len().max(1) + 1);
@@ -105,7 +103,7 @@ fn replace(context: &mut Context<'_>, args: &[Value]) -> Answer {
 }
 
 /// Returns `text` so many times, or the panic of Go.
-pub(super) fn repeated(context: &mut Context<'_>, text: &[u8], times: i64) -> Result<Vec<u8>, CallError> {
+pub(super) fn repeated(context: &mut dyn Context, text: &[u8], times: i64) -> Result<Vec<u8>, CallError> {
     if times < 0 {
         return Err(CallError::new("strings: negative Repeat count"));
     }
@@ -118,7 +116,7 @@ pub(super) fn repeated(context: &mut Context<'_>, text: &[u8], times: i64) -> Re
 }
 
 /// Puts spaces before every line.
-fn indented(context: &mut Context<'_>, args: &[Value], before: &str) -> Answer {
+fn indented(context: &mut dyn Context, args: &[Value], before: &str) -> Answer {
     let padding = repeated(context, b" ", int(args, 0))?;
     let text = bytes(args, 1);
     let lines = text.split(|byte| *byte == b'\n').count();
@@ -145,7 +143,7 @@ fn truncated(text: &[u8], len: i64) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| text.get(..len)).unwrap_or(text)
 }
 
-fn substr(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn substr(_: &mut dyn Context, args: &[Value]) -> Answer {
     let (start, end, text) = (int(args, 0), int(args, 1), bytes(args, 2));
     let len = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let cut = match (usize::try_from(start), usize::try_from(end)) {

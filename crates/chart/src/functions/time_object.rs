@@ -3,8 +3,7 @@
 use golang::time::{Duration, Month, Time, Weekday, Zone};
 
 use super::args::{Answer, BOOL, FLOAT, INT, INT64, STRING, TIME, any, bytes, int, nil_dereference};
-use crate::call::{CallError, Method};
-use crate::value::{Kind, Object, Type, Value};
+use crate::value::{CallError, Kind, Method, Object, Type, Value};
 
 const DURATION: Type = Type::Named("time.Duration");
 const MONTH: Type = Type::Named("time.Month");
@@ -153,7 +152,7 @@ const TIME_METHODS: &[Method] = &[
     Method::new("Hour", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.hour_minute_second().0))),
     Method::new("IsZero", &[], BOOL, |_, this, _| Ok(receiver(this)?.is_zero().into())),
     Method::new("Local", &[], TIME, |context, this, _| {
-        let zone = Time::from_zoned(&context.environment.now()).zone().clone();
+        let zone = Time::from_zoned(&context.environment().now()).zone().clone();
         Ok(TimeObject::value(receiver(this)?.within(zone)))
     }),
     Method::new("Minute", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.hour_minute_second().1))),

@@ -3,20 +3,18 @@
 use golang::url::{Url, UserInfo};
 
 use super::args::{Answer, MAP, STRING, map, string};
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Map, Value};
+use crate::value::{CallError, Context, Function, Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("getHostByName", &[STRING], STRING, |context, args| {
-        let address = context.environment.resolve(&string(args, 0));
+        let address = context.environment().resolve(&string(args, 0));
         address.map(Value::from).map_err(|error| error.to_string().into())
     }),
     Function::new("urlJoin", &[MAP], STRING, join),
     Function::new("urlParse", &[STRING], MAP, parse),
 ];
 
-fn parse(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn parse(_: &mut dyn Context, args: &[Value]) -> Answer {
     let url = Url::parse(&string(args, 0)).map_err(|error| format!("unable to parse url: {error}"))?;
     let userinfo = url.user.as_ref().map(UserInfo::to_string).unwrap_or_default();
     Ok(Value::map([
@@ -31,7 +29,7 @@ fn parse(_: &mut Context<'_>, args: &[Value]) -> Answer {
     ]))
 }
 
-fn join(_: &mut Context<'_>, args: &[Value]) -> Answer {
+fn join(_: &mut dyn Context, args: &[Value]) -> Answer {
     let map = map(args, 0);
     let mut url = Url {
         scheme: part(&map, "scheme")?,

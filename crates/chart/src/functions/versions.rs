@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 
 use super::args::{Answer, BOOL, STRING, any, string};
-use crate::call::{CallError, Function, Method};
 use crate::semver::{Constraint, Version};
-use crate::value::{Kind, Object, Type, UintType, Value};
+use crate::value::{CallError, Function, Kind, Method, Object, Type, UintType, Value};
 
 const VERSION: Type = Type::Named(POINTER);
 const POINTER: &str = "*semver.Version";

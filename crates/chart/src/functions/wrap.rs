@@ -1,9 +1,7 @@
 //! Strings: breaking and shortening lines. All lengths are in bytes.
 
 use super::args::{Answer, INT, STRING, bytes, int};
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::Value;
+use crate::value::{CallError, Context, Function, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abbrev", &[INT, STRING], STRING, |_, args| {
@@ -48,7 +46,7 @@ fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
 }
 
 /// Breaks `text` at spaces so that no line is longer than `width`.
-fn wrapped(context: &mut Context<'_>, text: &[u8], width: i64, newline: &[u8], break_words: bool) -> Answer {
+fn wrapped(context: &mut dyn Context, text: &[u8], width: i64, newline: &[u8], break_words: bool) -> Answer {
     let newline = if newline.is_empty() { b"\n" } else { newline };
     let width = usize::try_from(width).unwrap_or_default().max(1);
     let breaks = text.len() / width + 1;

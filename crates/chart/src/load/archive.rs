@@ -4,8 +4,10 @@ use std::io::{self, Read};
 
 use flate2::read::GzDecoder;
 
-use super::MAX_FILE_BYTES;
 use crate::chart::File;
+
+/// The most bytes that one file of a chart may have.
+pub const MAX_FILE_BYTES: u64 = 5 << 20;
 
 /// The most bytes that all files of an archive may have together.
 pub const MAX_CHART_BYTES: u64 = 100 << 20;

@@ -9,19 +9,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use archive::ArchiveError;
+pub use archive::{ArchiveError, MAX_FILE_BYTES};
 
 use crate::chart::{Chart, File};
-use crate::decode::{DecodeError, FieldPath};
 use crate::metadata::{Metadata, ValidationError};
 use crate::warnings::Warnings;
 use crate::yaml;
 
 /// Files of a directory: paths relative to it, with slashes, and their content.
 pub type Tree = BTreeMap<String, Arc<[u8]>>;
-
-/// The most bytes that one file of a chart may have.
-pub const MAX_FILE_BYTES: u64 = 5 << 20;
 
 /// How deeply charts may be packed into charts.
 pub const MAX_CHART_DEPTH: usize = 32;
@@ -288,15 +284,6 @@ fn read_lock(file: &File) -> Result<Value, LoadError> {
 fn read_values(file: &File) -> Result<Map<String, Value>, LoadError> {
     yaml::read_map(&file.data).map_err(in_file(file))
 }
-
-impl From<DecodeError> for yaml::FileError {
-    fn from(error: DecodeError) -> Self {
-        Self::Decode(error)
-    }
-}
-
-/// Where a whole document is decoded.
-pub(crate) const DOCUMENT: FieldPath<'static> = FieldPath { owner: "", path: "" };
 
 #[cfg(test)]
 mod tests;

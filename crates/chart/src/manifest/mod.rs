@@ -1,5 +1,6 @@
 //! What a chart renders to: documents in the order in which they are installed, and hooks.
 
+mod document;
 mod head_scanner;
 mod hook;
 pub mod order;
@@ -8,39 +9,12 @@ mod split;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use document::{Head, Manifest, RESOURCE_POLICY};
 pub use hook::{DeletePolicy, Hook, HookEvent, LogPolicy};
 pub use split::split;
 
-use crate::decode::{FieldPath, fields};
 use crate::warnings::Warnings;
-use crate::yaml::{self, FileError};
-
-/// The annotation that keeps an object when its release goes.
-pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
-
-/// One document of a rendered template.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest {
-    /// The template.
-    pub path: String,
-    /// The text, without white space around it.
-    pub content: Arc<str>,
-    /// What the document says of itself.
-    pub head: Head,
-}
-
-/// The part of a document that decides what is done with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// `apiVersion`
-    pub api_version: String,
-    /// `kind`
-    pub kind: String,
-    /// `metadata.name`
-    pub name: String,
-    /// `metadata.annotations`; absent where there is no `metadata`.
-    pub annotations: BTreeMap<String, String>,
-}
+use crate::yaml::FileError;
 
 /// The documents of a render, sorted for installing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,39 +169,6 @@ pub fn join(manifests: &[Manifest]) -> String {
 pub fn push(text: &mut String, path: &str, content: &str) {
     for part in ["---\n# Source: ", path, "\n", content, "\n"] {
         text.push_str(part);
-    }
-}
-
-impl Head {
-    /// Reads the head of one document.
-    pub fn read(document: &[u8]) -> Result<Self, FileError> {
-        let mut head = Self::default();
-        let value = yaml::read(document)?;
-        let top = FieldPath { owner: "SimpleHead", path: "" };
-        fields(&value, top, "releaseutil.SimpleHead", &["apiVersion", "kind", "metadata"], |name, value| {
-            let place = FieldPath { owner: "SimpleHead", path: name };
-            match name {
-                "apiVersion" => place.text(value, &mut head.api_version),
-                "kind" => place.text(value, &mut head.kind),
-                _ => {
-                    let kind = "struct { Name string \"json:\\\"name\\\"\"; Annotations map[string]string \"json:\\\"annotations\\\"\" }";
-                    fields(value, place, kind, &["name", "annotations"], |name, value| {
-                        let path = format!("metadata.{name}");
-                        let place = FieldPath { owner: "", path: &path };
-                        match name {
-                            "name" => place.text(value, &mut head.name),
-                            _ => place.text_map(value, &mut head.annotations),
-                        }
-                    })
-                }
-            }
-        })?;
-        Ok(head)
-    }
-
-    /// Reports whether the object stays when its release goes.
-    pub fn is_kept(&self) -> bool {
-        self.annotations.get(RESOURCE_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
     }
 }
 

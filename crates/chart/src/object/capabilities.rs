@@ -2,9 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all methods have the signature that templates call")]
 
-use crate::call::{CallError, Method};
-use crate::template::Context;
-use crate::value::{Kind, List, ListType, Object, Type, Value};
+use crate::value::{CallError, Context, Kind, List, ListType, Method, Object, Type, Value};
 
 /// The version of Helm whose behaviour templates find.
 const HELM_VERSION: &str = "v3.19.0";
@@ -215,7 +213,7 @@ static VERSION_SET: ListType = ListType {
     methods: &[Method::new("Has", &[Type::String], Type::Bool, has)],
 };
 
-fn has(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn has(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     let wanted = args.first().and_then(Value::as_text);
     let known = this.as_list().is_some_and(|list| list.items().iter().any(|item| item.as_text() == wanted));
     Ok(known.into())
@@ -255,7 +253,7 @@ impl Object for KubeVersionObject {
     }
 }
 
-fn text(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+fn text(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
     Ok(this
         .as_object::<KubeVersionObject>()
         .map(|object| object.0.version.as_str().into())

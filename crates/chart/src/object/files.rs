@@ -8,10 +8,8 @@ use std::rc::Rc;
 use base64::Engine as _;
 
 use super::glob;
-use crate::call::{CallError, Method};
 use crate::chart::File;
-use crate::template::Context;
-use crate::value::{Entries, ListType, Map, MapType, Text, Type, Value};
+use crate::value::{CallError, Context, Entries, ListType, Map, MapType, Method, Text, Type, Value};
 
 /// `engine.files`
 static FILES: MapType = MapType { name: "engine.files", element: Type::Bytes, named: true, methods: METHODS };
@@ -47,15 +45,15 @@ fn content(this: &Value, args: &[Value]) -> Rc<[u8]> {
     }
 }
 
-fn get(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn get(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     Ok(Value::Text(Text::from(&*content(this, args))))
 }
 
-fn get_bytes(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn get_bytes(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     Ok(Value::Bytes(content(this, args)))
 }
 
-fn glob_files(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn glob_files(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     let fits = glob::compile(&path_of(args));
     let entries = entries_of(this);
     let found =
@@ -63,7 +61,7 @@ fn glob_files(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value
     Ok(Value::Map(Map::of(&FILES, found.collect())))
 }
 
-fn lines(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn lines(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     let entries = entries_of(this);
     let Some(Value::Bytes(bytes)) = entries.get(path_of(args).as_str()) else {
         return Ok(Value::strings(Vec::<Text>::new()));
@@ -88,10 +86,10 @@ fn by_base_name(this: &Value, text: impl Fn(&[u8]) -> String) -> Value {
     values::yaml::emit(&content.into()).trim_end_matches('\n').into()
 }
 
-fn as_config(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+fn as_config(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
     Ok(by_base_name(this, |data| String::from_utf8_lossy(data).into_owned()))
 }
 
-fn as_secrets(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+fn as_secrets(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
     Ok(by_base_name(this, |data| base64::engine::general_purpose::STANDARD.encode(data)))
 }

@@ -1,8 +1,6 @@
 //! `.Values`: a map with methods.
 
-use crate::call::{CallError, Method};
-use crate::template::Context;
-use crate::value::{Map, MapType, Type, Value};
+use crate::value::{CallError, Context, Map, MapType, Method, Type, Value};
 
 /// `chartutil.Values`
 pub(crate) static VALUES: MapType =
@@ -23,17 +21,17 @@ fn path_of(args: &[Value]) -> String {
     args.first().and_then(Value::as_text).map(|text| text.lossy().into_owned()).unwrap_or_default()
 }
 
-fn as_map(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+fn as_map(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
     Ok(Value::Map(map_of(this)?.as_class(&MapType::ANY)))
 }
 
-fn table(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn table(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     let found = walk(map_of(this)?, &path_of(args))
         .map_err(|key| CallError::new(format!("{key:?} is not a table")))?;
     Ok(Value::Map(found.as_class(&VALUES)))
 }
 
-fn path_value(_: &mut Context<'_>, this: &Value, args: &[Value]) -> Result<Value, CallError> {
+fn path_value(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
     let path = path_of(args);
     if path.is_empty() {
         return Err(CallError::new("YAML path cannot be empty"));
@@ -57,7 +55,7 @@ fn walk<'p>(map: &Map, path: &'p str) -> Result<Map, &'p str> {
     Ok(map)
 }
 
-fn yaml(_: &mut Context<'_>, this: &Value, _: &[Value]) -> Result<Value, CallError> {
+fn yaml(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
     let json = this.to_json().map_err(|error| CallError::new(error.to_string()))?;
     Ok(values::yaml::emit(&json).into())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::call::Function;
+use crate::value::Function;
 
 /// A text that was parsed, kept to show places in errors.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Why a template can't be parsed or executed.
 
-use crate::call::CallError;
+use crate::value::CallError;
 
 /// Why a template can't be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,6 @@
 
 mod ast;
 mod builtins;
-mod context;
 mod control;
 mod error;
 mod exec;
@@ -16,8 +15,8 @@ mod token;
 mod unquote;
 
 pub use ast::Template;
-pub use context::Context;
 pub use error::{ExecError, ParseError};
+pub use exec::Renderer;
 pub use limits::Limits;
 pub use parser::parse;
 pub use set::TemplateSet;

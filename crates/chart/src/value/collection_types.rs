@@ -1,7 +1,7 @@
 //! The types of lists and maps.
 
+use super::Method;
 use super::Type;
-use crate::call::Method;
 
 /// A slice type.
 #[derive(Debug)]

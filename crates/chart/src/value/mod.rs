@@ -10,8 +10,10 @@ mod list;
 mod map;
 mod object;
 mod operand;
+mod signature;
 mod text;
 mod types;
+mod zero;
 
 use std::rc::Rc;
 
@@ -23,6 +25,7 @@ pub use list::List;
 pub(crate) use map::CycleScope;
 pub use map::{Entries, Map};
 pub use object::Object;
+pub use signature::{Body, CallError, Context, Function, Method, MethodBody, Signature};
 pub use text::Text;
 pub use types::{IntType, Type, UintType};
 

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
+use super::Method;
 use super::{Kind, Value};
-use crate::call::Method;
 
 /// A value with fields or methods: a struct, or a named type such as `time.Duration`.
 pub trait Object: Any {

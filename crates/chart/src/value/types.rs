@@ -136,23 +136,4 @@ impl Type {
             Self::Named(name) => value.type_name() == *name,
         }
     }
-
-    /// Returns the value that stands where nothing was given.
-    pub fn zero(&self) -> Value {
-        match self {
-            Self::Any | Self::Reflect | Self::Named(_) => Value::Nil,
-            Self::Bool => Value::Bool(false),
-            Self::Int => Value::Int(0),
-            Self::Int32 => Value::Small(IntType::Int32, 0),
-            Self::Int64 => Value::Int64(0),
-            Self::Uint8 => Value::Uint(UintType::Uint8, 0),
-            Self::Uint32 => Value::Uint(UintType::Uint32, 0),
-            Self::Uint64 => Value::Uint(UintType::Uint64, 0),
-            Self::Float64 => Value::Float(0.0),
-            Self::String => Value::text(""),
-            Self::Bytes => Value::Bytes(std::rc::Rc::from([])),
-            Self::List(class) => Value::List(super::List::nil(class)),
-            Self::Map(class) => Value::Map(super::Map::nil(class)),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The target `execute`: every template ends, with output or an error.
 
 use chart::environment::FixedEnvironment;
-use chart::template::{Context, Limits, TemplateSet, parse};
+use chart::template::{Limits, Renderer, TemplateSet, parse};
 use chart::value::Value;
 
 /// Executes `bytes` as a template.
@@ -22,7 +22,7 @@ pub(crate) fn run(bytes: &[u8]) {
         ("m", inner),
     ]);
     let mut environment = FixedEnvironment::default();
-    let mut context = Context::new(&mut environment, set, limits);
+    let mut context = Renderer::new(&mut environment, set, limits);
     match context.render("c/t.yaml", &data) {
         Ok(out) => assert!(out.len() <= limits.bytes),
         Err(error) => assert!(!error.for_people().is_empty()),

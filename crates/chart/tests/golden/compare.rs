@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use chart::load::Tree;
-use chart::render::Cache;
+use chart::render_cache::Cache;
 use serde_json::Value;
 
 use crate::case::{self, Case, Outcome};

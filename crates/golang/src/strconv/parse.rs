@@ -118,6 +118,20 @@ fn parse_hex_float(text: &str) -> Option<f64> {
     float.is_finite().then_some(float)
 }
 
+/// Reads a decimal number with an optional sign; the error is in Go's words.
+pub fn atoi(text: &str) -> Result<i64, String> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let why = if unsigned.is_empty() || !unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        "invalid syntax"
+    } else {
+        match text.parse() {
+            Ok(number) => return Ok(number),
+            Err(_) => "value out of range",
+        }
+    };
+    Err(format!("strconv.Atoi: parsing {}: {why}", super::quote(text.as_bytes())))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -4,7 +4,7 @@ use golang::json::normalize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Operation, Patch, Path, Root, Target, decode};
+use super::operation::{Operation, Patch, Path, Root, Target, decode};
 
 /// How many elements a path may have.
 const MAX_ELEMENTS: usize = 128;
@@ -121,7 +121,16 @@ pub enum ReadPatchError {
     },
 }
 
-pub(super) fn read(bytes: &[u8], target: Target, root: &Root) -> Result<Patch, ReadPatchError> {
+impl Patch {
+    /// Reads the patch file `bytes` of a hook that may change `root`.
+    ///
+    /// An empty file is an empty patch.
+    pub fn read(bytes: &[u8], target: Target, root: &Root) -> Result<Self, ReadPatchError> {
+        read(bytes, target, root)
+    }
+}
+
+fn read(bytes: &[u8], target: Target, root: &Root) -> Result<Patch, ReadPatchError> {
     // Bytes that are not UTF-8 become replacement characters.
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader { target, root, index: 0, patch: Patch::default() };

@@ -2,14 +2,11 @@
 
 mod number;
 mod problem;
+mod time;
 mod writer;
 
-use golang::time::{Time, Zone};
-
 use super::args::{ANY, MAP, STRING, any, string};
-use super::time_object::{TimeObject, time};
-use crate::call::Function;
-use crate::value::{Entries, List, ListType, Map, Value};
+use crate::value::{Entries, Function, List, ListType, Map, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fromToml", &[STRING], MAP, |_, args| Ok(read(&string(args, 0)))),
@@ -58,7 +55,7 @@ fn value(item: toml::Value) -> Value {
         toml::Value::Integer(number) => Value::Int64(number),
         toml::Value::Float(number) => number.into(),
         toml::Value::Boolean(truth) => truth.into(),
-        toml::Value::Datetime(datetime) => date(&datetime.to_string()),
+        toml::Value::Datetime(datetime) => time::read(&datetime.to_string()),
         toml::Value::Array(items) => {
             let tables = !items.is_empty() && items.iter().all(toml::Value::is_table);
             let class = if tables { &ListType::MAPS } else { &ListType::ANY };
@@ -66,35 +63,4 @@ fn value(item: toml::Value) -> Value {
         }
         toml::Value::Table(table) => Map::new(entries(table)).into(),
     }
-}
-
-/// Reads a date, a time of the day, or both, with an offset or without.
-fn date(text: &str) -> Value {
-    let whole = Time::parse(WHOLE, text.as_bytes(), &Zone::Utc).ok();
-    let parsed = whole.or_else(|| {
-        LOCAL.iter().find_map(|(layout, name)| {
-            let zone = Zone::Fixed { name: (*name).to_owned(), offset: 0 };
-            Time::parse(layout, text.as_bytes(), &zone).ok()
-        })
-    });
-    TimeObject::value(parsed.unwrap_or_else(TimeObject::zero))
-}
-
-/// A time with its offset.
-const WHOLE: &[u8] = b"2006-01-02T15:04:05.999999999Z07:00";
-
-/// Times without one, and the names of the zones that stand for that.
-const LOCAL: [(&[u8], &str); 3] = [
-    (b"2006-01-02T15:04:05.999999999", "datetime-local"),
-    (b"2006-01-02", "date-local"),
-    (b"15:04:05.999999999", "time-local"),
-];
-
-/// Returns how TOML writes a time.
-pub(super) fn written_time(value: &Value) -> Option<String> {
-    let time = time(value)?;
-    let local =
-        LOCAL.iter().find(|(_, zone)| matches!(time.zone(), Zone::Fixed { name, .. } if name == zone));
-    let text = time.format(local.map_or(WHOLE, |(layout, _)| layout));
-    Some(String::from_utf8_lossy(&text).into_owned())
 }

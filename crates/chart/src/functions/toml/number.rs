@@ -1,7 +1,5 @@
 //! What is wrong with numbers, dates and times of TOML.
 
-use super::problem::quoted;
-
 /// Returns what is wrong with a decimal number, a date or a time.
 pub(super) fn check(text: &str, whole: &str) -> Result<(), String> {
     let is_date = text.contains(':') || text.get(4..5) == Some("-") && text.len() > 5;
@@ -50,4 +48,9 @@ pub(super) fn check(text: &str, whole: &str) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(_) => Err(format!("{plain} is out of range for int64")),
     }
+}
+
+/// Returns a text in Go's quotes.
+pub(super) fn quoted(text: &str) -> String {
+    golang::strconv::quote(text.as_bytes())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::number;
+use super::number::{self, quoted};
 
 /// Returns the first problem of `text`, with its line and the last key before it; none if
 /// this does not know it.
@@ -52,10 +52,6 @@ struct Scan {
     key: Vec<String>,
     known: BTreeMap<Vec<String>, Meaning>,
     depth: usize,
-}
-
-pub(super) fn quoted(text: &str) -> String {
-    String::from_utf8_lossy(&crate::functions::format::quoted(text.as_bytes())).into_owned()
 }
 
 /// Returns a character, or the end, as a quoted one.

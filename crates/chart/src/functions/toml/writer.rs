@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use super::written_time;
+use super::time;
 use crate::value::{MAX_NESTING, Value};
 
 const NIL_ELEMENT: &str = "toml: cannot encode array with nil element";
@@ -177,7 +177,7 @@ impl Writer {
                 }
                 self.out.push(']');
             }
-            Value::Object(object) => match (written_time(value), object.display(), object.underlying()) {
+            Value::Object(object) => match (time::written(value), object.display(), object.underlying()) {
                 (Some(time), _, _) => self.out.push_str(&time),
                 // Other numbers with names are written as numbers.
                 (None, Some(text), None) => quote(&mut self.out, &text),

@@ -3,6 +3,7 @@
 mod names;
 mod network;
 mod pointer;
+mod text;
 mod times;
 
 /// A format that is checked.
@@ -44,35 +45,8 @@ impl Format {
         self.name
     }
 
-    /// Says why `text` is not of this format.
+    /// Returns why `text` is not of this format.
     pub(super) fn problem(self, text: &str) -> Option<String> {
         (self.check)(text).err()
     }
-}
-
-fn failed<T>(why: &str) -> Result<T, String> {
-    Err(why.to_owned())
-}
-
-fn quoted(character: char) -> String {
-    golang::strconv::quote_rune(character, false)
-}
-
-/// How many bytes of digits `text` begins with.
-fn digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-/// Reads a number as Go's `strconv.Atoi` does.
-fn integer(text: &str) -> Result<i64, String> {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let why = if unsigned.is_empty() || !unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        "invalid syntax"
-    } else {
-        match text.parse() {
-            Ok(number) => return Ok(number),
-            Err(_) => "value out of range",
-        }
-    };
-    Err(format!("strconv.Atoi: parsing {}: {why}", golang::strconv::quote(text.as_bytes())))
 }

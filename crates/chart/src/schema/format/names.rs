@@ -2,7 +2,7 @@
 
 use golang::regexp::Regexp;
 
-use super::{failed, quoted};
+use super::text::{failed, quoted};
 
 pub(super) fn uuid(text: &str) -> Result<(), String> {
     const LENGTHS: [usize; 5] = [8, 4, 4, 4, 12];

@@ -2,7 +2,7 @@
 
 use golang::url::{Url, address_problem};
 
-use super::{failed, integer, quoted};
+use super::text::{failed, quoted};
 
 pub(super) fn ipv4(text: &str) -> Result<(), String> {
     if text.split('.').count() != 4 {
@@ -12,7 +12,7 @@ pub(super) fn ipv4(text: &str) -> Result<(), String> {
         if group.len() > 1 && group.starts_with('0') {
             return failed("leading zeros");
         }
-        if !(0..=255).contains(&integer(group)?) {
+        if !(0..=255).contains(&golang::strconv::atoi(group)?) {
             return failed("decimal must be between 0 and 255");
         }
     }

@@ -1,6 +1,6 @@
 //! Addresses within JSON documents.
 
-use super::{digits, failed};
+use super::text::{digits, failed};
 
 pub(super) fn absolute(text: &str) -> Result<(), String> {
     if text.is_empty() {

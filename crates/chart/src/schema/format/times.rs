@@ -2,7 +2,7 @@
 
 use golang::time::{Time, Zone};
 
-use super::{digits, failed, integer, quoted};
+use super::text::{digits, failed, quoted};
 
 pub(super) fn duration(text: &str) -> Result<(), String> {
     let Some(text) = text.strip_prefix('P') else { return failed("must start with P") };
@@ -97,7 +97,7 @@ pub(super) fn time(text: &str) -> Result<(), String> {
         return failed("missing colon in correct place");
     }
     let (clock, rest) = text.split_at_checked(8).ok_or("invalid hour/min/sec")?;
-    let mut parts = clock.splitn(3, ':').map(|part| match integer(part) {
+    let mut parts = clock.splitn(3, ':').map(|part| match golang::strconv::atoi(part) {
         Ok(number) if number < 0 => failed("non-positive hour/min/sec"),
         Ok(number) => Ok(number),
         Err(_) => failed("invalid hour/min/sec"),
@@ -141,7 +141,7 @@ fn offset(text: &str) -> Result<i64, String> {
     if text.as_bytes().get(2) != Some(&b':') {
         return failed("missing colon in offset in correct place");
     }
-    let mut parts = text.splitn(2, ':').map(|part| match integer(part) {
+    let mut parts = text.splitn(2, ':').map(|part| match golang::strconv::atoi(part) {
         Ok(number) if number < 0 => failed("non-positive hour/min in offset"),
         Ok(number) => Ok(number),
         Err(_) => failed("invalid hour/min in offset"),

@@ -1,13 +1,11 @@
 //! `index`; `len` is the executor's, and Helm's `slice` hides that of the language.
 
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Type, UintType, Value};
+use crate::value::{CallError, Context, Function, Type, UintType, Value};
 
 pub(super) const FUNCTIONS: &[Function] =
     &[Function::variadic("index", &[Type::Reflect, Type::Reflect], Type::Any, index)];
 
-fn index(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn index(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let Some((item, indexes)) = args.split_first().filter(|(item, _)| !item.is_nil()) else {
         return Err(CallError::new("index of untyped nil"));
     };

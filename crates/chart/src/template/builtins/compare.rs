@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 
 use golang::fmt::sprintf;
 
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Type, Value};
+use crate::value::{CallError, Context, Function, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("eq", &[Type::Reflect, Type::Reflect], Type::Bool, eq),
@@ -142,7 +140,7 @@ fn less_or_equal(a: &Value, b: &Value) -> Result<bool, CallError> {
     Ok(less(a, b)? || equal(a, b)?)
 }
 
-fn eq(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn eq(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let Some((first, others)) = args.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Err(CallError::new("missing argument for comparison"));
     };
@@ -165,27 +163,27 @@ fn pair(
     }
 }
 
-fn ne(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn ne(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     pair(args, |a, b| Ok(!equal(a, b)?))
 }
 
-fn lt(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn lt(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     pair(args, less)
 }
 
-fn le(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn le(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     pair(args, less_or_equal)
 }
 
-fn gt(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn gt(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     pair(args, |a, b| Ok(!less_or_equal(a, b)?))
 }
 
-fn ge(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn ge(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     pair(args, |a, b| Ok(!less(a, b)?))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all functions have one signature")]
-fn not(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn not(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     Ok(Value::Bool(!args.first().is_some_and(Value::truth)))
 }

@@ -3,9 +3,7 @@
 use golang::fmt::sprint_dereferenced;
 use golang::unicode::{decode_rune, is_print};
 
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{Text, Type, Value};
+use crate::value::{CallError, Context, Function, Text, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("html", &[Type::Any], Type::String, html),
@@ -14,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Returns the arguments as text, with `<no value>` for nil.
-fn text(context: &mut Context<'_>, args: &[Value]) -> Result<Text, CallError> {
+fn text(context: &mut dyn Context, args: &[Value]) -> Result<Text, CallError> {
     if let [Value::Text(text)] = args {
         return Ok(text.clone());
     }
@@ -27,7 +25,7 @@ fn text(context: &mut Context<'_>, args: &[Value]) -> Result<Text, CallError> {
     Ok(text.into())
 }
 
-fn html(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn html(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let text = text(context, args)?;
     let mut out = Vec::with_capacity(text.len());
     for byte in text.iter() {
@@ -44,7 +42,7 @@ fn html(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
     Ok(Value::text(out))
 }
 
-fn js(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn js(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let text = text(context, args)?;
     let mut out = Vec::with_capacity(text.len());
     let mut rest: &[u8] = &text;
@@ -65,7 +63,7 @@ fn js(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
     Ok(Value::text(out))
 }
 
-fn urlquery(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn urlquery(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let text = text(context, args)?;
     let mut out = Vec::with_capacity(text.len());
     for byte in text.iter() {

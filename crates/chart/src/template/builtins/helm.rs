@@ -1,8 +1,6 @@
 //! `include`, `tpl`, `required`, `fail` and `lookup`.
 
-use crate::call::{CallError, Function};
-use crate::template::Context;
-use crate::value::{MapType, Text, Type, Value};
+use crate::value::{CallError, Context, Function, MapType, Text, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("include", &[Type::String, Type::Any], Type::String, include),
@@ -12,21 +10,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("lookup", &[Type::String; 4], Type::Map(&MapType::ANY), lookup),
 ];
 
-fn include(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn include(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let [Value::Text(name), data] = args else {
         return Ok(Value::Nil);
     };
     context.execute_template(&name.lossy(), data).map(Value::Text)
 }
 
-fn tpl(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn tpl(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let [Value::Text(text), data] = args else {
         return Ok(Value::Nil);
     };
     context.parse_and_execute(text, data).map(Value::Text)
 }
 
-fn required(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn required(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let [Value::Text(message), value] = args else {
         return Ok(Value::Nil);
     };
@@ -34,7 +32,7 @@ fn required(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
     if missing { Err(refused(message)) } else { Ok(value.clone()) }
 }
 
-fn fail(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn fail(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     match args {
         [Value::Text(message)] => Err(refused(message)),
         _ => Ok(Value::Nil),
@@ -42,12 +40,12 @@ fn fail(_: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
 }
 
 /// Asks the cluster; an object that is not there is an empty one.
-fn lookup(context: &mut Context<'_>, args: &[Value]) -> Result<Value, CallError> {
+fn lookup(context: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let [Value::Text(version), Value::Text(kind), Value::Text(namespace), Value::Text(name)] = args else {
         return Ok(Value::Nil);
     };
     let found = context
-        .environment
+        .environment()
         .lookup(&version.lossy(), &kind.lossy(), &namespace.lossy(), &name.lossy())
         .map_err(|error| CallError::new(error.to_string()))?;
     context.charge(found.to_string().len())?;
@@ -66,8 +64,8 @@ mod tests {
     use crate::environment::{
         Certificate, CertificateRequest, Environment, EnvironmentError, FixedEnvironment, KeyKind,
     };
-    use crate::template::{Context, Limits, TemplateSet};
-    use crate::value::Value;
+    use crate::template::{Limits, Renderer, TemplateSet};
+    use crate::value::{Context as _, Value};
 
     /// A cluster with one ConfigMap, which refuses to show Secrets.
     struct Cluster(FixedEnvironment);
@@ -113,7 +111,7 @@ mod tests {
     fn run(text: &str) -> Result<String, String> {
         let mut environment = Cluster(FixedEnvironment::default());
         let limits = Limits { stack: 1 << 20, ..Limits::default() };
-        let mut context = Context::new(&mut environment, TemplateSet::new(), limits);
+        let mut context = Renderer::new(&mut environment, TemplateSet::new(), limits);
         match context.parse_and_execute(text.as_bytes(), &Value::Nil) {
             Ok(text) => Ok(text.lossy().into_owned()),
             Err(error) => Err(error.to_string()),

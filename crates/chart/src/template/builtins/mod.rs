@@ -7,9 +7,8 @@ mod helm;
 mod print;
 
 use super::ast::Callee;
-use crate::call::Function;
 use crate::functions;
-use crate::value::{Kind, Value};
+use crate::value::{Function, Kind, Value};
 
 const GROUPS: &[&[Function]] =
     &[helm::FUNCTIONS, compare::FUNCTIONS, collection::FUNCTIONS, print::FUNCTIONS, escape::FUNCTIONS];

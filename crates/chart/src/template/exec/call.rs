@@ -5,8 +5,7 @@ use super::super::builtins;
 use super::super::error::ExecError;
 use super::super::location::Location;
 use super::{Exec, Item};
-use crate::call::{CallError, Method, Signature};
-use crate::value::{Type, Value};
+use crate::value::{CallError, Method, Signature, Type, Value};
 
 /// What a function or method is called with.
 pub(super) struct Call<'t, 'd> {

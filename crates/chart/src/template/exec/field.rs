@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::super::error::ExecError;
 use super::call::Call;
 use super::{Exec, Item};
-use crate::call::Method;
-use crate::value::Value;
+use crate::value::{Method, Value};
 
 impl<'t> Exec<'t, '_, '_> {
     /// Follows `fields` from `item`; only the last one may get arguments.

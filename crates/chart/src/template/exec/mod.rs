@@ -4,22 +4,23 @@ mod call;
 mod eval;
 mod field;
 mod range;
+mod renderer;
 
 use std::sync::Arc;
 
 use golang::fmt::print_dereferenced;
 use golang::strconv::quote;
 
+pub use renderer::Renderer;
+
 use super::ast::{Branch, Node, Pipe, Template};
-use super::context::Context;
 use super::error::ExecError;
 use super::location::Location;
-use crate::call::CallError;
-use crate::value::Value;
+use crate::value::{CallError, Context as _, Value};
 
 /// Executes `template` with `data` as its dot and appends what it prints to `out`.
-pub(super) fn execute(
-    context: &mut Context<'_>,
+fn execute(
+    context: &mut Renderer<'_>,
     template: &Template,
     data: &Value,
     out: &mut Vec<u8>,
@@ -65,7 +66,7 @@ enum Flow {
 
 /// The execution of one template.
 struct Exec<'t, 'c, 'w> {
-    context: &'c mut Context<'w>,
+    context: &'c mut Renderer<'w>,
     out: &'c mut Vec<u8>,
     template: &'t Template,
     /// The node that an error is blamed on: the one that was begun last.
@@ -77,7 +78,7 @@ struct Exec<'t, 'c, 'w> {
 impl<'t, 'w> Exec<'t, '_, 'w> {
     /// Executes a template within another one.
     fn run(
-        context: &mut Context<'w>,
+        context: &mut Renderer<'w>,
         template: &Template,
         data: &Item,
         out: &mut Vec<u8>,

@@ -1,14 +1,36 @@
 //! How templates call functions and methods.
 
-use crate::template::Context;
-use crate::value::{Type, Value};
+use super::{Text, Type, Value};
+use crate::environment::Environment;
+
+/// What a running function may use of the render it is part of.
+pub trait Context {
+    /// Returns the way to what is not in the chart.
+    fn environment(&mut self) -> &mut dyn Environment;
+
+    /// Returns what the template `name` prints with `data` as its dot.
+    fn execute_template(&mut self, name: &str, data: &Value) -> Result<Text, CallError>;
+
+    /// Returns what `text` prints as a template with `data` as its dot.
+    ///
+    /// It sees all templates; those that it defines itself are gone afterwards.
+    fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError>;
+
+    /// Counts `bytes` that a function is about to make, so that no function can
+    /// fill the memory; to be called before results whose size an argument decides.
+    fn charge(&mut self, bytes: usize) -> Result<(), CallError>;
+
+    /// Counts `steps` of work that a function is about to do, so that no function can go on
+    /// for ever; to be called before work that grows faster than its arguments.
+    fn count(&mut self, steps: usize) -> Result<(), CallError>;
+}
 
 /// The body of a function. The arguments are already of the types that the
 /// signature asks for, and as many as it asks for.
-pub type Body = fn(&mut Context<'_>, &[Value]) -> Result<Value, CallError>;
+pub type Body = fn(&mut dyn Context, &[Value]) -> Result<Value, CallError>;
 
 /// The body of a method; the first value is the one that it is called on.
-pub type MethodBody = fn(&mut Context<'_>, &Value, &[Value]) -> Result<Value, CallError>;
+pub type MethodBody = fn(&mut dyn Context, &Value, &[Value]) -> Result<Value, CallError>;
 
 /// What a function takes and returns.
 #[derive(Clone, Copy, Debug)]

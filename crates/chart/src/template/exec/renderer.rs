@@ -1,17 +1,16 @@
-//! What a running function may use of the render it is part of.
+//! One render: the templates, what functions may use, and how much was used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use golang::strconv::quote;
 
-use super::error::ExecError;
-use super::exec::execute;
-use super::parser::{parse, stack_address};
-use super::{Limits, TemplateSet};
-use crate::call::CallError;
+use super::super::error::ExecError;
+use super::super::parser::{parse, stack_address};
+use super::super::{Limits, Template, TemplateSet};
+use super::execute;
 use crate::environment::Environment;
-use crate::value::{CycleScope, Text, Value};
+use crate::value::{CallError, Context, CycleScope, Text, Value};
 
 /// The name that Helm gives to the template that holds all others, and to what `tpl` is given.
 const ROOT: &str = "gotpl";
@@ -19,13 +18,12 @@ const ROOT: &str = "gotpl";
 /// How often one template may be included within itself.
 const MAX_INCLUDES: usize = 1_000;
 
-/// The state of one render, handed to every function.
+/// The state of one render, handed to every function as its [`Context`].
 ///
 /// Maps that a template changes are emptied when the render ends: they may hold
 /// themselves, and would never be freed otherwise.
-pub struct Context<'a> {
-    /// What may be asked of the outside.
-    pub environment: &'a mut dyn Environment,
+pub struct Renderer<'a> {
+    environment: &'a mut dyn Environment,
     templates: TemplateSet,
     limits: Limits,
     strict: bool,
@@ -38,7 +36,7 @@ pub struct Context<'a> {
     _cycles: CycleScope,
 }
 
-impl<'a> Context<'a> {
+impl<'a> Renderer<'a> {
     /// Returns the state of a render that has not begun.
     ///
     /// To be made on the thread that renders: the use of its stack is counted from here.
@@ -77,80 +75,13 @@ impl<'a> Context<'a> {
         Ok(without_no_value(out))
     }
 
-    /// Returns what the template `name` prints with `data` as its dot.
-    pub fn execute_template(&mut self, name: &str, data: &Value) -> Result<Text, CallError> {
-        let Some(template) = self.templates.get(name).cloned() else {
-            return Err(CallError::new(no_template(name)));
-        };
-        let count = self.included.entry(Arc::clone(&template.name)).or_default();
-        if *count > MAX_INCLUDES {
-            return Err(CallError::new(format!(
-                "rendering template has a nested reference name: {name}: unable to execute template"
-            )));
-        }
-        *count += 1;
-        let mut out = Vec::new();
-        let executed = execute(self, &template, data, &mut out);
-        if let Some(count) = self.included.get_mut(name) {
-            *count -= 1;
-        }
-        executed.map_err(|error| error.into_call(str::to_owned))?;
-        Ok(out.into())
-    }
-
-    /// Returns what `text` prints as a template with `data` as its dot.
-    ///
-    /// It sees all templates; those that it defines itself are gone afterwards.
-    pub fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError> {
-        self.charge(text.len())?;
-        let parsed = parse(ROOT, text)
-            .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?;
-        let Some(main) = parsed.first().cloned() else {
-            return Ok(Text::default());
-        };
-        let mut templates = self.templates.layered();
-        templates.add(&parsed);
-        let below = std::mem::replace(&mut self.templates, templates);
-        let mut out = Vec::new();
-        let executed = execute(self, &main, data, &mut out);
-        self.templates = below;
-        executed.map_err(|error| {
-            error.into_call(|cause| {
-                format!("error during tpl function execution for {}: {cause}", quote(text))
-            })
-        })?;
-        Ok(without_no_value(out).into())
-    }
-
-    /// Counts `bytes` that a function is about to make, so that no function can
-    /// fill the memory; to be called before results whose size an argument decides.
-    pub fn charge(&mut self, bytes: usize) -> Result<(), CallError> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > self.limits.bytes {
-            let limit = self.limits.bytes;
-            return Err(CallError::Limit(format!("the render makes more than {limit} bytes")));
-        }
-        Ok(())
-    }
-
-    pub(super) fn template(&self, name: &str) -> Option<Arc<super::Template>> {
+    pub(super) fn template(&self, name: &str) -> Option<Arc<Template>> {
         self.templates.get(name).cloned()
     }
 
     /// Counts one executed node.
     pub(super) fn step(&mut self) -> Result<(), CallError> {
         self.count(1)
-    }
-
-    /// Counts `steps` of work that a function is about to do, so that no function can go on
-    /// for ever; to be called before work that grows faster than its arguments.
-    pub fn count(&mut self, steps: usize) -> Result<(), CallError> {
-        self.steps = self.steps.saturating_add(steps as u64);
-        if self.steps > self.limits.steps {
-            let limit = self.limits.steps;
-            return Err(CallError::Limit(format!("the render takes more than {limit} steps")));
-        }
-        Ok(())
     }
 
     /// Enters a template; to be left with [`Self::leave`], also after an error.
@@ -174,6 +105,71 @@ impl<'a> Context<'a> {
             return Err(CallError::Limit(format!(
                 "templates are nested too deeply, {depth} within each other"
             )));
+        }
+        Ok(())
+    }
+}
+
+impl Context for Renderer<'_> {
+    fn environment(&mut self) -> &mut dyn Environment {
+        self.environment
+    }
+
+    fn execute_template(&mut self, name: &str, data: &Value) -> Result<Text, CallError> {
+        let Some(template) = self.templates.get(name).cloned() else {
+            return Err(CallError::new(no_template(name)));
+        };
+        let count = self.included.entry(Arc::clone(&template.name)).or_default();
+        if *count > MAX_INCLUDES {
+            return Err(CallError::new(format!(
+                "rendering template has a nested reference name: {name}: unable to execute template"
+            )));
+        }
+        *count += 1;
+        let mut out = Vec::new();
+        let executed = execute(self, &template, data, &mut out);
+        if let Some(count) = self.included.get_mut(name) {
+            *count -= 1;
+        }
+        executed.map_err(|error| error.into_call(str::to_owned))?;
+        Ok(out.into())
+    }
+
+    fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError> {
+        self.charge(text.len())?;
+        let parsed = parse(ROOT, text)
+            .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?;
+        let Some(main) = parsed.first().cloned() else {
+            return Ok(Text::default());
+        };
+        let mut templates = self.templates.layered();
+        templates.add(&parsed);
+        let below = std::mem::replace(&mut self.templates, templates);
+        let mut out = Vec::new();
+        let executed = execute(self, &main, data, &mut out);
+        self.templates = below;
+        executed.map_err(|error| {
+            error.into_call(|cause| {
+                format!("error during tpl function execution for {}: {cause}", quote(text))
+            })
+        })?;
+        Ok(without_no_value(out).into())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), CallError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.limits.bytes {
+            let limit = self.limits.bytes;
+            return Err(CallError::Limit(format!("the render makes more than {limit} bytes")));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, steps: usize) -> Result<(), CallError> {
+        self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > self.limits.steps {
+            let limit = self.limits.steps;
+            return Err(CallError::Limit(format!("the render takes more than {limit} steps")));
         }
         Ok(())
     }
