@@ -78,7 +78,7 @@ impl Merge<'_> {
                 None => Map::new(),
                 Some(Value::Object(section)) => section,
                 Some(other) => {
-                    let error = CoalesceError { name: name.to_owned(), found: as_truth(&other) };
+                    let error = CoalesceError { name: name.to_owned(), found: printed("%t", &other) };
                     values.insert(name.to_owned(), other);
                     return Err(error);
                 }
@@ -141,15 +141,15 @@ impl Merge<'_> {
                 (Some(Value::Object(inner)), Value::Object(value)) => {
                     self.tables(inner, value, &join(path, key), nulls);
                 }
-                (Some(_), Value::Object(value)) => {
-                    let (path, value) = (join(path, key), shown_map(value));
+                (Some(_), value @ Value::Object(_)) => {
+                    let (path, value) = (join(path, key), printed("%v", value));
                     self.warnings.add_from(
                         "coalesce.go:298",
                         format!("warning: cannot overwrite table with non table for {path} ({value})"),
                     );
                 }
                 (Some(Value::Object(_)), value) if !value.is_null() => {
-                    let (path, value) = (join(path, key), shown(value));
+                    let (path, value) = (join(path, key), printed("%v", value));
                     self.warnings.add_from(
                         "coalesce.go:301",
                         format!(
@@ -213,54 +213,10 @@ fn join(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
 }
 
-/// Returns what Go prints for a value with `%t`.
-fn as_truth(value: &Value) -> String {
-    match value {
-        Value::Null => "%!t(<nil>)".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) if number.is_f64() => format!("%!t(float64={})", shown(value)),
-        Value::Number(number) => format!("%!t(int64={number})"),
-        Value::String(text) => format!("%!t(string={text})"),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(inner_truth).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(entries) => {
-            let entries: Vec<String> = entries
-                .iter()
-                .map(|(key, value)| format!("%!t(string={key}):{}", inner_truth(value)))
-                .collect();
-            format!("map[{}]", entries.join(" "))
-        }
-    }
-}
-
-/// Does the same for what is in a list or a map.
-fn inner_truth(value: &Value) -> String {
-    if value.is_null() { shown(value) } else { as_truth(value) }
-}
-
-/// Returns what Go prints for a value with `%v`.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => golang::strconv::format_float(float, 'g', None),
-            Some(_) | None => number.to_string(),
-        },
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(shown).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(entries) => shown_map(entries),
-    }
-}
-
-fn shown_map(entries: &Map<String, Value>) -> String {
-    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}:{}", shown(value))).collect();
-    format!("map[{}]", entries.join(" "))
+/// Returns what Go prints for a value with `verb`.
+fn printed(verb: &str, value: &Value) -> String {
+    let text = golang::fmt::sprintf(verb.as_bytes(), std::slice::from_ref(value));
+    text.map_or_else(|error| error.to_string(), |text| String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

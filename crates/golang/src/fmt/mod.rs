@@ -3,6 +3,7 @@
 //! Whatever has a [`Shape`] can be printed; see [`Operand`].
 
 mod flags;
+mod json;
 mod number;
 mod operand;
 mod print;
