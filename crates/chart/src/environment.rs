@@ -1,4 +1,4 @@
-//! What templates may ask of the outside.
+//! What templates may ask of what is not in the chart: the time, chance, certificates, the cluster.
 
 use std::net::IpAddr;
 

@@ -224,7 +224,7 @@ impl Metadata {
 }
 
 impl Maintainer {
-    /// Null entries are kept as empty ones, which `validate` tells from the others by their name.
+    /// Null entries are kept as empty ones, which `validate` recognises by their missing name.
     fn decode(value: &Value) -> Result<Self, DecodeError> {
         let mut maintainer = Self::default();
         if value.is_null() {

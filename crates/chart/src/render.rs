@@ -23,7 +23,7 @@ const NOTES: &str = "NOTES.txt";
 /// What Go prints for a value that is not there.
 const NO_VALUE: &str = "<no value>";
 
-/// What templates are told about their release.
+/// The release that templates see as `.Release`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     /// The name.
@@ -179,7 +179,7 @@ pub fn unparsed(chart: &Chart) -> Vec<UnparsedTemplates> {
     found
 }
 
-/// Parses some files; several threads can share the work. A malformed one is left for the render to tell.
+/// Parses some files; several threads can share the work. The render reports a malformed one.
 pub fn parse_ahead(files: &[UnparsedTemplates]) -> ParsedTemplates {
     let parsed = files.iter().filter_map(|file| {
         let templates = parse(&file.path, &file.data).ok()?;

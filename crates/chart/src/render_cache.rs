@@ -49,7 +49,7 @@ pub fn render(
     Ok(rendered)
 }
 
-/// What a render depends on, as long as it asks nothing of the outside.
+/// What a render depends on, as long as it asks its environment nothing.
 #[derive(PartialEq)]
 struct Key {
     /// Shares its files with the chart that was rendered.

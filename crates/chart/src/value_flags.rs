@@ -53,7 +53,7 @@ pub enum FlagError {
 impl ValueFlags {
     /// Returns the values, those of later kinds of flags above those of earlier ones.
     ///
-    /// `read` returns the content of a file, or what to tell about it.
+    /// `read` returns the content of a file, or the error to report.
     pub fn merged(
         &self,
         read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,

@@ -1,4 +1,4 @@
-//! What is worth telling about a chart that works all the same.
+//! Warnings about a chart that works all the same.
 
 /// Warnings in the order in which they came up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

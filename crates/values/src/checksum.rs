@@ -1,4 +1,4 @@
-//! Checksums of values, to tell whether they changed.
+//! Checksums of values, which show whether they changed.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 /// A checksum of canonical JSON: equal values have equal checksums, on every
 /// machine and in every run.
 ///
-/// It tells values apart that changed by themselves; it does not protect from
+/// It distinguishes values that changed by themselves; it does not protect from
 /// somebody who looks for two values with one checksum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Checksum(u128);

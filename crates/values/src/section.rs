@@ -12,7 +12,7 @@ use crate::merge::{MergeError, merge};
 use crate::patch::{ApplyPatchError, Dropped, Operation, Patch, Root, apply, compact, replay};
 use crate::schema::{Schemas, Violations};
 
-/// Why a section cannot take in a change; it is as it was before.
+/// Why a change of a section is refused; the section stays as it was.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum SectionError {

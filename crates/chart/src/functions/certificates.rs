@@ -89,7 +89,7 @@ fn custom(_: &mut dyn Context, args: &[Value]) -> Answer {
     Ok(value(Certificate { cert, key }))
 }
 
-/// Checks that a text is a private key in PEM, as far as its label and shape tell.
+/// Checks that a text is a private key in PEM, as far as its label and shape show.
 fn check_key(text: &str) -> Result<(), String> {
     let (label, body) = pem_block(text).ok_or("no PEM data in input")?;
     let is_sequence = body.first() == Some(&0x30);

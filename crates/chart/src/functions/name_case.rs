@@ -63,7 +63,7 @@ enum Word {
 }
 
 impl Word {
-    /// Does a word of this kind begin anew behind a connector only?
+    /// Reports whether a word of this kind begins anew behind a connector only.
     fn is_joint(self) -> bool {
         matches!(self, Self::Connector | Self::Punctuation)
     }

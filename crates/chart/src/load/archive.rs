@@ -89,7 +89,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
 }
 
-/// Tells what is cut off from what is no archive.
+/// Distinguishes an archive that ends too early from what is no archive.
 fn damaged(error: io::Error) -> ArchiveError {
     let text = error.to_string();
     let is_cut = error.kind() == io::ErrorKind::UnexpectedEof

@@ -263,7 +263,7 @@ fn load_subchart(
     })
 }
 
-/// Returns what follows the last dot; Helm tells upper from lower case.
+/// Returns what follows the last dot; Helm distinguishes upper and lower case.
 fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }

@@ -1,4 +1,4 @@
-//! Heads of documents that are written as almost all are: block mappings and lists, a line
+//! Reads the heads of documents that are written as almost all are: block mappings and lists, a line
 //! for each key, simple values. They need no parser, which is most of a render's time.
 
 use super::Head;

@@ -137,7 +137,7 @@ impl Text {
 
 /// Returns the error of the first document that can't be read; there is one.
 fn broken(path: &str, bytes: &[u8]) -> ManifestError {
-    // Each byte stands for a character here, so that documents with any bytes can be told apart.
+    // Each byte stands for a character here, so that a text of any bytes can be split into documents.
     let text: String = bytes.iter().copied().map(char::from).collect();
     let documents = split(&text);
     let error = documents.iter().find_map(|document| {

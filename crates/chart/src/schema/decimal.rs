@@ -53,7 +53,7 @@ impl Decimal {
         }
     }
 
-    /// Is this a whole number?
+    /// Reports whether this is a whole number.
     pub(super) fn is_whole(self) -> bool {
         match self {
             Self::Exact { exponent, .. } if exponent >= 0 => true,
@@ -64,7 +64,7 @@ impl Decimal {
         }
     }
 
-    /// Is this `other` a whole number of times?
+    /// Reports whether this is a multiple of `other`.
     pub(super) fn is_multiple_of(self, other: Self) -> bool {
         match self.aligned(other) {
             Some((one, two)) => one.checked_rem(two) == Some(0),

@@ -64,7 +64,7 @@ fn read(text: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Tells a text that is cut off from one that is wrong, as Go does.
+/// Returns Go's words for `problem`, which differ for a text that ends too early.
 fn unread(text: &[u8], problem: &DecodeError) -> String {
     if text.trim_ascii().is_empty() {
         return "EOF".to_owned();

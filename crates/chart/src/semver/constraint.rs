@@ -39,7 +39,7 @@ impl Constraint {
         Ok(Self { alternatives })
     }
 
-    /// Does the version fit?
+    /// Reports whether the version fits.
     ///
     /// A pre-release fits only an alternative that itself names a pre-release.
     pub fn matches(&self, version: &Version) -> bool {

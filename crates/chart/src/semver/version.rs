@@ -206,7 +206,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Is this a non-empty list of words with dots between?
+/// Reports whether this is a non-empty list of words with dots between.
 fn is_dotted(text: &str) -> bool {
     text.split('.').all(|part| !part.is_empty() && part.bytes().all(is_word_byte))
 }

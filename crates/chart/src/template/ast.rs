@@ -113,7 +113,7 @@ pub(super) enum Callee {
     Or,
     /// `call`, which wants to know how its first argument reads.
     Call,
-    /// `len`, which tells a nil behind an interface from nothing.
+    /// `len`, which distinguishes a nil behind an interface from nothing.
     Len,
     /// Any other function.
     Function(&'static Function),

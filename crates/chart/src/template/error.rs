@@ -39,7 +39,7 @@ struct Details {
 }
 
 /// How long an error may become on its way out of templates within each other;
-/// beyond this it is no longer told where it passed.
+/// beyond this no more places are added to it.
 const MAX_TEXT: usize = 1 << 20;
 
 /// What kind of error stopped a template.
@@ -64,14 +64,14 @@ impl ExecError {
         Self(Box::new(Details { text, kind: ErrorKind::Failed }))
     }
 
-    /// Returns the error of a call, told as `text`.
+    /// Returns the error of a call; `tell` adds the place to its text.
     pub(super) fn from_call(error: CallError, tell: impl Fn(&str) -> String) -> Self {
         let (text, kind) = match error {
             CallError::Message(text) => (text, ErrorKind::Failed),
             CallError::Refused { text, message } => (text, ErrorKind::Refused(message)),
             CallError::Limit(text) => (text, ErrorKind::Limit),
         };
-        // A limit is told where it was reached, not also on the way out.
+        // A limit is reported where it was reached, without the places on the way out.
         let told = kind == ErrorKind::Limit && text.starts_with("template: ");
         let text = if told || text.len() > MAX_TEXT { text } else { tell(&text) };
         Self(Box::new(Details { text, kind }))

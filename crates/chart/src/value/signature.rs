@@ -101,7 +101,7 @@ pub enum CallError {
     /// The function said no; a panic of Go's looks the same.
     #[error("{0}")]
     Message(String),
-    /// `required` or `fail`: the message is all that people are told.
+    /// `required` or `fail`: people see nothing but the message.
     #[error("{text}")]
     Refused {
         /// The whole chain, as Go would print it.

@@ -1,4 +1,4 @@
-//! Go's kinds and types, as far as templates can tell them apart.
+//! Go's kinds and types, as far as templates can distinguish them.
 
 use golang::reflect::Kind;
 

@@ -22,14 +22,15 @@ pub fn format_float(number: f64, verb: char, precision: Option<usize>) -> String
     if verb.is_ascii_uppercase() && verb != 'F' { text.to_ascii_uppercase() } else { text }
 }
 
-/// Returns `number` in the Go format `g` with as few digits as tell it from its neighbours of 32 bits.
+/// Returns `number` in the Go format `g` with the fewest digits that read back as the same
+/// number of 32 bits.
 pub fn format_float32(number: f32) -> String {
     // These digits are few enough to be the shortest of the nearest float of 64 bits, too.
     let wide = format!("{number:e}").parse().unwrap_or_else(|_| f64::from(number));
     format_float(wide, 'g', None)
 }
 
-/// Gives the exponent a sign and at least two digits.
+/// Returns the form of `%e`: the exponent has a sign and at least two digits.
 fn exponent(number: f64, precision: Option<usize>) -> String {
     let (mantissa, exponent) = scientific(number, precision);
     let (sign, digits) = match exponent.strip_prefix('-') {

@@ -158,7 +158,7 @@ fn read(bytes: &[u8], target: Target, root: &Root) -> Result<Patch, ReadPatchErr
     Ok(reader.patch)
 }
 
-/// Returns the error's message; the place is told apart from it.
+/// Returns the error's message; the place is reported beside it.
 fn without_position(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {

@@ -106,7 +106,7 @@ enum Content {
     },
 }
 
-/// A scalar as the parser tells it.
+/// A scalar as the parser reports it.
 struct RawScalar {
     anchor: Option<String>,
     tag: Option<String>,

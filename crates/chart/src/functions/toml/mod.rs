@@ -38,7 +38,7 @@ fn read(text: &str) -> Value {
     }
 }
 
-/// Says what is wrong in the words of the parser.
+/// Returns what is wrong in the words of the parser.
 fn explained(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(text.len(), |span| span.start);
     let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;

@@ -47,7 +47,7 @@ fn fields(value: &Value) -> Option<Fields> {
     })
 }
 
-/// Is this a list of nothing but tables? A nil among the elements is an error.
+/// Reports whether this is a list of nothing but tables. A nil among the elements is an error.
 fn is_tables(value: &Value) -> Result<bool, String> {
     let Value::List(list) = value else {
         return Ok(false);
