@@ -10,10 +10,11 @@ impl Metrics {
         self.queue_head.reset();
         for queue in &view.queues {
             let Some(head) = queue.tasks.first() else { continue };
-            let kind = head.description.split(':').next().unwrap_or_default();
             let module = head.module.as_ref().map_or("", |module| module.as_str());
             let hook = head.hook.as_ref().map_or("", |hook| hook.name.as_str());
-            self.queue_head.with_label_values(&[queue.name.as_str(), module, kind, hook]).set(1.0);
+            self.queue_head
+                .with_label_values(&[queue.name.as_str(), module, head.kind.as_str(), hook])
+                .set(1.0);
         }
         self.broken_files.reset();
         let modules = view.modules.iter().filter(|module| module.broken_version.is_some());

@@ -14,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{
-    Catalog, Drift, Effect, Failure, HookId, MonitorId, Notice, QueueName, ReleaseAction, TaskInfo, View,
+    Catalog, Drift, Effect, Failure, HookId, MonitorId, Notice, QueueName, ReleaseAction, TaskInfo, TaskType,
+    View,
 };
 use tokio::sync::watch;
 
@@ -22,7 +23,6 @@ use config_errors::ConfigErrors;
 use exported_metrics::ExportedMetrics;
 use metrics::{Metrics, hook_labels};
 pub use progress::Progress;
-use progress::Tries;
 use task_log::{explained, log_failure, log_task, title};
 use watch_times::{Timing, WatchTimes};
 
@@ -39,7 +39,6 @@ pub struct Telemetry {
     metrics: Metrics,
     exported: Mutex<ExportedMetrics>,
     watches: Mutex<WatchTimes>,
-    tries: Mutex<Tries>,
     config_errors: Mutex<ConfigErrors>,
     progress: watch::Sender<Progress>,
 }
@@ -51,7 +50,6 @@ impl Telemetry {
             metrics: Metrics::new(prefix)?,
             exported: Mutex::default(),
             watches: Mutex::default(),
-            tries: Mutex::default(),
             config_errors: Mutex::default(),
             progress: watch::Sender::default(),
         })
@@ -158,12 +156,10 @@ impl Telemetry {
             Notice::ReadinessWaits { hook, kind } => {
                 let waits = format!("hook {hook} waits for kind {kind}, which does not exist");
                 tracing::warn!("the operator is not ready: {waits} (install its CustomResourceDefinition)");
-                self.stuck(waits);
             }
             Notice::DiscoveryFailed { failure } => {
                 self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
                 log_failure(&failure, "modules can't be discovered; it is tried again");
-                self.stuck(format!("modules can't be discovered: {failure}"));
             }
             Notice::ConfigChecked { problems } => {
                 let mut errors = self.config_errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,6 +203,7 @@ impl Telemetry {
                     &self.metrics,
                 );
             }
+            Notice::Stuck { why } => self.stuck(why),
             Notice::Warned { scope, message } => {
                 tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");
             }
@@ -253,19 +250,13 @@ impl Telemetry {
     fn task_started(&self, task: &TaskInfo, waited: Duration) {
         let module = task.scope.module().map_or("", |module| module.as_str());
         let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
-        let binding = task.binding.as_deref().unwrap_or(task.kind);
+        let binding = task.binding.as_deref().unwrap_or(task.kind.as_str());
         let labels = [module, hook, binding, task.queue.as_str()];
         self.metrics.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
         log_task(task, "start", "begins");
     }
 
     fn task_waits(&self, task: &TaskInfo, reason: &str, advice: Option<&str>) {
-        if advice.is_some() {
-            let why = self.tries.lock().unwrap_or_else(PoisonError::into_inner).waits(task, reason);
-            if let Some(why) = why {
-                self.stuck(why);
-            }
-        }
         let module = task.scope.module().map_or("", |module| module.as_str());
         self.metrics.tasks_waiting.with_label_values(&[task.queue.as_str(), module]).inc();
         macro_rules! log {
@@ -299,21 +290,17 @@ impl Telemetry {
     ) {
         let module = task.scope.module().map_or("", |module| module.as_str());
         match (task.kind, failure) {
-            ("ModuleRun", Some(_)) => self.metrics.module_run_errors.with_label_values(&[module]).inc(),
-            ("ModuleDelete", Some(_)) => self.metrics.module_delete_errors.with_label_values(&[module]).inc(),
+            (TaskType::ModuleRun, Some(_)) => {
+                self.metrics.module_run_errors.with_label_values(&[module]).inc()
+            }
+            (TaskType::ModuleDelete, Some(_)) => {
+                self.metrics.module_delete_errors.with_label_values(&[module]).inc();
+            }
             _ => {}
         }
-        if task.kind == "ModuleRun" {
+        if task.kind == TaskType::ModuleRun {
             let labels = [module, activation(task.cause.is_of_start())];
             self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
-        }
-        let why = self
-            .tries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .ended(task, failure.filter(|_| !allowed));
-        if let Some(why) = why {
-            self.stuck(why);
         }
         let (seconds, title) = (took.as_secs_f64(), title(task));
         macro_rules! log {
@@ -322,7 +309,7 @@ impl Telemetry {
                     queue = task.queue.as_str(),
                     "task.id" = %task.id,
                     "task.flow" = "end",
-                    task_type = task.kind,
+                    task_type = task.kind.as_str(),
                     module,
                     hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str()),
                     cause = %task.cause,
@@ -370,7 +357,6 @@ impl Telemetry {
     }
 
     fn modules_discovered(&self, modules: &[(engine::ModuleName, bool)]) {
-        self.tries.lock().unwrap_or_else(PoisonError::into_inner).discovered(modules);
         self.metrics.module_info.reset();
         for (module, enabled) in modules {
             let labels = [module.as_str(), if *enabled { "true" } else { "false" }, "true"];
@@ -463,7 +449,7 @@ mod tests {
         let task = TaskInfo {
             id: TaskId::new(1),
             queue: "side".into(),
-            kind: "ModuleHookRun",
+            kind: TaskType::ModuleHookRun,
             scope: hook().scope,
             hook: Some(hook()),
             binding: Some("pods".into()),

@@ -9,7 +9,7 @@ pub(super) fn title(task: &TaskInfo) -> String {
         (Some(hook), Some(binding)) => format!("{} {hook} ({binding})", task.kind),
         (Some(hook), None) => format!("{} {hook}", task.kind),
         (None, _) => match &task.scope {
-            Scope::Global => task.kind.to_owned(),
+            Scope::Global => task.kind.to_string(),
             Scope::Module(module) => format!("{} {module}", task.kind),
         },
     }
@@ -23,7 +23,7 @@ pub(super) fn log_task(task: &TaskInfo, flow: &str, what: &str) {
         queue = task.queue.as_str(),
         "task.id" = %task.id,
         "task.flow" = flow,
-        task_type = task.kind,
+        task_type = task.kind.as_str(),
         module,
         hook,
         cause = %task.cause,

@@ -174,6 +174,7 @@ impl Recording {
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
             | Notice::SnapshotChanged { .. }
+            | Notice::Stuck { .. }
             | Notice::TaskFinished { .. }
             | Notice::TaskQueued { .. }
             | Notice::TaskStarted { .. }

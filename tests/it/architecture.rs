@@ -53,6 +53,33 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("http", "telemetry", "metrics are served where telemetry keeps them"),
 ];
 
+/// The folders and files of the engine. Each may know those before it, and no other.
+const ENGINE: &[&str] = &[
+    "duration",
+    "time",
+    "cause",
+    "failure",
+    "name",
+    "cron",
+    "hook",
+    "catalog",
+    "config",
+    "event",
+    "notice",
+    "effect",
+    "context",
+    "view",
+    "configuration",
+    "task",
+    "queue",
+    "binding",
+    "inspection",
+    "module",
+    "converge",
+    "command",
+    "engine",
+];
+
 fn sources(below: &[&str]) -> Vec<PathBuf> {
     let walk = below.iter().flat_map(|dir| walkdir::WalkDir::new(root().join(dir)).sort_by_file_name());
     let files = walk.flatten().map(walkdir::DirEntry::into_path);
@@ -139,6 +166,44 @@ fn only_the_driver_runs_the_engine() {
         .map(|path| shown(path))
         .collect();
     assert_eq!(callers, ["src/driver.rs"]);
+}
+
+#[test]
+fn only_one_file_knows_the_whole_engine() {
+    let name = regex::Regex::new(r"\bEngine\b").unwrap();
+    let mut knowing = Vec::new();
+    for path in sources(&["crates/engine/src"]) {
+        let code = code(&path);
+        let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if lines.any(|line| name.is_match(line) && line != "pub use engine::Engine;") {
+            knowing.push(shown(&path));
+        }
+    }
+    assert_eq!(knowing, ["crates/engine/src/engine.rs"]);
+}
+
+#[test]
+fn the_machines_of_the_engine_know_only_those_below_them() {
+    let used = regex::Regex::new(r"crate::([a-z_]+)").unwrap();
+    let mut faults = Vec::new();
+    for path in sources(&["crates/engine/src"]).into_iter().filter(|path| !is_test(path)) {
+        let shown = shown(&path);
+        let place =
+            shown.trim_start_matches("crates/engine/src/").split(['/', '.']).next().unwrap_or_default();
+        if place == "lib" {
+            continue;
+        }
+        let at = ENGINE.iter().position(|name| *name == place);
+        let at = at.unwrap_or_else(|| panic!("{shown} has no place in the order of the engine"));
+        for name in
+            code(&path).lines().flat_map(|line| used.captures_iter(line)).map(|found| found[1].to_owned())
+        {
+            if !ENGINE[..=at].contains(&name.as_str()) {
+                faults.push(format!("{shown} knows {name}"));
+            }
+        }
+    }
+    assert_eq!(faults, Vec::<String>::new());
 }
 
 #[test]

@@ -12,7 +12,6 @@ use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::{MonitorSpec, RunContexts};
-use crate::module::events::Announcement;
 use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
@@ -220,4 +219,17 @@ impl fmt::Debug for ConfigText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ConfigText({} bytes)", self.0.len())
     }
+}
+
+/// A Kubernetes Event about a module. It quotes no values.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Announcement {
+    /// The module.
+    pub module: ModuleName,
+    /// Whether a person should look at it.
+    pub warning: bool,
+    /// One word for machines: `ModuleFailed`.
+    pub reason: &'static str,
+    /// One line for people.
+    pub message: String,
 }

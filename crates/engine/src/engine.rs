@@ -1,73 +1,51 @@
-//! The state machine that ties everything together. Routing only.
+//! The state machine that ties everything together: it routes events, tasks and what they lead to.
+//!
+//! It is long because every event and every kind of task comes through here, once each: what has to happen in several
+//! machines stands in one place. What happens in one machine stands there.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use values::Section;
-
-use crate::binding::rate::Rate;
-use crate::binding::schedule::Schedules;
-use crate::binding::watches::Watches;
-use crate::catalog::{Catalog, Hook};
+use crate::binding::Bindings;
+use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
+use crate::command;
 use crate::config::Config;
-use crate::configuration::config_map::UserConfig;
-use crate::converge::converges::ConvergeState;
-use crate::converge::discovery::DynamicFlag;
-use crate::effect::{Effect, ModuleValues, ValuesInput};
-use crate::event::Event;
-use crate::module::ModuleState;
-use crate::module::broken_files::BrokenFiles;
-use crate::name::{CommandId, HookId, HookName, ModuleName, QueueName, RunId, Scope, TaskId};
-use crate::notice::Notice;
-use crate::queue::journal::Journal;
-use crate::queue::queues::{Place, Queues};
-use crate::task::{Task, TaskKind};
+use crate::configuration::{Carried, Configuration, mismatch};
+use crate::context::Context;
+use crate::converge::{self, Converges};
+use crate::effect::{Effect, ValuesInput};
+use crate::event::{ConfigData, Event, HookOutput, ReleaseOutcome, Usage, Verdict};
+use crate::failure::{Failure, FailureKind};
+use crate::hook::BindingContext;
+use crate::hook::context::Trigger as ContextTrigger;
+use crate::inspection::{Inspection, ScopeInspection};
+use crate::module::{self, Lower, Modules};
+use crate::name::{ModuleName, QueueName, ReleaseName, ReviewId, RunId, Scope};
+use crate::notice::{HookEnd, Notice};
+use crate::queue::{End, Finished, Next, Queues, Reason};
+use crate::task::{
+    Answer, BindingType, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger,
+};
 use crate::time::Time;
+use crate::view::{ConvergeView, Footprint, View};
 
 /// Decides what the operator does next.
 pub struct Engine {
-    pub(crate) config: Config,
-    pub(crate) catalog: Catalog,
-    pub(crate) queues: Queues,
-    pub(crate) global: Section,
-    pub(crate) sections: BTreeMap<ModuleName, Section>,
-    pub(crate) modules: BTreeMap<ModuleName, ModuleState>,
-    /// The modules of the catalog as they run.
-    pub(crate) order: Vec<ModuleName>,
-    pub(crate) keys: BTreeMap<Arc<str>, ModuleName>,
-    pub(crate) global_hooks: BTreeMap<HookName, Arc<Hook>>,
-    pub(crate) enabled_modules: Arc<[ModuleName]>,
-    /// What global hooks say about modules.
-    pub(crate) dynamic_flags: BTreeMap<ModuleName, DynamicFlag>,
-    pub(crate) user: UserConfig,
-    pub(crate) watches: Watches,
-    pub(crate) schedules: Schedules,
-    pub(crate) rates: BTreeMap<HookId, Rate>,
-    pub(crate) broken_files: BrokenFiles,
-    pub(crate) converge: ConvergeState,
-    /// Some module run may wait for a kind.
-    pub(crate) has_kind_waiters: bool,
-    /// How many discoveries were completed.
-    pub(crate) discoveries: u64,
-    /// Writes of the ConfigMap that commands wait for.
-    pub(crate) command_saves: BTreeMap<RunId, (CommandId, String)>,
-    pub(crate) journal: Journal,
-    pub(crate) life: Life,
+    config: Arc<Config>,
+    configuration: Configuration,
+    queues: Queues,
+    bindings: Bindings,
+    modules: Modules,
+    converges: Converges,
+    life: Life,
     /// When the processes that still run are ended.
-    pub(crate) cancels_at: Option<Time>,
-    /// How many processes of hooks and scripts run.
-    pub(crate) processes: usize,
-    pub(crate) stale_answers: u64,
-    pub(crate) last_run: u64,
-    pub(crate) last_task: u64,
-    pub(crate) now: Time,
-    pub(crate) out: Vec<Effect>,
+    cancels_at: Option<Time>,
+    cx: Context,
 }
 
 /// Where the operator is in its life.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Life {
+enum Life {
     /// Nothing happened yet.
     New,
     /// It works.
@@ -81,86 +59,91 @@ pub(crate) enum Life {
 // Nearly everything in it can hold secrets.
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("now", &self.now).field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("Engine").field("now", &self.cx.now).field("life", &self.life).finish_non_exhaustive()
     }
 }
 
 impl Engine {
     /// Creates an engine that has seen no event yet.
     pub fn new(config: Config, catalog: Catalog) -> Self {
+        let config = Arc::new(config);
         let mut engine = Self {
+            configuration: Configuration::new(Arc::clone(&config), &catalog.global),
+            queues: Queues::new(Arc::clone(&config)),
+            bindings: Bindings::default(),
+            modules: Modules::new(Arc::clone(&config)),
+            converges: Converges::new(Arc::clone(&config)),
             config,
-            global: crate::configuration::sections::global_section(&catalog.global),
-            catalog,
-            queues: Queues::default(),
-            sections: BTreeMap::new(),
-            modules: BTreeMap::new(),
-            order: Vec::new(),
-            keys: BTreeMap::new(),
-            global_hooks: BTreeMap::new(),
-            enabled_modules: Arc::from([]),
-            dynamic_flags: BTreeMap::new(),
-            user: UserConfig::default(),
-            watches: Watches::default(),
-            schedules: Schedules::default(),
-            rates: BTreeMap::new(),
-            broken_files: BrokenFiles::default(),
-            converge: ConvergeState::default(),
-            has_kind_waiters: false,
-            discoveries: 0,
-            command_saves: BTreeMap::new(),
-            journal: Journal::default(),
             life: Life::New,
             cancels_at: None,
-            processes: 0,
-            stale_answers: 0,
-            last_run: 0,
-            last_task: 0,
-            now: Time::START,
-            out: Vec::new(),
+            cx: Context::default(),
         };
-        engine.queues.ensure(&QueueName::main());
-        engine.index_catalog();
+        engine.load(catalog);
         engine
     }
 
-    /// Takes in `event`, which happened at `now`, and returns what to do about it.
+    /// Handles `event`, which happened at `now`, and returns what to do about it.
     ///
     /// `now` must not go backwards between calls. What is due at `now` happens first.
     pub fn handle(&mut self, now: Time, event: Event) -> Vec<Effect> {
-        self.now = self.now.max(now);
-        self.queues.wake_due(self.now);
+        self.cx.now = self.cx.now.max(now);
+        self.queues.wake_due(self.cx.now);
+        self.route(event);
+        self.settle();
+        self.configuration.redact(&mut self.cx);
+        self.cx.out.take()
+    }
+
+    fn route(&mut self, event: Event) {
+        let (cx, _, modules, mut lower) = self.split();
         match event {
             Event::Started => self.start(),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
-            Event::CatalogRejected { failure } => self.catalog_rejected(failure),
-            Event::Commanded { id, command } => self.commanded(id, command),
+            Event::CatalogRejected { failure } => modules.catalog_rejected(cx, failure),
+            Event::Commanded { id, command } => {
+                let may_work = self.life == Life::Running;
+                let (cx, converges, modules, mut lower) = self.split();
+                command::carry_out(cx, converges, modules, &mut lower, (id, command), may_work);
+            }
             Event::ConfigChanged { version, data } => self.config_changed(&version, data),
-            Event::ConfigRejected { failure } => self.config_rejected(failure),
+            Event::ConfigRejected { failure } => lower.configuration.config_map_rejected(cx, failure),
             Event::ConfigSaved { run, outcome } => self.config_saved(run, outcome),
             Event::CrdsEnsured { run, outcome } => self.crds_ensured(run, outcome),
-            Event::CronFired { line } => self.cron_fired(&line),
+            Event::CronFired { line } => {
+                if self.life == Life::Running && self.converges.is_first_done() {
+                    let (cx, _, modules, mut lower) = self.split();
+                    modules.schedule_due(cx, &mut lower, &line);
+                }
+            }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
-            Event::KindAppeared { monitor } => self.kind_appeared(monitor),
-            Event::KindVanished { monitor, kind } => self.kind_vanished(monitor, kind),
-            Event::Listed { lists } => self.listed(lists),
+            Event::KindAppeared { monitor } => {
+                if lower.bindings.kind_appeared(monitor) {
+                    lower.queues.wake(|reason| matches!(reason, Reason::Kind(_)));
+                }
+            }
+            Event::KindVanished { monitor, kind } => modules.kind_vanished(cx, &mut lower, monitor, kind),
+            Event::Listed { lists } => modules.listed(cx, &mut lower, lists),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
             Event::NamespaceListed { monitor, namespace, objects } => {
-                self.namespace_listed(monitor, &namespace, objects);
+                modules.namespace_listed(cx, lower.bindings, monitor, &namespace, objects);
             }
-            Event::ObjectChanged { change, key, items } => self.object_changed(change, &key, items),
+            Event::ObjectChanged { change, key, items } => {
+                modules.object_changed(cx, &mut lower, change, &key, items);
+            }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
-            Event::ReleaseDrifted { module, drift } => self.release_drifted(&module, drift),
+            Event::ReleaseDrifted { module, drift } => {
+                modules.release_drifted(cx, lower.queues, &module, drift);
+            }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
-            Event::ReviewRequested { id, webhook, .. } => self.review_requested(id, &webhook),
+            Event::ReviewRequested { id, webhook, .. } => review_requested(cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::TimerFired => {}
-            Event::WatchFailed { monitor, failure } => self.watch_failed(monitor, failure),
+            Event::WatchFailed { monitor, failure } => {
+                modules.watch_failed(cx, lower.bindings, monitor, failure);
+            }
         }
-        self.settle();
-        std::mem::take(&mut self.out)
     }
 
     /// Returns when to send [`Event::TimerFired`], if nothing happens before.
@@ -172,7 +155,7 @@ impl Engine {
         }
     }
 
-    /// Moves every queue on until each head waits for something, and tells what changed.
+    /// Moves every queue on until each head waits for something, and reports what changed.
     fn settle(&mut self) {
         loop {
             if self.life == Life::Running {
@@ -180,116 +163,550 @@ impl Engine {
                     self.step(&queue);
                 }
             }
-            self.note_converge();
-            if self.processes < self.config.max_hooks.max(1) {
-                self.queues.wake_one_slot();
-            }
+            let (cx, converges, modules, mut lower) = self.split();
+            converges.check_end(cx, modules, &mut lower);
+            self.queues.wake_one_slot();
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
             }
         }
-        if self.is_ready()
-            && self.life == Life::Running
-            && let Some(lines) = self.schedules.take_changed()
-        {
-            self.out.push(Effect::SetSchedules { lines });
+        if self.converges.is_first_done() && self.life == Life::Running {
+            self.bindings.set_schedules(&mut self.cx);
         }
-        for (queue, length) in self.queues.take_changed() {
-            self.notify(Notice::QueueChanged { queue, length });
-        }
-        self.note_ready();
+        self.queues.report_lengths(&mut self.cx);
+        let (cx, converges, modules, lower) = self.split();
+        converges.check_ready(cx, modules, &lower);
         self.cancel_late_runs();
-        self.exit_at_rest();
-    }
-
-    /// Tells something to whom it may concern. Values that a text quotes are masked.
-    pub(crate) fn notify(&mut self, notice: Notice) {
-        let notice = self.without_secrets(notice);
-        self.out.push(Effect::Notify(notice));
-    }
-
-    pub(crate) fn next_run(&mut self) -> RunId {
-        self.last_run += 1;
-        RunId::new(self.last_run)
-    }
-
-    /// Returns a task that is in no queue yet.
-    pub(crate) fn new_task(
-        &mut self,
-        kind: TaskKind,
-        description: &'static str,
-        cause: Cause,
-        generation: Option<u64>,
-    ) -> Task {
-        self.last_task += 1;
-        Task {
-            id: TaskId::new(self.last_task),
-            kind,
-            description,
-            cause,
-            queued_at: self.now,
-            begun_at: None,
-            failing_since: None,
-            failures: 0,
-            last_failure: None,
-            not_before: None,
-            generation,
+        let at_rest = self.queues.in_flight().next().is_none() && !self.configuration.is_saving();
+        if self.life == Life::Draining && at_rest {
+            self.life = Life::Stopped;
+            self.cx.push(Effect::Exit);
         }
     }
 
-    /// Puts tasks at the end of a queue.
-    pub(crate) fn put_back(&mut self, queue: &QueueName, tasks: Vec<Task>) {
-        self.put(queue, Place::Back, tasks);
+    /// Returns the machines one by one, those below the modules together.
+    fn split(&mut self) -> (&mut Context, &mut Converges, &mut Modules, Lower<'_>) {
+        let Self { queues, configuration, bindings, modules, converges, cx, .. } = self;
+        (cx, converges, modules, Lower { queues, configuration, bindings })
     }
 
-    /// Puts new tasks in a queue and tells so.
-    pub(crate) fn put(&mut self, queue: &QueueName, place: Place, tasks: Vec<Task>) {
-        self.expect_converge(&tasks);
-        for task in &tasks {
-            self.out.push(Effect::Notify(Notice::TaskQueued { task: task.info(queue) }));
-        }
-        self.queues.put(queue, place, tasks);
-    }
-
-    /// Returns the section of `scope`.
-    pub(crate) fn section(&self, scope: &Scope) -> Option<&Section> {
-        match scope {
-            Scope::Global => Some(&self.global),
-            Scope::Module(name) => self.sections.get(name),
-        }
-    }
-
-    pub(crate) fn set_section(&mut self, scope: &Scope, section: Section) {
-        match scope {
-            Scope::Global => self.global = section,
-            Scope::Module(name) => {
-                self.sections.insert(name.clone(), section);
+    /// Moves a queue on until its head waits for something.
+    fn step(&mut self, queue: &QueueName) {
+        while let Some(mut task) = self.queues.take_ready(queue, self.cx.now) {
+            let next = self.advance(&mut task);
+            if !self.apply(task, next) {
+                return;
             }
         }
     }
 
-    /// Returns what a hook of `scope` reads.
-    pub(crate) fn values_for(&self, scope: &Scope) -> ValuesInput {
-        let module = scope.module().and_then(|name| {
-            let (module, section) = (self.modules.get(name)?, self.sections.get(name)?);
-            let (key, values) = (Arc::clone(&module.spec.key), Arc::clone(section.result()));
-            Some(ModuleValues { key, values, config: section.config_or_null() })
-        });
-        ValuesInput {
-            global: Arc::clone(self.global.result()),
-            global_config: self.global.config_or_null(),
-            enabled_modules: module.is_some().then(|| Arc::clone(&self.enabled_modules)),
-            module,
+    /// Does the next step of a task.
+    fn advance(&mut self, task: &mut Task) -> Next {
+        let (cx, converges, modules, mut lower) = self.split();
+        let Task { head, kind } = task;
+        match kind {
+            TaskKind::ConvergeModules(converge) => converges.advance(cx, modules, &mut lower, head, converge),
+            TaskKind::DiscoverHelmReleases => {
+                let run = cx.ids.run();
+                Next::Run(run, Answer::Task, Box::new(Effect::ListReleases { run }))
+            }
+            TaskKind::GlobalHookEnableKubernetesBindings(hook) => {
+                modules.advance_enable(cx, &mut lower, head, hook)
+            }
+            TaskKind::GlobalHookWaitKubernetesSynchronization => modules.advance_wait(lower.bindings),
+            TaskKind::HookRun(run) => modules.advance_hook(cx, &mut lower, head, run),
+            TaskKind::ModuleDelete(delete) => modules.advance_delete(cx, &mut lower, head, delete),
+            TaskKind::ModuleEnsureCrds(name) => {
+                let Some(module) = modules.get(name).filter(|module| module.is_on()) else {
+                    return Next::Gone;
+                };
+                let (run, module) = (cx.ids.run(), Arc::clone(module.spec()));
+                Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
+            }
+            TaskKind::ModulePurge(release) => {
+                let (run, release) = (cx.ids.run(), release.clone());
+                Next::Run(run, Answer::Task, Box::new(Effect::UninstallRelease { run, release }))
+            }
+            TaskKind::ModuleRun(run) => modules.advance_run(cx, &mut lower, head, run),
+            TaskKind::ParallelModuleRun(parallel) => {
+                converges.advance_parallel(cx, modules, lower.queues, head, parallel)
+            }
         }
     }
 
-    /// Returns the module whose section has the key.
-    pub(crate) fn module_by_key(&self, key: &str) -> Option<ModuleName> {
-        self.keys.get(key).cloned()
+    /// Carries out what a task does next. Returns whether its queue may go on.
+    fn apply(&mut self, mut task: Task, next: Next) -> bool {
+        match next {
+            Next::Behind => {
+                task.head.begun_at = None;
+                self.queues.put_behind(task);
+            }
+            Next::Done | Next::Gone => self.end(task, None),
+            Next::Fail(failure) => self.fail(task, failure),
+            Next::First(tasks) => {
+                let queue = task.head.queue.clone();
+                self.queues.resume(task);
+                self.queues.put(&mut self.cx, &queue, End::Front, tasks);
+            }
+            Next::Run(run, answer, effect) => {
+                self.queues.start(&mut self.cx, task, run, answer, *effect);
+                return false;
+            }
+            Next::Then(tasks) => {
+                // A run that follows up on this one is part of it, for those who wait for the module.
+                let is_last = !tasks.iter().any(|next| next.module_run().is_some());
+                let queue = task.head.queue.clone();
+                self.end_attempt(task, None, is_last);
+                self.queues.put(&mut self.cx, &queue, End::Front, tasks);
+            }
+            Next::Wait(reason) => {
+                let module = task.module().cloned();
+                if let Some(info) = self.queues.wait(&mut self.cx, task, reason.clone()) {
+                    let secrets = self.configuration.secrets(module.as_ref());
+                    self.converges.task_waits(&mut self.cx, &info, &secrets.hide(&reason.to_string()));
+                }
+                return false;
+            }
+        }
+        true
     }
 
-    /// Returns the number that the hooks of a scope are sorted by.
-    pub(crate) fn order_of(&self, scope: &Scope) -> u32 {
-        scope.module().and_then(|name| self.modules.get(name)).map_or(0, |module| module.spec.order)
+    /// Ends a task. `allowed` is the failure that counts as success.
+    fn end(&mut self, task: Task, allowed: Option<Failure>) {
+        self.end_attempt(task, allowed, true);
     }
+
+    fn end_attempt(&mut self, task: Task, allowed: Option<Failure>, is_last: bool) {
+        let task = self.queues.end(&mut self.cx, task, allowed);
+        if let TaskKind::ModuleRun(run) = &task.kind {
+            self.converges.run_succeeded(&run.module);
+            if is_last && !task.head.queue.is_main() {
+                converge::member_ended(&mut self.queues, &run.module, task.head.generation, None);
+            }
+        }
+    }
+
+    /// Makes a task that failed wait for its next attempt.
+    fn fail(&mut self, mut task: Task, failure: Failure) {
+        let shown = self.configuration.secrets(task.module()).hide_in(&failure).to_string();
+        let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
+        self.converges.task_failed(&mut self.cx, &task, &shown);
+        let Self { queues, configuration, modules, cx, .. } = self;
+        match &mut task.kind {
+            TaskKind::ConvergeModules(converge) => {
+                if converge.restart_discovery() {
+                    cx.notify(Notice::DiscoveryFailed { failure: failure.clone() });
+                }
+            }
+            TaskKind::ModuleRun(run) => {
+                run.stage = RunStage::Begin;
+                modules.run_failed(cx, configuration, &run.module, &failure);
+                let generation = task.head.generation;
+                if generation.is_some() && !task.head.queue.is_main() {
+                    converge::member_ended(queues, &run.module, generation, Some(&failure));
+                    converge::put_behind(queues, modules, &run.module, generation, cx.now);
+                }
+            }
+            TaskKind::ModuleDelete(delete) => {
+                delete.stage = DeleteStage::Begin;
+                modules.attempt_failed(&delete.module, &failure);
+            }
+            TaskKind::ModuleEnsureCrds(name) => modules.attempt_failed(name, &failure),
+            TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookEnableKubernetesBindings(_)
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::HookRun(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ParallelModuleRun(_) => {}
+        }
+        self.queues.retry_later(self.cx.now, task, failure, delay);
+    }
+
+    /// Returns what waits for the answer to `run`. An answer that is not wanted leads to nothing.
+    fn finish(&mut self, run: RunId) -> Option<Running> {
+        match self.queues.finish(run) {
+            Finished::Awaited(running) => Some(*running),
+            Finished::Dropped(running) => {
+                self.modules.stale_run_ended(&mut self.queues, &running.task);
+                None
+            }
+            Finished::Unknown => None,
+        }
+    }
+
+    fn load(&mut self, catalog: Catalog) {
+        let (cx, _, modules, mut lower) = self.split();
+        modules.load(cx, &mut lower, catalog);
+    }
+
+    /// Queues what happens once, and the first converge.
+    fn start(&mut self) {
+        if self.life != Life::New {
+            return;
+        }
+        self.life = Life::Running;
+        let (cx, converges, modules, lower) = self.split();
+        lower.configuration.assume_config_map(cx);
+        let cause = Cause::start();
+        let mut tasks = modules.start(cx, &cause);
+        tasks.push(converges.first(cx, &cause));
+        lower.queues.put(cx, &QueueName::main(), End::Back, tasks);
+    }
+
+    fn catalog_changed(&mut self, catalog: Catalog) {
+        if self.life == Life::New {
+            return self.load(catalog);
+        }
+        let is_converged = self.converges.is_first_done();
+        let (cx, converges, modules, mut lower) = self.split();
+        let cause = Cause::outside("files changed");
+        let reloaded = modules.reload(cx, &mut lower, catalog, is_converged, &cause);
+        lower.queues.cancel_backoff(&QueueName::main());
+        lower
+            .queues
+            .wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::Kind(_) | Reason::List(_)));
+        if !converges.has_begun() {
+            return;
+        }
+        if reloaded.everything {
+            converges.restart(cx, modules, &mut lower, Trigger::FilesChanged, false, &cause);
+        } else if !reloaded.modules.is_empty() {
+            let trigger = Trigger::FilesChangedModules;
+            converges.look_again(cx, lower.queues, reloaded.modules, trigger, &cause);
+        }
+    }
+
+    fn config_changed(&mut self, version: &str, data: Option<Arc<ConfigData>>) {
+        let (cx, converges, modules, mut lower) = self.split();
+        let Some((changes, cause)) = lower.configuration.config_map_changed(cx, version, data) else {
+            return;
+        };
+        // Whatever failed may be repaired now, also by a key that says what it said before.
+        for queue in lower.queues.names() {
+            if queue.is_main() || queue.is_parallel() {
+                lower.queues.cancel_backoff(&queue);
+            }
+        }
+        if !changes.any() || !converges.has_begun() {
+            return;
+        }
+        if changes.global {
+            converges.restart(cx, modules, &mut lower, Trigger::ConfigMapChanged, false, &cause);
+        } else {
+            let trigger = Trigger::ConfigMapChangedModules;
+            converges.look_again(cx, lower.queues, changes.modules, trigger, &cause);
+        }
+    }
+
+    fn config_saved(&mut self, run: RunId, outcome: Result<String, Failure>) {
+        let Some(outcome) = self.configuration.answer_save(&mut self.cx, run, outcome) else { return };
+        match self.finish(run).map(|running| (running.task, running.answer)) {
+            Some((task, Answer::Hook(mut hook))) => {
+                match std::mem::replace(&mut hook.stage, HookStage::Process) {
+                    HookStage::Saving(prepared) => {
+                        let (cx, cause) = (&mut self.cx, &task.head.cause);
+                        let carried =
+                            self.configuration.hook_saved(cx, run, &hook.hook, prepared, outcome, cause);
+                        return self.hook_went_on(task, hook, carried);
+                    }
+                    HookStage::Process | HookStage::Patching(_) => {
+                        self.fail(task, mismatch("a change of the ConfigMap"));
+                    }
+                }
+            }
+            Some((task, _)) => self.fail(task, mismatch("a change of the ConfigMap")),
+            None => {}
+        }
+        self.configuration.forget_save(run);
+    }
+
+    fn crds_ensured(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        let Some(Running { task, .. }) = self.finish(run) else { return };
+        if let Err(failure) = outcome {
+            return self.fail(task, failure);
+        }
+        if let Some(module) = task.module() {
+            self.modules.crds_ensured(module);
+        }
+        self.end(task, None);
+    }
+
+    fn hook_finished(&mut self, run: RunId, outcome: Result<HookOutput, Failure>, usage: Option<Usage>) {
+        let Some(Running { task, answer, .. }) = self.finish(run) else { return };
+        let Answer::Hook(hook) = answer else { return self.fail(task, mismatch("a hook")) };
+        let carried = match outcome {
+            Err(failure) if failure.is_cancelled() => return self.queues.stop(&mut self.cx, task),
+            Err(failure) => Carried::Failed(failure, usage),
+            Ok(output) => {
+                let (cx, cause) = (&mut self.cx, &task.head.cause);
+                self.configuration.hook_wrote(cx, &hook.hook, output, usage, cause)
+            }
+        };
+        self.hook_went_on(task, hook, carried);
+    }
+
+    fn objects_patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        let Some(Running { task, answer, .. }) = self.finish(run) else { return };
+        if let Answer::Hook(mut hook) = answer
+            && let HookStage::Patching(prepared) = std::mem::replace(&mut hook.stage, HookStage::Process)
+        {
+            let (cx, cause) = (&mut self.cx, &task.head.cause);
+            let carried = self.configuration.objects_patched(cx, &hook.hook, prepared, outcome, cause);
+            return self.hook_went_on(task, hook, carried);
+        }
+        self.fail(task, mismatch("changes of objects"));
+    }
+
+    /// Does what follows a step of a hook's output.
+    fn hook_went_on(&mut self, task: Task, mut hook: Box<HookInFlight>, carried: Carried) {
+        match carried {
+            Carried::Patching(prepared, run, effect) => {
+                hook.stage = HookStage::Patching(prepared);
+                self.queues.start(&mut self.cx, task, run, Answer::Hook(hook), effect);
+            }
+            Carried::Saving(prepared, run, effect) => {
+                hook.stage = HookStage::Saving(prepared);
+                self.queues.start(&mut self.cx, task, run, Answer::Hook(hook), effect);
+            }
+            Carried::Failed(failure, usage) => match task.hook_run().filter(|run| run.allow_failure) {
+                None => {
+                    module::report_run(&mut self.cx, &task, &hook, usage, HookEnd::Error);
+                    self.fail(task, failure);
+                }
+                Some(run) => {
+                    let (cx, _, modules, mut lower) = self.split();
+                    module::report_run(cx, &task, &hook, usage, HookEnd::AllowedError);
+                    modules.go_live(cx, &mut lower, &run.synchronizes, &task.head.cause);
+                    self.end(task, Some(failure));
+                }
+            },
+            Carried::Done { usage, changed, flags_changed } => {
+                module::report_run(&mut self.cx, &task, &hook, usage, HookEnd::Success);
+                self.hook_succeeded(task, &hook, changed, flags_changed);
+            }
+        }
+    }
+
+    /// Goes on with the task of a hook whose output took effect. `changed` says whether values differ.
+    fn hook_succeeded(&mut self, mut task: Task, hook: &HookInFlight, changed: bool, flags_changed: bool) {
+        let (cx, converges, modules, mut lower) = self.split();
+        let cause = task.head.cause.then(format!("hook {}", hook.hook.id));
+        if flags_changed {
+            converges.flags_changed(cx, modules, &mut lower, &cause);
+        }
+        match &mut task.kind {
+            TaskKind::HookRun(run) => {
+                modules.go_live(cx, &mut lower, &run.synchronizes, &task.head.cause);
+                let reaction = run.contexts.iter().find_map(|context| reaction(context, &hook.hook.id.scope));
+                self.end(task, None);
+                if let Some(trigger) = reaction.filter(|_| changed) {
+                    self.values_changed(&hook.hook.id.scope, trigger, &cause);
+                }
+                return;
+            }
+            TaskKind::ModuleDelete(delete) => delete.hook_done(),
+            TaskKind::ModuleRun(run) => {
+                let point = match hook.binding_type {
+                    BindingType::Lifecycle(point) => Some(point),
+                    BindingType::Kubernetes | BindingType::Schedule => None,
+                };
+                modules.run_hook_done(run, &hook.hook, point);
+            }
+            TaskKind::ConvergeModules(_)
+            | TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookEnableKubernetesBindings(_)
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::ModuleEnsureCrds(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ParallelModuleRun(_) => {}
+        }
+        self.queues.resume(task);
+    }
+
+    /// Queues what follows when an event or a schedule made a hook change values.
+    fn values_changed(&mut self, scope: &Scope, trigger: Trigger, cause: &Cause) {
+        let (cx, converges, modules, lower) = self.split();
+        match scope {
+            Scope::Global => converges.append(cx, lower.queues, trigger, cause),
+            Scope::Module(name) => modules.queue_run(cx, lower.queues, name, trigger, cause),
+        }
+    }
+
+    fn module_loaded(&mut self, run: RunId, outcome: Result<Arc<Module>, Failure>) {
+        let Some(Running { task, .. }) = self.finish(run) else { return };
+        let (cx, _, modules, mut lower) = self.split();
+        let adopted = outcome.and_then(|module| match &module.broken {
+            Some(failure) => Err(failure.clone()),
+            None => modules.adopt_module(cx, &mut lower, &module),
+        });
+        match adopted {
+            Ok(()) => self.queues.resume(task),
+            Err(failure) => self.fail(task, failure),
+        }
+    }
+
+    fn release_finished(&mut self, run: RunId, outcome: Result<ReleaseOutcome, Failure>) {
+        if let Some(running) = self.queues.running(run)
+            && let Answer::Release(module) = &running.answer
+        {
+            self.modules.release_ran(&mut self.cx, &self.configuration, module, running, &outcome);
+        }
+        let Some(Running { mut task, .. }) = self.finish(run) else { return };
+        match (&mut task.kind, outcome) {
+            (TaskKind::ModulePurge(release), Ok(_)) => {
+                self.modules.orphan_purged(&mut self.cx, &mut self.configuration, release);
+                self.end(task, None);
+            }
+            (TaskKind::ModulePurge(release), Err(failure)) => {
+                // The reference operator tries it once; it comes back at the next start.
+                let message = format!(
+                    "release {release} was not removed: {failure}; it is tried again at the next start"
+                );
+                self.cx.notify(Notice::Warned { scope: Scope::Global, message });
+                self.end(task, Some(failure));
+            }
+            (_, Err(failure)) => self.fail(task, failure),
+            (kind, Ok(_)) => {
+                if let TaskKind::ModuleRun(run) = kind {
+                    run.stage = module::after_helm(&self.configuration, &run.module);
+                } else if let TaskKind::ModuleDelete(delete) = kind {
+                    delete.stage = DeleteStage::AfterDeleteHelm(0);
+                }
+                self.queues.resume(task);
+            }
+        }
+    }
+
+    fn releases_listed(&mut self, run: RunId, outcome: Result<Vec<ReleaseName>, Failure>) {
+        let Some(Running { task, .. }) = self.finish(run) else { return };
+        match outcome {
+            Err(failure) => self.fail(task, failure),
+            Ok(releases) => {
+                let tasks = self.modules.removals(&mut self.cx, &task.head, releases);
+                let queue = task.head.queue.clone();
+                self.end(task, None);
+                self.queues.put(&mut self.cx, &queue, End::Front, tasks);
+            }
+        }
+    }
+
+    fn script_finished(&mut self, run: RunId, outcome: Result<Verdict, Failure>, usage: Option<Usage>) {
+        let Some(Running { task, answer, .. }) = self.finish(run) else { return };
+        let Answer::Script(script) = answer else {
+            return self.fail(task, mismatch("an enabled script"));
+        };
+        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
+            return self.queues.stop(&mut self.cx, task);
+        }
+        let end = if outcome.is_ok() { HookEnd::Success } else { HookEnd::Error };
+        converge::report_script(&mut self.cx, &task.head, &script.module, usage, end);
+        match outcome {
+            Ok(verdict) => {
+                self.modules.script_said(&self.cx, &script.module, script.question, verdict);
+                self.queues.resume(task);
+            }
+            Err(mut failure) => {
+                failure.message = format!("enabled script of module {}: {}", script.module, failure.message);
+                self.fail(task, failure);
+            }
+        }
+    }
+
+    /// Begins nothing new. Processes that run may finish, for a while.
+    fn shut_down(&mut self) {
+        if self.life == Life::New || self.life == Life::Running {
+            self.life = Life::Draining;
+            self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
+        }
+    }
+
+    /// Ends the processes that still run when their time is over.
+    fn cancel_late_runs(&mut self) {
+        if self.cancels_at.is_none_or(|at| at > self.cx.now) {
+            return;
+        }
+        self.cancels_at = None;
+        for running in self.queues.in_flight().filter(|running| running.answer.is_process()) {
+            self.cx.push(Effect::CancelRun { run: running.run });
+        }
+    }
+
+    /// Returns a picture for people: queues, modules, watches, last failures.
+    ///
+    /// Ages and waits are those at the last event; [`Engine::view_at`] counts on.
+    pub fn view(&self) -> View {
+        self.view_at(self.cx.now)
+    }
+
+    /// Returns the picture as it is at `now`.
+    pub fn view_at(&self, now: Time) -> View {
+        let now = now.max(self.cx.now);
+        View {
+            now,
+            queues: self.queues.views(now),
+            global_hooks: self.modules.global_hook_names(),
+            modules: self.modules.views(&self.configuration, now),
+            watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
+            converge: self.converge_view(now),
+            config_problems: self.configuration.problem_views(now),
+            file_problems: self.modules.file_problems(),
+            warnings: self.modules.warnings().to_vec(),
+            journal: self.queues.ends(),
+            processes: self.queues.processes(),
+            stale_answers: self.queues.stale_answers(),
+            config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
+            is_ending: self.life == Life::Draining || self.life == Life::Stopped,
+        }
+    }
+
+    /// Returns how far converges are. Cheap.
+    pub fn converge_view(&self, now: Time) -> ConvergeView {
+        self.converges.view(&self.queues, now)
+    }
+
+    /// Returns all values and snapshots. They share their content with the engine.
+    pub fn inspect(&self) -> Inspection {
+        let scope = |name: &ModuleName| self.inspect_scope(&Scope::Module(name.clone()));
+        Inspection {
+            global: self.inspect_scope(&Scope::Global).unwrap_or_default(),
+            modules: self.modules.names().filter_map(|name| Some((name.clone(), scope(name)?))).collect(),
+        }
+    }
+
+    /// Returns the values and snapshots of one scope, if it exists.
+    pub fn inspect_scope(&self, scope: &Scope) -> Option<ScopeInspection> {
+        let (section, hooks) = (self.configuration.section(scope)?, self.modules.hooks_of(scope)?);
+        Some(ScopeInspection::new(section, hooks, &self.bindings))
+    }
+
+    /// Returns a module with the values that its chart would be rendered with now.
+    pub fn chart_input(&self, name: &ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
+        self.modules.chart_input(&self.configuration, name)
+    }
+
+    /// Returns how much the engine holds.
+    pub fn footprint(&self) -> Footprint {
+        let mut footprint = Footprint { entries: self.configuration.entries(), ..Footprint::default() };
+        self.queues.count_in(&mut footprint);
+        self.bindings.count_in(&mut footprint);
+        footprint
+    }
+}
+
+/// Returns what a change of values by a run with this context is called, if it leads to anything.
+fn reaction(context: &BindingContext, scope: &Scope) -> Option<Trigger> {
+    match (&context.trigger, scope) {
+        (ContextTrigger::Event { .. }, Scope::Global) => Some(Trigger::KubernetesChangedGlobalValues),
+        (ContextTrigger::Event { .. }, Scope::Module(_)) => Some(Trigger::KubernetesChangedModuleValues),
+        (ContextTrigger::Schedule, Scope::Global) => Some(Trigger::ScheduleChangedGlobalValues),
+        (ContextTrigger::Schedule, Scope::Module(_)) => Some(Trigger::ScheduleChangedModuleValues),
+        (ContextTrigger::Lifecycle(_) | ContextTrigger::Synchronization { .. }, _) => None,
+    }
+}
+
+/// Answers a review. Hooks are not asked yet.
+fn review_requested(cx: &mut Context, id: ReviewId, webhook: &str) {
+    let failure = Failure::new(FailureKind::Files, format!("no hook answers reviews of {webhook}"))
+        .advise("webhooks of hooks are not served by this version");
+    cx.push(Effect::AnswerReview { id, outcome: Err(failure) });
 }

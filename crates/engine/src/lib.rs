@@ -5,15 +5,27 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!                  queues, modules, bindings
+//!        configuration, queues, bindings, modules, converges
 //! ```
+//!
+//! `engine` holds five machines and routes between them. Each is a folder with one main type, which alone changes its
+//! state. Folders and files know only those to their left:
+//!
+//! ```text
+//! name, time, cause … ◀ hook ◀ catalog, config ◀ event, notice, effect ◀ context, view
+//!   ◀ configuration ◀ task ◀ queue ◀ binding ◀ inspection ◀ module ◀ converge ◀ command ◀ engine
+//! ```
+//!
+//! A step of a machine gets the [`Context`](context::Context), the machines below it, and returns plain values: what a
+//! task does next, or what happened that concerns a machine above it. A task is plain data that machines move on.
 
 mod binding;
 mod catalog;
 mod cause;
-mod commands;
+mod command;
 mod config;
 mod configuration;
+mod context;
 mod converge;
 pub mod cron;
 pub mod duration;
@@ -22,6 +34,7 @@ mod engine;
 mod event;
 mod failure;
 pub mod hook;
+mod inspection;
 mod module;
 mod name;
 mod notice;
@@ -30,25 +43,22 @@ mod task;
 mod time;
 pub mod view;
 
-pub use binding::Tally;
+pub use binding::{Tally, WatchedObjects};
 pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
-pub use effect::{ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
+pub use effect::{Announcement, ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
 pub use engine::Engine;
 pub use event::{
     Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, Usage, Verdict,
 };
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};
-pub use module::events::Announcement;
+pub use inspection::{Inspection, ScopeInspection};
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,
 };
-pub use notice::{FedBinding, HookEnd, Notice, TaskInfo};
-pub use queue::journal::TaskEnd;
+pub use notice::{FedBinding, HookEnd, Notice, TaskInfo, TaskType};
 pub use time::Time;
-pub use view::View;
-pub use view::footprint::Held;
-pub use view::inspection::{Inspection, ScopeInspection, WatchedObjects};
+pub use view::{Footprint, TaskEnd, View};

@@ -122,6 +122,9 @@ id! {
     ReviewId, "r"
 }
 
+/// How the names of the queues begin that modules of one order number run in.
+const PARALLEL: &str = "parallel_queue_";
+
 impl QueueName {
     /// Returns the name of the queue that converges run in.
     pub fn main() -> Self {
@@ -131,6 +134,16 @@ impl QueueName {
     /// Returns whether this is the queue that converges run in.
     pub fn is_main(&self) -> bool {
         self.as_str() == "main"
+    }
+
+    /// Returns the name of one of the queues that modules of one order number run in at a time.
+    pub(crate) fn parallel(number: usize) -> Self {
+        Self::from(format!("{PARALLEL}{number}"))
+    }
+
+    /// Returns whether this is a queue that modules of one order number run in at a time.
+    pub fn is_parallel(&self) -> bool {
+        self.as_str().starts_with(PARALLEL)
     }
 }
 
@@ -174,5 +187,24 @@ pub struct HookId {
 impl fmt::Display for HookId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.scope, self.name)
+    }
+}
+
+/// A binding of a hook. Sorted as events are delivered: global hooks first, then modules in order.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct BindingKey {
+    /// The place of its scope: `None` for global hooks.
+    order: Option<(u32, ModuleName)>,
+    /// Its hook.
+    pub(crate) hook: HookId,
+    /// Its index in the hook's configuration.
+    pub(crate) index: usize,
+}
+
+impl BindingKey {
+    /// Returns the key of a binding of `hook`, whose module has the number `order`.
+    pub(crate) fn new(hook: &HookId, order: u32, index: usize) -> Self {
+        let order = hook.scope.module().map(|name| (order, name.clone()));
+        Self { order, hook: hook.clone(), index }
     }
 }

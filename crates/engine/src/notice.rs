@@ -1,5 +1,6 @@
 //! Facts that are worth telling. Telemetry folds them into logs and metrics.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,6 +140,11 @@ pub enum Notice {
         /// How many objects it holds.
         objects: usize,
     },
+    /// A whole round brought nothing further: all that is left failed, or waits for what does not come by itself.
+    Stuck {
+        /// Why, in one line.
+        why: String,
+    },
     /// A task ended or failed.
     TaskFinished {
         /// The task.
@@ -214,8 +220,8 @@ pub struct TaskInfo {
     pub id: TaskId,
     /// The queue it is in.
     pub queue: QueueName,
-    /// The reference's name of its type: `ModuleRun`, `GlobalHookRun`.
-    pub kind: &'static str,
+    /// What type of task it is.
+    pub kind: TaskType,
     /// Whose it is.
     pub scope: Scope,
     /// Its hook, if it runs one.
@@ -224,6 +230,58 @@ pub struct TaskInfo {
     pub binding: Option<Arc<str>>,
     /// Why it exists.
     pub cause: Cause,
+}
+
+/// What type of task it is, by the names of the reference operator.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TaskType {
+    /// Finds out which modules are on, and runs them.
+    ConvergeModules,
+    /// Looks for releases that no module owns any more.
+    DiscoverHelmReleases,
+    /// Starts the watches of a global hook.
+    GlobalHookEnableKubernetesBindings,
+    /// Runs a global hook.
+    GlobalHookRun,
+    /// Waits for the Synchronizations of global hooks.
+    GlobalHookWaitKubernetesSynchronization,
+    /// Removes what a module brought.
+    ModuleDelete,
+    /// Installs the CRDs of a module.
+    ModuleEnsureCrds,
+    /// Runs a hook of a module.
+    ModuleHookRun,
+    /// Removes a release that no module owns.
+    ModulePurge,
+    /// Runs a module.
+    ModuleRun,
+    /// Waits for modules that run in queues of their own.
+    ParallelModuleRun,
+}
+
+impl TaskType {
+    /// Returns its name as logs, metrics and queue listings show it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConvergeModules => "ConvergeModules",
+            Self::DiscoverHelmReleases => "DiscoverHelmReleases",
+            Self::GlobalHookEnableKubernetesBindings => "GlobalHookEnableKubernetesBindings",
+            Self::GlobalHookRun => "GlobalHookRun",
+            Self::GlobalHookWaitKubernetesSynchronization => "GlobalHookWaitKubernetesSynchronization",
+            Self::ModuleDelete => "ModuleDelete",
+            Self::ModuleEnsureCrds => "ModuleEnsureCRDs",
+            Self::ModuleHookRun => "ModuleHookRun",
+            Self::ModulePurge => "ModulePurge",
+            Self::ModuleRun => "ModuleRun",
+            Self::ParallelModuleRun => "ParallelModuleRun",
+        }
+    }
+}
+
+impl fmt::Display for TaskType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// How a run of a hook ended.

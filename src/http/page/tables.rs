@@ -285,7 +285,7 @@ fn journal_row(page: &mut Html, view: &View, end: &TaskEnd, show: ShowFailure<'_
         Scope::Global => None,
         Scope::Module(module) => Some(module),
     };
-    page.raw("<tr><th scope=\"row\">").raw(task.kind);
+    page.raw("<tr><th scope=\"row\">").raw(task.kind.as_str());
     match (&task.hook, module) {
         (Some(hook), _) => page.raw(" ").text(&hook.to_string()),
         (None, Some(module)) => page.raw(" ").text(module.as_str()),

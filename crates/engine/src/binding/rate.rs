@@ -9,7 +9,7 @@ use crate::time::Time;
 ///
 /// All queues of a hook share one. Retries take tokens as well.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rate {
+pub(super) struct Rate {
     interval: Duration,
     burst: u32,
     /// How many tokens there were at `since`.
@@ -20,14 +20,14 @@ pub(crate) struct Rate {
 
 impl Rate {
     /// Returns a full bucket.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let Settings { execution_min_interval: interval, execution_burst: burst, timeout: _ } = *settings;
         let burst = burst.max(1);
         Self { interval, burst, tokens: burst, since: Time::START }
     }
 
     /// Takes a token at `now`, or returns when the next one comes.
-    pub(crate) fn take(&mut self, now: Time) -> Result<(), Time> {
+    pub(super) fn take(&mut self, now: Time) -> Result<(), Time> {
         if self.interval.is_zero() {
             return Ok(());
         }

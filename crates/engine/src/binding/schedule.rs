@@ -2,22 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::BindingKey;
 use crate::catalog::Hook;
-use crate::name::CronLine;
+use crate::name::{BindingKey, CronLine};
 
 /// The schedules that are switched on.
 #[derive(Debug, Default)]
-pub(crate) struct Schedules {
+pub(super) struct Schedules {
     lines: BTreeMap<CronLine, BTreeSet<BindingKey>>,
     changed: bool,
-    /// The lines as they were told.
-    told: BTreeSet<CronLine>,
+    /// The lines as they were reported last.
+    reported: BTreeSet<CronLine>,
 }
 
 impl Schedules {
     /// Switches the schedules of `hook` on.
-    pub(crate) fn enable(&mut self, hook: &Hook, order: u32) {
+    pub(super) fn enable(&mut self, hook: &Hook, order: u32) {
         for (index, binding) in hook.spec.schedules.iter().enumerate() {
             let users = self.lines.entry(binding.crontab.clone()).or_insert_with(|| {
                 self.changed = true;
@@ -27,8 +26,8 @@ impl Schedules {
         }
     }
 
-    /// Switches the schedules of the hooks that `hook` names off.
-    pub(crate) fn disable(&mut self, hook: &Hook, order: u32) {
+    /// Switches the schedules of `hook` off.
+    pub(super) fn disable(&mut self, hook: &Hook, order: u32) {
         for (index, binding) in hook.spec.schedules.iter().enumerate() {
             let Some(users) = self.lines.get_mut(&binding.crontab) else { continue };
             users.remove(&BindingKey::new(&hook.id, order, index));
@@ -40,20 +39,20 @@ impl Schedules {
     }
 
     /// Returns the bindings that `line` fires for, in order.
-    pub(crate) fn users(&self, line: &CronLine) -> Vec<BindingKey> {
+    pub(super) fn users(&self, line: &CronLine) -> Vec<BindingKey> {
         self.lines.get(line).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns all lines if they are others than at the last call.
-    pub(crate) fn take_changed(&mut self) -> Option<BTreeSet<CronLine>> {
+    pub(super) fn take_changed(&mut self) -> Option<BTreeSet<CronLine>> {
         if !std::mem::take(&mut self.changed) {
             return None;
         }
         let lines: BTreeSet<CronLine> = self.lines.keys().cloned().collect();
-        if lines == self.told {
+        if lines == self.reported {
             return None;
         }
-        self.told.clone_from(&lines);
+        self.reported.clone_from(&lines);
         Some(lines)
     }
 }

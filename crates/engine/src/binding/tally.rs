@@ -33,7 +33,7 @@ impl Tally {
     }
 
     /// Returns what was counted since `earlier`.
-    pub(crate) fn since(self, earlier: Self) -> Self {
+    pub(super) fn since(self, earlier: Self) -> Self {
         Self {
             added: self.added - earlier.added,
             modified: self.modified - earlier.modified,

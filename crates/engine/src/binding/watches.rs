@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{BindingKey, Tally};
+use super::Tally;
 use crate::catalog::Hook;
 use crate::failure::Failure;
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 use crate::hook::{KubernetesBinding, MonitorSpec};
-use crate::name::{HookId, MonitorId, Scope};
+use crate::name::{BindingKey, HookId, MonitorId, Scope};
 use crate::time::Time;
 
 /// All watches, and all bindings that are switched on.
 #[derive(Debug, Default)]
-pub(crate) struct Watches {
+pub(super) struct Watches {
     monitors: BTreeMap<MonitorId, Monitor>,
     by_spec: BTreeMap<MonitorSpec, MonitorId>,
     bindings: BTreeMap<HookId, BTreeMap<usize, Binding>>,
@@ -22,34 +22,34 @@ pub(crate) struct Watches {
 
 /// One watch with one filter.
 #[derive(Debug)]
-pub(crate) struct Monitor {
+pub(super) struct Monitor {
     /// What it selects.
-    pub(crate) spec: Arc<MonitorSpec>,
-    /// Whom it feeds.
-    pub(crate) users: BTreeSet<BindingKey>,
+    pub(super) spec: Arc<MonitorSpec>,
+    /// The bindings that see it.
+    pub(super) users: BTreeSet<BindingKey>,
     /// What it knows.
-    pub(crate) snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
     /// What happened to its objects.
-    pub(crate) tally: Tally,
+    pub(super) tally: Tally,
     /// Whether the snapshot is complete.
-    pub(crate) listed: bool,
+    pub(super) listed: bool,
     /// The kind that it waits for.
-    pub(crate) missing_kind: Option<String>,
+    pub(super) missing_kind: Option<String>,
     /// Why it broke, until it works again.
-    pub(crate) failure: Option<Arc<Failure>>,
+    pub(super) failure: Option<Arc<Failure>>,
     /// Since when it waits for its kind or is broken.
-    pub(crate) broken_since: Option<Time>,
+    pub(super) broken_since: Option<Time>,
 }
 
 /// A kubernetes binding that is switched on.
 #[derive(Debug)]
-pub(crate) struct Binding {
+pub(super) struct Binding {
     /// Its watch.
-    pub(crate) monitor: MonitorId,
+    pub(super) monitor: MonitorId,
     /// What it is doing.
-    pub(crate) state: BindingState,
+    pub(super) state: BindingState,
     /// What had happened when its hook was started last.
-    pub(crate) seen: Tally,
+    pub(super) seen: Tally,
 }
 
 /// What a kubernetes binding is doing. One that is off is not there.
@@ -60,7 +60,7 @@ pub(crate) struct Binding {
 ///  └──────────────── its hook goes ─────────────────┘
 /// ```
 #[derive(Debug)]
-pub(crate) enum BindingState {
+pub(super) enum BindingState {
     /// Its watch did not list everything yet.
     Listing,
     /// Its Synchronization is not through.
@@ -74,7 +74,7 @@ pub(crate) enum BindingState {
     Live,
 }
 
-/// What taking in a list led to.
+/// What a list led to.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// Differences to what was known, oldest first.
@@ -85,7 +85,7 @@ pub(crate) struct Listing {
 
 impl Watches {
     /// Switches a binding on. Returns the watch if it has to be started.
-    pub(crate) fn enable(
+    pub(super) fn enable(
         &mut self,
         key: &BindingKey,
         spec: MonitorSpec,
@@ -124,7 +124,7 @@ impl Watches {
     }
 
     /// Switches the bindings of a hook off. Returns the watches that nobody needs any more.
-    pub(crate) fn disable(&mut self, hook: &HookId) -> Vec<MonitorId> {
+    pub(super) fn disable(&mut self, hook: &HookId) -> Vec<MonitorId> {
         let mut idle = Vec::new();
         for (index, binding) in self.bindings.remove(hook).unwrap_or_default() {
             let Some(monitor) = self.monitors.get_mut(&binding.monitor) else { continue };
@@ -139,30 +139,30 @@ impl Watches {
     }
 
     /// Returns the binding, if it is on.
-    pub(crate) fn binding(&self, hook: &HookId, index: usize) -> Option<&Binding> {
+    pub(super) fn binding(&self, hook: &HookId, index: usize) -> Option<&Binding> {
         self.bindings.get(hook)?.get(&index)
     }
 
-    /// Returns the bindings of `hooks` that are on and that a start waits for, with what they are doing.
-    pub(crate) fn waited<'a>(
+    /// Returns the bindings of `hooks` that are on and that a start waits for, with their index and what they are doing.
+    pub(super) fn waited<'a>(
         &'a self,
         hooks: &'a [Arc<Hook>],
-    ) -> impl Iterator<Item = (&'a Hook, &'a KubernetesBinding, &'a BindingState)> {
+    ) -> impl Iterator<Item = (&'a Hook, usize, &'a KubernetesBinding, &'a BindingState)> {
         hooks.iter().flat_map(move |hook| {
             let bindings = hook.spec.kubernetes.iter().enumerate().filter(|(_, binding)| binding.is_waited());
             bindings.filter_map(move |(index, binding)| {
-                Some((&**hook, binding, &self.binding(&hook.id, index)?.state))
+                Some((&**hook, index, binding, &self.binding(&hook.id, index)?.state))
             })
         })
     }
 
     /// Returns the binding for changes, if it is on.
-    pub(crate) fn binding_mut(&mut self, hook: &HookId, index: usize) -> Option<&mut Binding> {
+    pub(super) fn binding_mut(&mut self, hook: &HookId, index: usize) -> Option<&mut Binding> {
         self.bindings.get_mut(hook)?.get_mut(&index)
     }
 
-    /// Takes in that a hook is started: it sees what has happened to the objects of its bindings.
-    pub(crate) fn shown_to(&mut self, hook: &HookId) {
+    /// Records that a hook is started: it sees what has happened to the objects of its bindings.
+    pub(super) fn shown_to(&mut self, hook: &HookId) {
         for binding in self.bindings.get_mut(hook).into_iter().flat_map(BTreeMap::values_mut) {
             if let Some(monitor) = self.monitors.get(&binding.monitor) {
                 binding.seen = monitor.tally;
@@ -171,37 +171,37 @@ impl Watches {
     }
 
     /// Returns the watch of a binding, if it is on.
-    pub(crate) fn monitor_of(&self, hook: &HookId, index: usize) -> Option<&Monitor> {
+    pub(super) fn monitor_of(&self, hook: &HookId, index: usize) -> Option<&Monitor> {
         self.monitors.get(&self.binding(hook, index)?.monitor)
     }
 
     /// Returns the watch.
-    pub(crate) fn monitor(&self, id: MonitorId) -> Option<&Monitor> {
+    pub(super) fn monitor(&self, id: MonitorId) -> Option<&Monitor> {
         self.monitors.get(&id)
     }
 
     /// Returns the watch for changes.
-    pub(crate) fn monitor_mut(&mut self, id: MonitorId) -> Option<&mut Monitor> {
+    pub(super) fn monitor_mut(&mut self, id: MonitorId) -> Option<&mut Monitor> {
         self.monitors.get_mut(&id)
     }
 
     /// Iterates over all watches.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (MonitorId, &Monitor)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (MonitorId, &Monitor)> {
         self.monitors.iter().map(|(id, monitor)| (*id, monitor))
     }
 
     /// Iterates over the bindings of a hook that are on.
-    pub(crate) fn bindings_of(&self, hook: &HookId) -> impl Iterator<Item = (usize, &Binding)> {
+    pub(super) fn bindings_of(&self, hook: &HookId) -> impl Iterator<Item = (usize, &Binding)> {
         self.bindings.get(hook).into_iter().flatten().map(|(index, binding)| (*index, binding))
     }
 
     /// Iterates over the hooks of a scope that have bindings that are on.
-    pub(crate) fn hooks_of(&self, scope: &Scope) -> Vec<HookId> {
+    pub(super) fn hooks_of(&self, scope: &Scope) -> Vec<HookId> {
         self.bindings.keys().filter(|hook| hook.scope == *scope).cloned().collect()
     }
 
     /// Returns how many events are held back, and how many objects the snapshots hold.
-    pub(crate) fn held(&self) -> (usize, usize) {
+    pub(super) fn sizes(&self) -> (usize, usize) {
         let waiting = |binding: &Binding| match &binding.state {
             BindingState::Synchronizing { held_back, .. } => held_back.len(),
             BindingState::Listing | BindingState::Live => 0,
@@ -212,7 +212,7 @@ impl Watches {
     }
 
     /// Moves the bindings of a watch on whose first list is complete. Returns them in order.
-    pub(crate) fn synchronize(&mut self, id: MonitorId) -> Vec<BindingKey> {
+    pub(super) fn synchronize(&mut self, id: MonitorId) -> Vec<BindingKey> {
         let users: Vec<BindingKey> =
             self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
         for key in &users {
@@ -225,8 +225,8 @@ impl Watches {
         users
     }
 
-    /// Lets the events of a binding through and returns those that were held back.
-    pub(crate) fn go_live(&mut self, hook: &HookId, index: usize) -> Vec<Change> {
+    /// Makes a binding live and returns the events that were held back.
+    pub(super) fn go_live(&mut self, hook: &HookId, index: usize) -> Vec<Change> {
         let Some(binding) = self.binding_mut(hook, index) else { return Vec::new() };
         match std::mem::replace(&mut binding.state, BindingState::Live) {
             BindingState::Synchronizing { held_back, .. } => held_back,
@@ -234,8 +234,8 @@ impl Watches {
         }
     }
 
-    /// Takes in that a Synchronization of the binding was queued or dropped.
-    pub(crate) fn mark_queued(&mut self, hook: &HookId, index: usize, now_queued: bool) {
+    /// Records that a Synchronization of the binding was queued or dropped.
+    pub(super) fn mark_queued(&mut self, hook: &HookId, index: usize, now_queued: bool) {
         if let Some(binding) = self.binding_mut(hook, index)
             && let BindingState::Synchronizing { queued, .. } = &mut binding.state
         {
@@ -244,7 +244,7 @@ impl Watches {
     }
 
     /// Forgets what was held back of a namespace that joined or left.
-    pub(crate) fn forget_namespace(&mut self, id: MonitorId, namespace: &str) {
+    pub(super) fn forget_namespace(&mut self, id: MonitorId, namespace: &str) {
         let users: Vec<BindingKey> =
             self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
         for key in users {
@@ -257,7 +257,7 @@ impl Watches {
     }
 
     /// Forgets what was held back for a binding: the run that begins sees it in its snapshot.
-    pub(crate) fn forget_held_back(&mut self, hook: &HookId, index: usize) {
+    pub(super) fn forget_held_back(&mut self, hook: &HookId, index: usize) {
         if let Some(binding) = self.binding_mut(hook, index)
             && let BindingState::Synchronizing { held_back, .. } = &mut binding.state
         {
@@ -267,8 +267,8 @@ impl Watches {
 }
 
 impl Monitor {
-    /// Takes in a list.
-    pub(crate) fn list(&mut self, objects: Vec<(Key, Arc<Item>)>) -> Listing {
+    /// Replaces the objects by those of a list.
+    pub(super) fn list(&mut self, objects: Vec<(Key, Arc<Item>)>) -> Listing {
         let changes = self.snapshot.replace(objects.into_iter().collect());
         self.tally.count(&changes, &self.snapshot);
         let first = !std::mem::replace(&mut self.listed, true);
@@ -279,28 +279,28 @@ impl Monitor {
         if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } }
     }
 
-    /// Takes in that an object is there.
-    pub(crate) fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
+    /// Records that an object is there. Returns the change that hooks see.
+    pub(super) fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
         let change = self.snapshot.put(key, item);
         self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
     }
 
-    /// Takes in that an object is gone.
-    pub(crate) fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
+    /// Records that an object is gone. Returns the change that hooks see.
+    pub(super) fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
         let change = self.snapshot.remove(key, last);
         self.tally.count(&change, &self.snapshot);
         change.filter(|_| self.listed)
     }
 
-    /// Takes in the objects of a namespace that joined or left.
-    pub(crate) fn list_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
+    /// Replaces the objects of a namespace that joined or left.
+    pub(super) fn list_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) {
         let changes = self.snapshot.replace_namespace(namespace, objects);
         self.tally.count(&changes, &self.snapshot);
     }
 
-    /// Takes in that the kind does not exist any more: its objects are gone with it.
-    pub(crate) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
+    /// Records that the kind does not exist any more: its objects are gone with it.
+    pub(super) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
         self.missing_kind = Some(kind);
         self.broken_since.get_or_insert(now);
         let changes = self.snapshot.replace(BTreeMap::new());

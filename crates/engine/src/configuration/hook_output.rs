@@ -1,22 +1,19 @@
 //! What a hook wrote, and how it takes effect: all of it or nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use values::Section;
 
+use super::Configuration;
 use crate::catalog::Hook;
 use crate::cause::Cause;
-use crate::converge::discovery::DynamicFlag;
+use crate::context::Context;
 use crate::effect::{ConfigText, Effect};
-use crate::engine::Engine;
 use crate::event::{HookOutput, Usage};
 use crate::failure::{Failure, FailureKind};
-use crate::module::hook_run::HookReport;
-use crate::name::{QueueName, RunId, Scope};
-use crate::notice::{HookEnd, Notice};
-use crate::task::Task;
-use crate::task::in_flight::{HookStage, HookWork, Running, Work};
+use crate::name::{RunId, Scope};
+use crate::notice::Notice;
 
 /// The output of a hook, judged; some of it may have taken effect.
 #[derive(Debug)]
@@ -27,151 +24,148 @@ pub(crate) struct Prepared {
     usage: Option<Usage>,
     /// Its changes of objects are carried out.
     patched: bool,
-    /// The ConfigMap is written, with this text of its key.
-    saved: Option<Arc<serde_json::Value>>,
+    /// The ConfigMap is written, with this value of its key.
+    saved: Option<Arc<Value>>,
 }
 
-impl Engine {
-    /// Takes in that a hook process ended.
-    pub(crate) fn hook_finished(
-        &mut self,
-        run: RunId,
-        outcome: Result<HookOutput, Failure>,
+/// What the output of a hook led to so far.
+#[derive(Debug)]
+pub(crate) enum Carried {
+    /// All of it took effect.
+    Done {
+        /// What the process used.
         usage: Option<Usage>,
-    ) {
-        let Some((queue, running)) = self.finish_run(run) else { return };
-        let Running { task, work, .. } = running;
-        let Work::Hook(work) = work else {
-            return self.fail(&queue, task, mismatch("a hook"));
-        };
-        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
-            return self.stopped(&queue, task);
+        /// Whether the values of the hook's scope differ.
+        changed: bool,
+        /// Whether the hook said something new about which modules are on.
+        flags_changed: bool,
+    },
+    /// It can't be used, or what it asked for failed.
+    Failed(Failure, Option<Usage>),
+    /// Its changes of objects are carried out next.
+    Patching(Prepared, RunId, Effect),
+    /// Its change of the ConfigMap is written next.
+    Saving(Prepared, RunId, Effect),
+}
+
+impl Configuration {
+    /// Judges what a hook wrote and begins to carry it out.
+    pub(crate) fn hook_wrote(
+        &mut self,
+        cx: &mut Context,
+        hook: &Hook,
+        output: HookOutput,
+        usage: Option<Usage>,
+        cause: &Cause,
+    ) -> Carried {
+        if output.failed.is_none()
+            && let Err(failure) = self.judged(hook, &output)
+        {
+            return Carried::Failed(failure, usage);
         }
-        let prepared = outcome.and_then(|output| {
-            if output.failed.is_none() {
-                self.judged(&work.hook, &output)?;
-            }
-            Ok(Prepared { output, usage, patched: false, saved: None })
-        });
-        match prepared {
-            Ok(prepared) => self.carry_out(&queue, task, work, prepared),
-            Err(failure) => self.hook_failed(&queue, task, &work, failure, usage),
-        }
+        self.carry_out(cx, hook, Prepared { output, usage, patched: false, saved: None }, cause)
     }
 
-    /// Takes in that the changes of objects that a hook asked for were carried out, or not.
-    pub(crate) fn objects_patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
-        let Some((queue, Running { task, work, .. })) = self.finish_run(run) else { return };
-        let Work::Hook(mut work) = work else {
-            return self.fail(&queue, task, mismatch("changes of objects"));
+    /// Goes on when the changes of objects that a hook asked for were carried out, or not.
+    pub(crate) fn objects_patched(
+        &mut self,
+        cx: &mut Context,
+        hook: &Hook,
+        mut prepared: Prepared,
+        outcome: Result<(), Failure>,
+        cause: &Cause,
+    ) -> Carried {
+        let Err(failure) = outcome else {
+            prepared.patched = true;
+            return self.carry_out(cx, hook, prepared, cause);
         };
-        let HookStage::Patching(mut prepared) = std::mem::replace(&mut work.stage, HookStage::Process) else {
-            return self.fail(&queue, task, mismatch("changes of objects"));
+        let failure = match prepared.output.failed.take() {
+            Some(mut first) => {
+                first.chain.push(format!("and what it wrote all the same was not done: {failure}"));
+                first
+            }
+            None => failure,
         };
-        match outcome {
-            Ok(()) => {
-                prepared.patched = true;
-                self.carry_out(&queue, task, work, prepared);
-            }
-            Err(failure) => {
-                let failure = match prepared.output.failed.take() {
-                    Some(mut first) => {
-                        first.chain.push(format!("and what it wrote all the same was not done: {failure}"));
-                        first
-                    }
-                    None => failure,
-                };
-                self.hook_failed(&queue, task, &work, failure, prepared.usage);
-            }
-        }
+        Carried::Failed(failure, prepared.usage)
     }
 
-    /// Takes in that the ConfigMap was written for a hook, or not.
-    pub(crate) fn hook_config_saved(&mut self, run: RunId, outcome: Result<String, Failure>) {
-        let Some((queue, Running { task, work, .. })) = self.finish_run(run) else {
-            self.user.save_ended(run);
-            return;
-        };
-        let pending = self.user.save_ended(run);
-        let Work::Hook(mut work) = work else {
-            return self.fail(&queue, task, mismatch("a change of the ConfigMap"));
-        };
-        let HookStage::Saving(mut prepared) = std::mem::replace(&mut work.stage, HookStage::Process) else {
-            return self.fail(&queue, task, mismatch("a change of the ConfigMap"));
-        };
-        match (outcome, pending) {
+    /// Forgets a write of the ConfigMap for a hook whose answer is not wanted any more.
+    pub(crate) fn forget_save(&mut self, run: RunId) {
+        self.config_map.save_ended(run);
+    }
+
+    /// Goes on when the ConfigMap was written for a hook, or not.
+    pub(crate) fn hook_saved(
+        &mut self,
+        cx: &mut Context,
+        run: RunId,
+        hook: &Hook,
+        mut prepared: Prepared,
+        outcome: Result<String, Failure>,
+        cause: &Cause,
+    ) -> Carried {
+        match (outcome, self.config_map.save_ended(run)) {
             (Ok(version), Some(pending)) => {
                 prepared.saved = Some(Arc::clone(&pending.value));
-                self.user.saved(pending, &version);
-                self.carry_out(&queue, task, work, prepared);
+                self.config_map.saved(pending, &version);
+                self.carry_out(cx, hook, prepared, cause)
             }
-            (Ok(_), None) => self.fail(&queue, task, mismatch("a change of the ConfigMap")),
+            (Ok(_), None) => Carried::Failed(mismatch("a change of the ConfigMap"), prepared.usage),
             (Err(mut failure), _) => {
                 note_done(&mut failure, prepared.patched, false);
-                self.hook_failed(&queue, task, &work, failure, prepared.usage);
+                Carried::Failed(failure, prepared.usage)
             }
         }
     }
 
     /// Does the next step of what a hook asked for; the last one commits its values.
-    fn carry_out(&mut self, queue: &QueueName, task: Task, mut work: Box<HookWork>, mut prepared: Prepared) {
+    fn carry_out(&mut self, cx: &mut Context, hook: &Hook, mut prepared: Prepared, cause: &Cause) -> Carried {
+        let usage = prepared.usage;
         if !prepared.patched && !prepared.output.object_patches.is_empty() {
-            let run = self.next_run();
+            let run = cx.ids.run();
             let patches = prepared.output.object_patches.as_slice().into();
-            let effect = Effect::PatchObjects { run, hook: work.hook.id.clone(), patches };
-            work.stage = HookStage::Patching(prepared);
-            return self.begin(queue, task, run, Work::Hook(work), effect);
+            return Carried::Patching(
+                prepared,
+                run,
+                Effect::PatchObjects { run, hook: hook.id.clone(), patches },
+            );
         }
         if let Some(failure) = prepared.output.failed.take() {
-            return self.hook_failed(queue, task, &work, failure, prepared.usage);
+            return Carried::Failed(failure, usage);
         }
         // The values may have changed while objects were patched, so all is judged once more.
-        let section = match self.judged(&work.hook, &prepared.output) {
+        let section = match self.judged(hook, &prepared.output) {
             Ok(section) => section,
             Err(mut failure) => {
                 note_done(&mut failure, prepared.patched, prepared.saved.is_some());
-                return self.hook_failed(queue, task, &work, failure, prepared.usage);
+                return Carried::Failed(failure, usage);
             }
         };
-        let scope = work.hook.id.scope.clone();
+        let scope = &hook.id.scope;
         let config = section.config_or_null();
         let is_changed = !prepared.output.config_patch.operations().is_empty()
-            && self.section(&scope).is_some_and(|now| now.config_or_null() != config);
+            && self.section(scope).is_some_and(|now| now.config_or_null() != config);
         let is_saved = prepared.saved.as_ref().is_some_and(|saved| **saved == *config);
         if is_changed && !is_saved {
-            let run = self.next_run();
+            let run = cx.ids.run();
             let key = section.key().to_owned();
             let text = values::yaml::emit_v3(&config);
-            self.user.save_began(run, key.clone(), text.clone(), config);
+            self.config_map.save_began(run, key.clone(), text.clone(), config);
             let effect = Effect::SaveConfigValues { run, key, text: Some(ConfigText(text)) };
-            work.stage = HookStage::Saving(prepared);
-            return self.begin(queue, task, run, Work::Hook(work), effect);
+            return Carried::Saving(prepared, run, effect);
         }
-        self.commit(queue, task, &work, &prepared, section);
-    }
-
-    fn commit(
-        &mut self,
-        queue: &QueueName,
-        task: Task,
-        work: &HookWork,
-        prepared: &Prepared,
-        section: Section,
-    ) {
-        let scope = &work.hook.id.scope;
         let changed = self.section(scope).is_some_and(|now| !Arc::ptr_eq(now.result(), section.result()));
         if prepared.saved.is_some() {
-            self.user.config_committed(section.key(), section.config_or_null());
+            self.config_map.config_committed(section.key());
         }
-        self.set_section(scope, section);
+        self.set_section(cx, scope, section);
         let flags_changed =
-            *scope == Scope::Global && self.set_dynamic_flags(&work.hook, &prepared.output, &task.cause);
+            *scope == Scope::Global && self.set_dynamic_flags(cx, hook, &prepared.output, cause);
         if !prepared.output.metrics.is_empty() {
             let operations = prepared.output.metrics.as_slice().into();
-            self.notify(Notice::MetricsExported { hook: work.hook.id.clone(), operations });
+            cx.notify(Notice::MetricsExported { hook: hook.id.clone(), operations });
         }
-        self.hook_ran(queue, work, &task, prepared.usage, HookEnd::Success);
-        self.hook_succeeded(queue, task, work, HookReport { changed, flags_changed });
+        Carried::Done { usage, changed, flags_changed }
     }
 
     /// Returns the section of the hook's scope as it will be, or why the output can't be used.
@@ -180,7 +174,7 @@ impl Engine {
             Failure::new(FailureKind::Bug, format!("hook {} ran, but its module is gone", hook.id))
         })?;
         if let Some(problem) =
-            self.user.problem(section.key()).filter(|_| !output.config_patch.operations().is_empty())
+            self.config_map.problem(section.key()).filter(|_| !output.config_patch.operations().is_empty())
         {
             let message = format!(
                 "{} changes the configuration, but what is there can't be used: {problem}",
@@ -202,39 +196,10 @@ impl Engine {
             .map_err(|e| wrong("a config values patch", &e))?;
         section.with_values_patch(&output.values_patch).map_err(|e| wrong("a values patch", &e))
     }
-
-    /// Takes in what a global hook says about modules. Returns whether that is something new.
-    fn set_dynamic_flags(&mut self, hook: &Hook, output: &HookOutput, cause: &Cause) -> bool {
-        let mut flags: BTreeMap<&String, &Option<bool>> = output.config_patch.enabled().iter().collect();
-        flags.extend(output.values_patch.enabled());
-        let mut is_new = false;
-        for (key, flag) in flags {
-            let Some(name) = self.module_by_key(key) else {
-                let message = format!(
-                    "{} sets {key}Enabled, but there is no module with the key {key}",
-                    described(hook)
-                );
-                self.notify(Notice::Warned { scope: Scope::Global, message });
-                continue;
-            };
-            let known = self.dynamic_flags.get(&name);
-            is_new |= known.map(|known| known.on) != *flag;
-            match flag {
-                // To say the same again is nothing new.
-                Some(on) if known.is_some_and(|known| known.on == *on && known.hook == hook.id) => {}
-                Some(on) => {
-                    let (hook, since, cause) = (hook.id.clone(), self.now, cause.clone());
-                    self.dynamic_flags.insert(name, DynamicFlag { on: *on, hook, since, cause });
-                }
-                None => drop(self.dynamic_flags.remove(&name)),
-            }
-        }
-        is_new
-    }
 }
 
 /// Returns the hook in the words of a message.
-pub(crate) fn described(hook: &Hook) -> String {
+pub(super) fn described(hook: &Hook) -> String {
     match &hook.id.scope {
         Scope::Global => format!("global hook '{}'", hook.id.name),
         Scope::Module(module) => format!("hook '{}' of module {module}", hook.id.name),

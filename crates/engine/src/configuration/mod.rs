@@ -1,6 +1,13 @@
-//! The values: of files, of the ConfigMap and of hooks.
+//! The values: of files, of the ConfigMap and of hooks, and which modules they switch on.
 
-pub(crate) mod config_map;
-pub(crate) mod hook_output;
-pub(crate) mod redaction;
-pub(crate) mod sections;
+mod config_map;
+mod decision;
+mod flags;
+mod hook_output;
+mod reading;
+mod redaction;
+mod sections;
+
+pub(crate) use decision::{Decision, Opinion};
+pub(crate) use hook_output::{Carried, Prepared, mismatch};
+pub(crate) use sections::Configuration;

@@ -1,63 +1,91 @@
-//! What is told quotes no values: notices end in the log, and whoever reads that need not know them.
+//! Notices quote no values: they end in the log, and whoever reads that need not know them.
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::Engine;
+use super::Configuration;
+use crate::context::Context;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
-use crate::view::Secrets;
+use crate::view::{Secrets, masked_text};
 
-impl Engine {
-    /// Returns a notice without the values that its texts may quote.
-    pub(crate) fn without_secrets(&self, mut notice: Notice) -> Notice {
-        if self.config.quote_values {
-            return notice;
+impl Configuration {
+    /// Masks the values in all notices that were added since the last call, unless notices may quote values.
+    pub(crate) fn redact(&self, cx: &mut Context) {
+        for notice in cx.out.unredacted() {
+            self.redact_notice(notice);
         }
-        let module = match quotes(&notice) {
-            Quotes::Nobodys => return notice,
+    }
+
+    fn redact_notice(&self, notice: &mut Notice) {
+        let module = match quotes(notice) {
+            Quotes::Nothing => return,
             Quotes::OfModule(module) => Some(module),
-            Quotes::Anybodys => None,
+            Quotes::OfAll => None,
         };
-        let sections = self.sections_seen_by(module);
-        let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
-        let secrets = Secrets::of(&values);
+        let secrets = self.secrets(module);
         if let Notice::TaskFinished { failure: Some(failure), .. }
         | Notice::DiscoveryFailed { failure }
-        | Notice::WatchFailed { failure, .. } = &mut notice
+        | Notice::WatchFailed { failure, .. } = notice
         {
             *failure = secrets.hide_in(failure);
-        } else if let Notice::ConfigChecked { problems } = &mut notice {
+        } else if let Notice::ConfigChecked { problems } = notice {
             for problem in problems {
                 *problem = secrets.hide_in(problem);
             }
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
-        | Notice::Warned { message: text, .. } = &mut notice
+        | Notice::Warned { message: text, .. } = notice
         {
             *text = secrets.hide(text).into_owned();
         }
-        notice
+    }
+
+    /// Returns the values that notices about `module` must not quote, or about anything when it is `None`.
+    pub(crate) fn secrets(&self, module: Option<&ModuleName>) -> Secrets<'static> {
+        if self.config.quote_values {
+            return Secrets::default();
+        }
+        let sections = self.sections_seen_by(module);
+        let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
+        Secrets::of(&values).into_owned()
+    }
+
+    /// Returns a text without the values of a module and of the global section.
+    pub(crate) fn without_values(&self, name: &ModuleName, text: &str) -> String {
+        let owned = self.sections_seen_by(Some(name));
+        let values: Vec<&Value> = owned.iter().map(AsRef::as_ref).collect();
+        masked_text(text, &values)
+    }
+
+    /// Returns the values that whoever works for `module` can quote: its own and the global ones; all of them for `None`.
+    fn sections_seen_by(&self, module: Option<&ModuleName>) -> Vec<Arc<Value>> {
+        let own = module.and_then(|name| self.sections.get(name));
+        let all = self.sections.values().filter(|_| own.is_none());
+        let seen = std::iter::once(&self.global).chain(own).chain(all);
+        seen.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect()
     }
 }
 
 /// Whose values the texts of a notice may quote.
 enum Quotes<'n> {
-    Nobodys,
+    Nothing,
     OfModule(&'n ModuleName),
-    Anybodys,
+    OfAll,
 }
 
 fn quotes(notice: &Notice) -> Quotes<'_> {
     match notice {
         Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
-            task.scope.module().map_or(Quotes::Anybodys, Quotes::OfModule)
+            task.scope.module().map_or(Quotes::OfAll, Quotes::OfModule)
         }
         Notice::ModuleChanged { module, reason: Some(_), .. }
         | Notice::Warned { scope: Scope::Module(module), .. } => Quotes::OfModule(module),
         Notice::ConfigChecked { .. }
         | Notice::DiscoveryFailed { .. }
         | Notice::Warned { scope: Scope::Global, .. }
-        | Notice::WatchFailed { .. } => Quotes::Anybodys,
+        | Notice::WatchFailed { .. } => Quotes::OfAll,
         Notice::ConvergeFinished { .. }
         | Notice::ConvergeStarted { .. }
         | Notice::HookRan { .. }
@@ -72,9 +100,10 @@ fn quotes(notice: &Notice) -> Quotes<'_> {
         | Notice::ReleaseDrifted { .. }
         | Notice::ReleaseRan { .. }
         | Notice::SnapshotChanged { .. }
+        | Notice::Stuck { .. }
         | Notice::TaskFinished { failure: None, .. }
         | Notice::TaskQueued { .. }
         | Notice::TaskStarted { .. }
-        | Notice::TaskStopped { .. } => Quotes::Nobodys,
+        | Notice::TaskStopped { .. } => Quotes::Nothing,
     }
 }

@@ -1,125 +1,220 @@
-//! The values of the catalog: a section for `global` and for each module.
+//! The sections of values: `global` and one for each module.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use values::Section;
 use values::patch::Root;
+use values::schema::Schemas;
+use values::{Section, SectionError};
 
-use crate::binding::rate::Rate;
-use crate::catalog::{Global, Hook, Module};
-use crate::engine::Engine;
+use super::config_map::ConfigMap;
+use super::decision::DynamicFlag;
+use crate::catalog::{Global, Module};
+use crate::config::Config;
+use crate::context::Context;
+use crate::effect::{ConfigText, Effect, ModuleValues, ValuesInput};
 use crate::failure::{Failure, FailureKind};
-use crate::module::ModuleState;
-use crate::name::{ModuleName, Scope};
+use crate::name::{CommandId, ModuleName, RunId, Scope};
 
-/// Returns the section of `global` before anything was configured.
-pub(crate) fn global_section(global: &Global) -> Section {
+/// All values, and who said what about which modules are on.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(super) config: Arc<Config>,
+    pub(super) global: Section,
+    pub(super) sections: BTreeMap<ModuleName, Section>,
+    /// The modules by the keys of their sections.
+    pub(super) keys: BTreeMap<Arc<str>, ModuleName>,
+    pub(super) config_map: ConfigMap,
+    /// What global hooks say about modules.
+    pub(super) dynamic_flags: BTreeMap<ModuleName, DynamicFlag>,
+    /// Writes of the ConfigMap that commands wait for, and what is answered.
+    command_saves: BTreeMap<RunId, (CommandId, String)>,
+}
+
+impl Configuration {
+    /// Returns the values of the files, before anything was configured.
+    pub(crate) fn new(config: Arc<Config>, global: &Global) -> Self {
+        Self {
+            config,
+            global: global_section(global),
+            sections: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            config_map: ConfigMap::default(),
+            dynamic_flags: BTreeMap::new(),
+            command_saves: BTreeMap::new(),
+        }
+    }
+
+    /// Replaces all values by those of the files, before anything was configured.
+    pub(crate) fn reset(&mut self, cx: &mut Context, global: &Global) {
+        self.redact(cx);
+        self.global = global_section(global);
+        self.sections.clear();
+    }
+
+    /// Makes the keys of exactly these modules known.
+    pub(crate) fn set_keys<'m>(&mut self, modules: impl IntoIterator<Item = &'m Arc<Module>>) {
+        let keys = modules.into_iter().map(|module| (Arc::clone(&module.key), module.name.clone()));
+        self.keys = keys.collect();
+    }
+
+    /// Gives a module the values of its files.
+    pub(crate) fn add_module(&mut self, cx: &mut Context, module: &Module) {
+        let root = Root::Module(module.key.to_string());
+        self.change(cx, &module.name, Some(section(root, &module.static_values, &module.schemas)));
+    }
+
+    /// Removes the values of a module.
+    pub(crate) fn remove_module(&mut self, cx: &mut Context, name: &ModuleName) {
+        self.change(cx, name, None);
+    }
+
+    /// Removes what hooks wrote into the values of a module.
+    pub(crate) fn remove_patches(&mut self, cx: &mut Context, name: &ModuleName) {
+        if let Some(section) = self.sections.get(name).and_then(|section| section.without_patches().ok()) {
+            self.change(cx, name, Some(section));
+        }
+    }
+
+    /// Puts new values of files into force. Configuration and patches of hooks stay. Returns whether values differ.
+    pub(crate) fn set_statics(
+        &mut self,
+        cx: &mut Context,
+        scope: &Scope,
+        statics: &Value,
+        schemas: &Arc<Schemas>,
+    ) -> Result<bool, SectionError> {
+        let Some(old) = self.section(scope) else { return Ok(false) };
+        let statics = if *scope == Scope::Global { statics.clone() } else { object(statics) };
+        let section = old.with_statics(statics, Arc::clone(schemas))?;
+        let differs = section.result() != old.result();
+        self.set_section(cx, scope, section);
+        Ok(differs)
+    }
+
+    /// Replaces the section of `scope`.
+    pub(super) fn set_section(&mut self, cx: &mut Context, scope: &Scope, section: Section) {
+        match scope {
+            Scope::Global => {
+                self.redact(cx);
+                self.global = section;
+            }
+            Scope::Module(name) => self.change(cx, name, Some(section)),
+        }
+    }
+
+    fn change(&mut self, cx: &mut Context, name: &ModuleName, section: Option<Section>) {
+        self.redact(cx);
+        match section {
+            Some(section) => self.sections.insert(name.clone(), section),
+            None => self.sections.remove(name),
+        };
+    }
+
+    /// Returns the section of `scope`, if it exists.
+    pub(crate) fn section(&self, scope: &Scope) -> Option<&Section> {
+        match scope {
+            Scope::Global => Some(&self.global),
+            Scope::Module(name) => self.sections.get(name),
+        }
+    }
+
+    /// Returns the global values.
+    pub(crate) fn global_values(&self) -> &Arc<Value> {
+        self.global.result()
+    }
+
+    /// Returns the values of a module; null when it has none.
+    pub(crate) fn values_of(&self, name: &ModuleName) -> Arc<Value> {
+        self.sections.get(name).map(|section| Arc::clone(section.result())).unwrap_or_default()
+    }
+
+    /// Returns what an enabled script reads: the global section and its configuration, then those of the module.
+    pub(crate) fn read_by_script(&self, name: &ModuleName) -> [Arc<Value>; 4] {
+        let config = self.sections.get(name).map_or_else(Default::default, Section::config_or_null);
+        [Arc::clone(self.global.result()), self.global.config_or_null(), self.values_of(name), config]
+    }
+
+    /// Returns what a hook, script or chart of `module` reads, or a global hook when it is `None`.
+    pub(crate) fn input(&self, module: Option<&Module>, enabled: &Arc<[ModuleName]>) -> ValuesInput {
+        let module = module.and_then(|module| {
+            let section = self.sections.get(&module.name)?;
+            let (key, values) = (Arc::clone(&module.key), Arc::clone(section.result()));
+            Some(ModuleValues { key, values, config: section.config_or_null() })
+        });
+        ValuesInput {
+            global: Arc::clone(self.global.result()),
+            global_config: self.global.config_or_null(),
+            enabled_modules: module.is_some().then(|| Arc::clone(enabled)),
+            module,
+        }
+    }
+
+    /// Returns why the values can't be given to the chart of a module, if so.
+    pub(crate) fn problem_for_chart(&self, name: &ModuleName) -> Option<Failure> {
+        let sections = [Some(&self.global), self.sections.get(name)];
+        let error = sections.into_iter().flatten().find_map(|section| section.validate_helm().err())?;
+        let failure = Failure::of(FailureKind::Values, &error);
+        Some(failure.advise("correct the values in the ConfigMap or in values.yaml, or the schema"))
+    }
+
+    /// Returns the module whose section has the key.
+    pub(crate) fn module_by_key(&self, key: &str) -> Option<&ModuleName> {
+        self.keys.get(key)
+    }
+
+    /// Writes into the ConfigMap whether a module is on; the command is answered when that is done.
+    pub(crate) fn save_flag(&mut self, cx: &mut Context, id: CommandId, module: &Module, on: bool) {
+        let key = format!("{}Enabled", module.key);
+        let word = if on { "enabled" } else { "disabled" };
+        let message = format!("module {} is {word} by key {key} of {}", module.name, self.place());
+        let run = cx.ids.run();
+        self.command_saves.insert(run, (id, message));
+        cx.push(Effect::SaveConfigValues { run, key, text: Some(ConfigText(on.to_string())) });
+    }
+
+    /// Answers the command that waits for a write of the ConfigMap. Returns the outcome if none does.
+    pub(crate) fn answer_save(
+        &mut self,
+        cx: &mut Context,
+        run: RunId,
+        outcome: Result<String, Failure>,
+    ) -> Option<Result<String, Failure>> {
+        let Some((id, message)) = self.command_saves.remove(&run) else { return Some(outcome) };
+        // What was written comes back as a change of the ConfigMap, and takes effect then.
+        cx.push(Effect::AnswerCommand { id, outcome: outcome.map(|_| message) });
+        None
+    }
+
+    /// Returns whether a command waits for a write of the ConfigMap.
+    pub(crate) fn is_saving(&self) -> bool {
+        !self.command_saves.is_empty()
+    }
+
+    /// Returns how many things are kept by name or number.
+    pub(crate) fn entries(&self) -> usize {
+        self.command_saves.len() + self.dynamic_flags.len()
+    }
+
+    /// Returns the ConfigMap in words.
+    pub(super) fn place(&self) -> String {
+        format!("ConfigMap {}/{}", self.config.namespace, self.config.config_map)
+    }
+}
+
+fn global_section(global: &Global) -> Section {
     section(Root::Global, &global.static_values, &global.schemas)
 }
 
-/// Returns the section of a module before anything was configured.
-pub(crate) fn module_section(module: &Module) -> Section {
-    section(Root::Module(module.key.to_string()), &module.static_values, &module.schemas)
-}
-
-fn section(root: Root, statics: &Arc<Value>, schemas: &Arc<values::schema::Schemas>) -> Section {
-    let statics = if statics.is_object() { Value::clone(statics) } else { Value::Object(Map::new()) };
-    let made = Section::new(root.clone(), statics, Arc::clone(schemas));
+fn section(root: Root, statics: &Arc<Value>, schemas: &Arc<Schemas>) -> Section {
+    let made = Section::new(root.clone(), object(statics), Arc::clone(schemas));
     // Static values that are a map can only fail to merge with themselves; the empty map can't.
     made.or_else(|_| Section::new(root, Value::Object(Map::new()), Arc::default()))
         .unwrap_or_else(|_| unreachable!())
 }
 
-impl Engine {
-    /// Makes the catalog known: its modules, keys, sections and limits.
-    pub(crate) fn index_catalog(&mut self) {
-        self.order = self.catalog.modules.iter().map(|module| module.name.clone()).collect();
-        self.keys = self
-            .catalog
-            .modules
-            .iter()
-            .map(|module| (Arc::clone(&module.key), module.name.clone()))
-            .collect();
-        for module in self.catalog.modules.clone() {
-            let name = module.name.clone();
-            self.sections.entry(name.clone()).or_insert_with(|| module_section(&module));
-            self.index_hooks(&module.hooks);
-            let now = self.now;
-            self.modules.entry(name).or_insert_with(|| ModuleState::new(module, now));
-        }
-        self.index_global_hooks();
-    }
-
-    /// Makes the global hooks known by name.
-    pub(crate) fn index_global_hooks(&mut self) {
-        let hooks = self.catalog.global.hooks.clone();
-        self.global_hooks = hooks.iter().map(|hook| (hook.id.name.clone(), Arc::clone(hook))).collect();
-        self.index_hooks(&hooks);
-    }
-
-    /// Makes the limits and queues of hooks known.
-    pub(crate) fn index_hooks(&mut self, hooks: &[Arc<Hook>]) {
-        for hook in hooks {
-            if hook.spec.settings.execution_min_interval.is_zero() {
-                self.rates.remove(&hook.id);
-            } else {
-                self.rates.entry(hook.id.clone()).or_insert_with(|| Rate::new(&hook.spec.settings));
-            }
-            if hook.id.scope == Scope::Global {
-                for queue in hook.spec.queues() {
-                    self.queues.ensure(queue);
-                }
-            }
-        }
-    }
-
-    /// Puts a new version of a module's files into force.
-    ///
-    /// Configuration and patches of hooks stay; bindings that are gone or different are switched off.
-    pub(crate) fn adopt_module(&mut self, new: &Arc<Module>) -> Result<(), Failure> {
-        let name = new.name.clone();
-        let Some(section) = self.sections.get(&name) else { return Ok(()) };
-        let statics = if new.static_values.is_object() {
-            Value::clone(&new.static_values)
-        } else {
-            Value::Object(Map::new())
-        };
-        let section = section.with_statics(statics, Arc::clone(&new.schemas)).map_err(|error| {
-            Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module")
-        })?;
-        self.sections.insert(name.clone(), section);
-        let Some(module) = self.modules.get_mut(&name) else { return Ok(()) };
-        let old = std::mem::replace(&mut module.spec, Arc::clone(new));
-        module.broken_version = None;
-        let schedules_on = std::mem::take(&mut module.schedules_on);
-        for hook in &old.hooks {
-            if schedules_on {
-                self.schedules.disable(hook, old.order);
-            }
-            let stays = new
-                .hooks
-                .iter()
-                .any(|other| other.id == hook.id && other.spec.kubernetes == hook.spec.kubernetes);
-            if !stays || old.order != new.order {
-                self.disable_hook_bindings(&hook.id);
-            }
-        }
-        self.index_hooks(&new.hooks);
-        if schedules_on {
-            self.enable_module_schedules(&name);
-        }
-        for place in &mut self.catalog.modules {
-            if place.name == name {
-                *place = Arc::clone(new);
-            }
-        }
-        self.reread_config(&std::iter::once(name).collect());
-        Ok(())
-    }
-
-    /// Returns the modules that a command may name.
-    pub(crate) fn knows(&self, name: &ModuleName) -> bool {
-        self.modules.contains_key(name)
-    }
+/// Returns the values of files as the object that they are to be.
+fn object(statics: &Value) -> Value {
+    if statics.is_object() { statics.clone() } else { Value::Object(Map::new()) }
 }

@@ -1,5 +1,12 @@
-//! Full passes over all modules.
+//! Passes over all modules: how they begin and go on, which modules are on, when the operator is ready or stuck.
 
-pub(crate) mod converges;
-pub(crate) mod discovery;
-pub(crate) mod parallel;
+mod converges;
+mod discovery;
+mod ends;
+mod parallel;
+mod progress;
+mod readiness;
+
+pub(crate) use converges::Converges;
+pub(crate) use discovery::report_script;
+pub(crate) use parallel::{member_ended, put_behind};

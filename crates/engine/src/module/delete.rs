@@ -1,147 +1,100 @@
 //! The removal of what a module brought.
 
+use std::sync::Arc;
+
+use super::state::{Release, hooks_at};
+use super::{Lower, Modules, Phase};
+use crate::context::Context;
 use crate::effect::Effect;
-use crate::engine::Engine;
-use crate::hook::{BindingContext, Lifecycle};
-use crate::module::run::hooks_at;
-use crate::module::{Phase, Release};
-use crate::name::{ModuleName, QueueName, ReleaseName, Scope};
+use crate::hook::Lifecycle;
+use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
-use crate::queue::fifo::Reason;
-use crate::queue::next::Next;
-use crate::task::in_flight::Work;
-use crate::task::{Task, TaskKind};
+use crate::queue::{Next, Reason};
+use crate::task::{Answer, DeleteStage, ModuleDelete, TaskHead, TaskKind};
 
-/// The removal of a module and how far it got.
-#[derive(Clone, Debug)]
-pub(crate) struct ModuleDelete {
-    /// The module.
-    pub(crate) module: ModuleName,
-    /// The step that runs now.
-    pub(crate) stage: Stage,
-}
-
-/// A step of a [`ModuleDelete`].
-///
-/// ```text
-/// Begin ─▶ BeforeDeleteHelm(0) ─▶ … ─▶ Uninstall ─▶ AfterDeleteHelm(0) ─▶ … ─▶ done
-///   ▲                                                  │
-///   └──────────────── any step fails ──────────────────┘   a removed release is not removed again
-/// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Stage {
-    /// Nothing was done.
-    Begin,
-    /// The n-th `beforeDeleteHelm` hook.
-    BeforeDeleteHelm(usize),
-    /// The release.
-    Uninstall,
-    /// The n-th `afterDeleteHelm` hook.
-    AfterDeleteHelm(usize),
-}
-
-impl ModuleDelete {
-    /// Creates a removal that did not begin.
-    pub(crate) fn new(module: ModuleName) -> Self {
-        Self { module, stage: Stage::Begin }
-    }
-
-    /// Records that a hook of the current stage succeeded.
-    pub(crate) fn hook_done(&mut self) {
-        match &mut self.stage {
-            Stage::BeforeDeleteHelm(n) | Stage::AfterDeleteHelm(n) => *n += 1,
-            Stage::Begin | Stage::Uninstall => {}
-        }
-    }
-
-    /// Records that there is no release any more.
-    pub(crate) fn uninstalled(&mut self) {
-        self.stage = Stage::AfterDeleteHelm(0);
-    }
-}
-
-impl Engine {
+impl Modules {
     /// Does the next step of a removal.
-    pub(crate) fn step_module_delete(&mut self, queue: &QueueName, mut task: Task) -> Next {
+    pub(crate) fn advance_delete(
+        &mut self,
+        cx: &mut Context,
+        lower: &mut Lower<'_>,
+        head: &TaskHead,
+        delete: &mut ModuleDelete,
+    ) -> Next {
+        let name = &delete.module;
         loop {
-            let TaskKind::ModuleDelete(delete) = &mut task.kind else { return Next::Done(task) };
-            let name = delete.module.clone();
-            let Some(module) = self.modules.get(&name).filter(|module| !module.is_on()) else {
-                return Next::Gone(task);
+            let Some(module) = self.states.get(name).filter(|module| !module.is_on()) else {
+                return Next::Gone;
             };
-            let spec = std::sync::Arc::clone(&module.spec);
-            if delete.stage == Stage::Begin && !module.is_active && module.release == Release::Absent {
-                return Next::Gone(task);
-            }
-            let stale = module.stale_runs > 0;
-            let has_release = spec.has_chart && module.release != Release::Absent;
+            let spec = Arc::clone(&module.spec);
             match delete.stage {
-                Stage::Begin => {
-                    if stale {
-                        return Next::Wait(task, Reason::EarlierRun);
+                DeleteStage::Begin => {
+                    if !module.is_active && module.release == Release::Absent {
+                        return Next::Gone;
                     }
-                    delete.stage =
-                        if has_release { Stage::BeforeDeleteHelm(0) } else { Stage::AfterDeleteHelm(0) };
-                    self.begin_deletion(&name);
-                }
-                Stage::BeforeDeleteHelm(n) => {
-                    if let Some(hook) = hooks_at(&spec, Lifecycle::BeforeDeleteHelm).get(n) {
-                        let context = vec![BindingContext::lifecycle(Lifecycle::BeforeDeleteHelm)];
-                        return self.start_hook(queue, task, hook, context);
+                    if module.stale_runs > 0 {
+                        return Next::Wait(Reason::EarlierRun);
                     }
-                    delete.stage = Stage::Uninstall;
+                    delete.stage = if spec.has_chart && module.release != Release::Absent {
+                        DeleteStage::BeforeDeleteHelm(0)
+                    } else {
+                        DeleteStage::AfterDeleteHelm(0)
+                    };
+                    self.begin_deletion(cx, lower, name);
                 }
-                Stage::Uninstall => {
-                    let run = self.next_run();
+                DeleteStage::BeforeDeleteHelm(n) => {
+                    let point = Lifecycle::BeforeDeleteHelm;
+                    if let Some(hook) = hooks_at(&spec, point).get(n) {
+                        return self.start_lifecycle_hook(cx, lower, head, hook, point);
+                    }
+                    delete.stage = DeleteStage::Uninstall;
+                }
+                DeleteStage::Uninstall => {
+                    let run = cx.ids.run();
                     let effect = Effect::UninstallRelease { run, release: ReleaseName::from(name.as_str()) };
-                    return Next::Run(task, run, Work::Release(name), Box::new(effect));
+                    return Next::Run(run, Answer::Release(name.clone()), Box::new(effect));
                 }
-                Stage::AfterDeleteHelm(n) => {
-                    if let Some(hook) = hooks_at(&spec, Lifecycle::AfterDeleteHelm).get(n) {
-                        let context = vec![BindingContext::lifecycle(Lifecycle::AfterDeleteHelm)];
-                        return self.start_hook(queue, task, hook, context);
+                DeleteStage::AfterDeleteHelm(n) => {
+                    let point = Lifecycle::AfterDeleteHelm;
+                    if let Some(hook) = hooks_at(&spec, point).get(n) {
+                        return self.start_lifecycle_hook(cx, lower, head, hook, point);
                     }
-                    self.finish_deletion(&name);
-                    return Next::Done(task);
+                    self.finish_deletion(cx, lower, name);
+                    return Next::Done;
                 }
             }
         }
     }
 
-    fn begin_deletion(&mut self, name: &ModuleName) {
-        self.set_phase(name, Phase::Deleting, None);
-        self.disable_module_schedules(name);
-        self.drop_tasks_of(name);
-        self.disable_unlisted_bindings(&Scope::Module(name.clone()));
-        let Some(module) = self.modules.get_mut(name) else { return };
+    fn begin_deletion(&mut self, cx: &mut Context, lower: &mut Lower<'_>, name: &ModuleName) {
+        self.set_phase(cx, lower.configuration, name, Phase::Deleting, None);
+        self.disable_schedules(lower.bindings, name);
+        self.drop_tasks_of(lower, name);
+        lower.bindings.disable_unlisted(cx, &Scope::Module(name.clone()));
+        let Some(module) = self.states.get_mut(name) else { return };
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;
         module.started_hooks.clear();
         if std::mem::take(&mut module.release_watched) {
-            self.out.push(Effect::ForgetRelease { module: name.clone() });
+            cx.push(Effect::ForgetRelease { module: name.clone() });
         }
     }
 
-    fn finish_deletion(&mut self, name: &ModuleName) {
+    fn finish_deletion(&mut self, cx: &mut Context, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
-        self.disable_bindings(&scope);
-        if let Some(module) = self.modules.get_mut(name) {
+        lower.bindings.disable_scope(cx, &scope);
+        if let Some(module) = self.states.get_mut(name) {
             module.reset();
         }
-        if let Some(section) = self.sections.get(name).and_then(|section| section.without_patches().ok()) {
-            self.sections.insert(name.clone(), section);
-        }
-        self.notify(Notice::MetricsForgotten { scope });
-        self.set_phase(name, Phase::Disabled, None);
+        lower.configuration.remove_patches(cx, name);
+        cx.notify(Notice::MetricsForgotten { scope });
+        self.set_phase(cx, lower.configuration, name, Phase::Disabled, None);
     }
 
-    /// Drops the tasks of a module that runs no more, wherever they are; its removal stays.
-    pub(crate) fn drop_tasks_of(&mut self, name: &ModuleName) {
-        for queue in self.queues.names() {
-            let dropped = self.queues.retain(&queue, |task| {
-                task.module() != Some(name) || matches!(task.kind, TaskKind::ModuleDelete(_))
-            });
-            self.forget(&queue, &dropped);
-        }
+    /// Drops the tasks of a module that runs no more, in all queues; its removal stays.
+    fn drop_tasks_of(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
+        self.drop_tasks(lower, |task| {
+            task.module() != Some(name) || matches!(task.kind, TaskKind::ModuleDelete(_))
+        });
     }
 }

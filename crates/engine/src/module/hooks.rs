@@ -1,182 +1,234 @@
-//! The beginning: global hooks, their bindings, the first converge.
+//! Hooks go into service: global ones at the start, those of modules when they run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::binding::BindingKey;
-use crate::binding::watches::BindingState;
+use super::{Lower, Modules};
+use crate::binding::{Bindings, Synchronization};
 use crate::catalog::Hook;
 use crate::cause::Cause;
-use crate::effect::Effect;
-use crate::engine::{Engine, Life};
+use crate::context::Context;
+use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
-use crate::name::{HookId, ModuleName, MonitorId, QueueName, Scope};
+use crate::name::{BindingKey, CronLine, HookId, ModuleName, QueueName};
 use crate::notice::Notice;
-use crate::queue::fifo::Reason;
-use crate::queue::next::Next;
-use crate::task::{ConvergeMode, HookRun, Task, TaskKind};
+use crate::queue::{End, Next, Reason};
+use crate::task::{BindingType, HookRun, Task, TaskHead, TaskKind, Trigger};
 
-/// What the tasks of the start say about themselves.
-const STARTUP: &str = "Operator-Startup";
-
-impl Engine {
-    /// Queues what happens once, and the first converge.
-    pub(crate) fn start(&mut self) {
-        if self.life != Life::New {
-            return;
+impl Modules {
+    /// Returns the tasks that put all global hooks into service, and reports what was skipped in the files.
+    pub(crate) fn start(&self, cx: &mut Context, cause: &Cause) -> Vec<Task> {
+        for message in &self.warnings {
+            cx.notify(Notice::Warned { scope: crate::name::Scope::Global, message: message.clone() });
         }
-        self.life = Life::Running;
-        self.assume_config();
-        for message in self.catalog.warnings.clone() {
-            self.notify(Notice::Warned { scope: Scope::Global, message });
-        }
-        let cause = Cause::start();
-        let hooks = self.catalog.global.hooks.clone();
-        let mut tasks = self.startup_tasks(&hooks, &cause);
+        let mut tasks = startup_tasks(cx, &self.global.hooks, cause);
         if !tasks.is_empty() {
             let wait = TaskKind::GlobalHookWaitKubernetesSynchronization;
-            tasks.push(self.new_task(wait, STARTUP, cause.clone(), None));
-        }
-        tasks.push(self.converge_task(ConvergeMode::Full, STARTUP, "OperatorStartup", true, &cause));
-        self.put_back(&QueueName::main(), tasks);
-    }
-
-    /// Returns the tasks that take global hooks into service.
-    pub(crate) fn startup_tasks(&mut self, hooks: &[Arc<Hook>], cause: &Cause) -> Vec<Task> {
-        let mut starting: Vec<_> = hooks
-            .iter()
-            .filter_map(|hook| Some((hook.spec.order(Lifecycle::OnStartup)?, hook.id.clone())))
-            .collect();
-        starting.sort();
-        let mut tasks = Vec::new();
-        for (_, hook) in starting {
-            let cause = cause.then(format!("onStartup hook {}", hook.name));
-            let run = HookRun {
-                hook,
-                binding_type: Lifecycle::OnStartup.as_str(),
-                contexts: vec![BindingContext::lifecycle(Lifecycle::OnStartup)],
-                allow_failure: false,
-                synchronizes: Vec::new(),
-            };
-            tasks.push(self.new_task(TaskKind::GlobalHookRun(run), STARTUP, cause, None));
-        }
-        for hook in hooks.iter().filter(|hook| !hook.spec.kubernetes.is_empty()) {
-            let kind = TaskKind::GlobalHookEnableKubernetesBindings(hook.id.clone());
-            let cause = cause.then(format!("bindings of hook {}", hook.id.name));
-            tasks.push(self.new_task(kind, STARTUP, cause, None));
+            tasks.push(Task::new(cx, &QueueName::main(), wait, Trigger::Startup, cause.clone(), None));
         }
         tasks
     }
 
-    /// Starts the watches of a global hook and queues its Synchronizations.
-    pub(crate) fn step_enable_bindings(&mut self, queue: &QueueName, task: Task) -> Next {
-        let TaskKind::GlobalHookEnableKubernetesBindings(id) = &task.kind else { return Next::Done(task) };
-        let Some(hook) = self.runnable_hook(id) else { return Next::Gone(task) };
-        self.enable_bindings(&hook, 0);
-        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            let state = self.watches.binding(&hook.id, index).map(|binding| &binding.state);
-            if binding.queue.is_main() && matches!(state, Some(BindingState::Listing)) {
-                let reason = self.missing_list(&hook.id, index);
-                // A module may bring the kind, and modules come later; the binding starts by itself then.
-                if let Reason::Kind(_) = reason {
-                    return Next::Done(task);
-                }
-                return Next::Wait(task, reason);
-            }
-        }
-        let first = self.queue_synchronizations(queue, &[hook], &task);
-        Next::Then(task, first)
+    /// Returns the tasks of the global hooks that run at `point` of the converge `head`.
+    pub(crate) fn global_hook_tasks(&self, cx: &mut Context, head: &TaskHead, point: Lifecycle) -> Vec<Task> {
+        let task = |hook: HookId| {
+            let why = format!("{point} hook {}", hook.name);
+            Task::of(cx, head, TaskKind::HookRun(HookRun::lifecycle(hook, point)), head.trigger, why)
+        };
+        hooks_at(&self.global.hooks, point).into_iter().map(task).collect()
     }
 
-    /// Waits for the Synchronizations of global hooks.
-    pub(crate) fn step_wait(&mut self, task: Task) -> Next {
-        let hooks = self.catalog.global.hooks.clone();
-        for hook in &hooks {
-            for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-                let state = self.watches.binding(&hook.id, index).map(|binding| &binding.state);
-                if binding.is_waited() && matches!(state, Some(BindingState::Listing)) {
-                    match self.missing_list(&hook.id, index) {
-                        Reason::Kind(_) => {}
-                        reason @ (Reason::BrokenVersion(_)
-                        | Reason::EarlierRun
-                        | Reason::List(_)
-                        | Reason::Modules(_)
-                        | Reason::Rate { .. }
-                        | Reason::Slot
-                        | Reason::Synchronization(_)) => return Next::Wait(task, reason),
-                    }
-                }
+    /// Starts the watches of a global hook and queues its Synchronizations.
+    pub(crate) fn advance_enable(
+        &mut self,
+        cx: &mut Context,
+        lower: &mut Lower<'_>,
+        head: &TaskHead,
+        id: &HookId,
+    ) -> Next {
+        let Some(hook) = self.runnable_hook(id).cloned() else { return Next::Gone };
+        self.enable_bindings(cx, lower, &hook);
+        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
+            let state = lower.bindings.synchronization(id, index);
+            if binding.queue.is_main() && state == Some(Synchronization::Listing) {
+                let reason = lower.bindings.missing_list(id, index);
+                // A module may bring a kind, and modules come later; the binding starts by itself then.
+                let waits = !matches!(reason, Reason::Kind(_));
+                return if waits { Next::Wait(reason) } else { Next::Done };
             }
         }
-        match self.unsynchronized(&hooks) {
-            Some(what) => Next::Wait(task, Reason::Synchronization(what)),
-            None => Next::Done(task),
-        }
+        Next::Then(self.queue_synchronizations(cx, lower, head, &[hook]))
+    }
+
+    /// Waits for the Synchronizations of global hooks, but not for kinds that do not exist.
+    pub(crate) fn advance_wait(&self, bindings: &Bindings) -> Next {
+        let hooks = &self.global.hooks;
+        let missing = bindings.unlisted(hooks).find(|reason| !matches!(reason, Reason::Kind(_)));
+        missing.or_else(|| bindings.unsynchronized(hooks)).map_or(Next::Done, Next::Wait)
     }
 
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
-    pub(crate) fn enable_bindings(&mut self, hook: &Hook, order: u32) {
-        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
-            self.queues.ensure(&binding.queue);
-            let key = BindingKey::new(&hook.id, order, index);
-            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor()) {
-                self.out.push(Effect::StartMonitor { monitor, spec });
-            }
+    pub(super) fn enable_bindings(&self, cx: &mut Context, lower: &mut Lower<'_>, hook: &Hook) {
+        for binding in &hook.spec.kubernetes {
+            lower.queues.ensure(&binding.queue);
         }
+        lower.bindings.enable(cx, hook, self.order_of(&hook.id.scope));
     }
 
-    /// Switches the kubernetes bindings of a hook off.
-    pub(crate) fn disable_hook_bindings(&mut self, hook: &HookId) {
-        let idle: Vec<MonitorId> = self.watches.disable(hook);
-        self.out.extend(idle.into_iter().map(|monitor| Effect::StopMonitor { monitor }));
-    }
-
-    /// Switches the kubernetes bindings of all hooks of a scope off.
-    pub(crate) fn disable_bindings(&mut self, scope: &Scope) {
-        for hook in self.watches.hooks_of(scope) {
-            self.disable_hook_bindings(&hook);
-        }
-    }
-
-    /// Switches the bindings of hooks off that wait for a list; what is left has all it needs.
-    pub(crate) fn disable_unlisted_bindings(&mut self, scope: &Scope) {
-        for hook in self.watches.hooks_of(scope) {
-            let is_listing = self
-                .watches
-                .bindings_of(&hook)
-                .any(|(_, binding)| matches!(binding.state, BindingState::Listing));
-            if is_listing {
-                self.disable_hook_bindings(&hook);
-            }
-        }
-    }
-
-    /// Lets the crontab lines of a module fire.
-    pub(crate) fn enable_module_schedules(&mut self, name: &ModuleName) {
-        let Some(module) = self.modules.get_mut(name) else { return };
+    /// Switches the schedules of a module on.
+    pub(super) fn enable_schedules(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
+        let Some(module) = self.states.get_mut(name) else { return };
         module.schedules_on = true;
-        let spec = Arc::clone(&module.spec);
-        for hook in &spec.hooks {
-            self.schedules.enable(hook, spec.order);
+        for hook in &module.spec.hooks {
+            lower.bindings.enable_schedules(hook, module.spec.order);
             for binding in &hook.spec.schedules {
-                self.queues.ensure(&binding.queue);
+                lower.queues.ensure(&binding.queue);
             }
         }
     }
 
-    /// Lets the crontab lines of a module fire no more.
-    pub(crate) fn disable_module_schedules(&mut self, name: &ModuleName) {
-        let Some(module) = self.modules.get_mut(name) else { return };
+    /// Switches the schedules of a module off.
+    pub(super) fn disable_schedules(&mut self, bindings: &mut Bindings, name: &ModuleName) {
+        let Some(module) = self.states.get_mut(name) else { return };
         module.schedules_on = false;
-        let spec = Arc::clone(&module.spec);
-        for hook in &spec.hooks {
-            self.schedules.disable(hook, spec.order);
+        for hook in &module.spec.hooks {
+            bindings.disable_schedules(hook, module.spec.order);
         }
     }
 
-    /// Lets the crontab lines of global hooks fire.
-    pub(crate) fn enable_global_schedules(&mut self) {
-        for hook in self.catalog.global.hooks.clone() {
-            self.schedules.enable(&hook, 0);
+    /// Switches the schedules of global hooks on.
+    pub(crate) fn enable_global_schedules(&self, bindings: &mut Bindings) {
+        for hook in &self.global.hooks {
+            bindings.enable_schedules(hook, 0);
         }
     }
+
+    /// Queues the hooks that a crontab line runs.
+    pub(crate) fn schedule_due(&self, cx: &mut Context, lower: &mut Lower<'_>, line: &CronLine) {
+        let cause = Cause::outside(format!("schedule {line}"));
+        for key in lower.bindings.due(line) {
+            let module = key.hook.scope.module();
+            let is_new = module.is_some_and(|name| !self.states.get(name).is_some_and(|m| m.first_run_done));
+            let Some(hook) = self.runnable_hook(&key.hook).filter(|_| !is_new) else { continue };
+            let Some(binding) = hook.spec.schedules.get(key.index) else { continue };
+            let run = HookRun {
+                hook: key.hook,
+                binding_type: BindingType::Schedule,
+                contexts: vec![BindingContext::schedule(binding)],
+                allow_failure: binding.allow_failure,
+                synchronizes: Vec::new(),
+            };
+            let cause = cause.then(format!("binding {}", binding.name));
+            let merges = hook.spec.config_version == ConfigVersion::V1;
+            lower.queues.put_hook_run(cx, &binding.queue, run, merges, (Trigger::Schedule, cause));
+        }
+    }
+
+    /// Queues a Synchronization for each binding of `hooks` that needs one.
+    ///
+    /// Returns those that belong into the queue of `head` itself, to be put first. Bindings of `main` follow the
+    /// queue that their module runs in.
+    pub(super) fn queue_synchronizations(
+        &mut self,
+        cx: &mut Context,
+        lower: &mut Lower<'_>,
+        head: &TaskHead,
+        hooks: &[Arc<Hook>],
+    ) -> Vec<Task> {
+        let mut first = Vec::new();
+        for hook in hooks {
+            for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
+                if lower.bindings.synchronization(&hook.id, index) != Some(Synchronization::Due) {
+                    continue;
+                }
+                let key = BindingKey::new(&hook.id, self.order_of(&hook.id.scope), index);
+                if hook.spec.config_version == ConfigVersion::V0 || !binding.execute_on_synchronization {
+                    self.go_live(cx, lower, &[key], &head.cause);
+                    continue;
+                }
+                lower.bindings.mark_queued(&key, true);
+                let run = TaskKind::HookRun(HookRun {
+                    hook: hook.id.clone(),
+                    binding_type: BindingType::Kubernetes,
+                    contexts: vec![BindingContext::synchronization(binding, index)],
+                    allow_failure: binding.allow_failure,
+                    synchronizes: vec![key],
+                });
+                let cause = head.cause.then(format!("Synchronization of {}", binding.name));
+                if binding.queue.is_main() || binding.queue == head.queue {
+                    first.push(Task::new(cx, &head.queue, run, head.trigger, cause, head.generation));
+                } else {
+                    let task = Task::new(cx, &binding.queue, run, head.trigger, cause, None);
+                    lower.queues.put(cx, &binding.queue, End::Back, vec![task]);
+                }
+            }
+        }
+        first
+    }
+
+    /// Queues Synchronizations that no task waits for: those of named queues, and of kinds that came late.
+    pub(crate) fn synchronize_late(
+        &mut self,
+        cx: &mut Context,
+        lower: &mut Lower<'_>,
+        hooks: BTreeSet<HookId>,
+    ) {
+        let main = QueueName::main();
+        for id in hooks {
+            // While a task puts the hook into service, the order of its bindings is kept by that task.
+            let Some(hook) = self.runnable_hook(&id).filter(|_| self.is_in_service(lower, &id)).cloned()
+            else {
+                continue;
+            };
+            let cause = Cause::outside(format!("kinds of hook {id} are listed"));
+            let head = TaskHead::new(cx, &main, Trigger::Kubernetes, cause, None);
+            let first = self.queue_synchronizations(cx, lower, &head, &[hook]);
+            lower.queues.put(cx, &main, End::Back, first);
+        }
+    }
+
+    /// Returns whether no task puts the hook into service at the moment.
+    fn is_in_service(&self, lower: &Lower<'_>, id: &HookId) -> bool {
+        if let Some(module) = id.scope.module().and_then(|name| self.states.get(name)) {
+            return module.schedules_on && !module.is_synchronizing;
+        }
+        let enables = |task: &Task| match &task.kind {
+            TaskKind::GlobalHookEnableKubernetesBindings(hook) => hook == id,
+            TaskKind::ConvergeModules(_)
+            | TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::HookRun(_)
+            | TaskKind::ModuleDelete(_)
+            | TaskKind::ModuleEnsureCrds(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ModuleRun(_)
+            | TaskKind::ParallelModuleRun(_) => false,
+        };
+        !lower.queues.main_tasks().any(enables)
+    }
+}
+
+/// Returns the tasks that put global hooks into service.
+pub(super) fn startup_tasks(cx: &mut Context, hooks: &[Arc<Hook>], cause: &Cause) -> Vec<Task> {
+    let main = QueueName::main();
+    let mut tasks = Vec::new();
+    for hook in hooks_at(hooks, Lifecycle::OnStartup) {
+        let cause = cause.then(format!("onStartup hook {}", hook.name));
+        let run = TaskKind::HookRun(HookRun::lifecycle(hook, Lifecycle::OnStartup));
+        tasks.push(Task::new(cx, &main, run, Trigger::Startup, cause, None));
+    }
+    for hook in hooks.iter().filter(|hook| !hook.spec.kubernetes.is_empty()) {
+        let kind = TaskKind::GlobalHookEnableKubernetesBindings(hook.id.clone());
+        let cause = cause.then(format!("bindings of hook {}", hook.id.name));
+        tasks.push(Task::new(cx, &main, kind, Trigger::Startup, cause, None));
+    }
+    tasks
+}
+
+/// Returns the global hooks that run at `point`, in their order.
+fn hooks_at(hooks: &[Arc<Hook>], point: Lifecycle) -> Vec<HookId> {
+    let at = hooks.iter().filter_map(|hook| Some((hook.spec.order(point)?, hook.id.clone())));
+    let mut hooks: Vec<_> = at.collect();
+    hooks.sort();
+    hooks.into_iter().map(|(_, hook)| hook).collect()
 }

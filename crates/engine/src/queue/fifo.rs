@@ -1,11 +1,10 @@
-//! A first-in, first-out task queue.
+//! A first-in, first-out queue.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
-use crate::task::Task;
-use crate::task::in_flight::Running;
+use super::Reason;
+use crate::task::{Running, Task};
 use crate::time::Time;
 
 /// A queue. Only its head ever runs; a failing head blocks the tasks behind it.
@@ -19,11 +18,11 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// The head, while an effect of it is in flight.
-    pub(crate) running: Option<Running>,
+    pub(super) running: Option<Running>,
     /// The tasks that did not start, or that started and wait.
-    pub(crate) tasks: VecDeque<Task>,
+    pub(super) tasks: VecDeque<Task>,
     /// Why the first of `tasks` does not go on, as far as that is known.
-    pub(crate) blocked: Option<Blocked>,
+    pub(super) blocked: Option<Blocked>,
 }
 
 /// Why the first task of a queue does not go on.
@@ -45,75 +44,6 @@ pub(crate) enum Blocked {
     },
 }
 
-/// What a task waits for.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reason {
-    /// A new version of its module's files is broken.
-    BrokenVersion(String),
-    /// A stale effect of the same module has to end first.
-    EarlierRun,
-    /// The kind of a binding does not exist.
-    Kind(String),
-    /// The first list of a watch.
-    List(String),
-    /// Other modules.
-    Modules(String),
-    /// Its hook may not run again so soon.
-    Rate {
-        /// When it may.
-        until: Time,
-    },
-    /// Too many hooks run.
-    Slot,
-    /// The Synchronization of bindings.
-    Synchronization(String),
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BrokenVersion(why) => write!(f, "its new version is broken: {why}"),
-            Self::EarlierRun => f.write_str("an earlier run of the module has to end first"),
-            Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
-            Self::List(what) => write!(f, "the first list of {what}"),
-            Self::Modules(names) => write!(f, "modules {names}"),
-            Self::Rate { .. } => f.write_str("executionMinInterval of its hook"),
-            Self::Slot => f.write_str("a free place among the running hooks (--max-hooks)"),
-            Self::Synchronization(what) => write!(f, "Synchronization of {what}"),
-        }
-    }
-}
-
-impl Reason {
-    /// Returns what a person can do about it.
-    pub(crate) fn advice(&self) -> String {
-        match self {
-            Self::BrokenVersion(_) => {
-                "correct the file that the message names; it is read again by itself".to_owned()
-            }
-            Self::EarlierRun => "nothing: it goes on when that run has ended".to_owned(),
-            Self::Kind(kind) => format!(
-                "install the CustomResourceDefinition of {kind}, or switch the module on that brings it; the task goes on by itself"
-            ),
-            Self::List(_) => {
-                "look whether the API server answers and whether the operator may list and watch that kind (RBAC); \
-                 the task goes on by itself"
-                    .to_owned()
-            }
-            Self::Modules(_) => {
-                "look at those modules: `addon-operator why module NAME`".to_owned()
-            }
-            Self::Rate { .. } => {
-                "nothing: settings.executionMinInterval of the hook asks for this pause".to_owned()
-            }
-            Self::Slot => "nothing, unless it lasts: then raise --max-hooks, or look for a hook that hangs".to_owned(),
-            Self::Synchronization(_) => {
-                "look at the queue of that hook: `addon-operator why queue NAME`".to_owned()
-            }
-        }
-    }
-}
-
 impl Queue {
     /// Returns the number of tasks, the running one too.
     pub(crate) fn len(&self) -> usize {
@@ -125,8 +55,23 @@ impl Queue {
         self.running.iter().map(|running| &running.task).chain(&self.tasks)
     }
 
+    /// Returns the first task that does not run.
+    pub(crate) fn first_waiting(&self) -> Option<&Task> {
+        self.tasks.front()
+    }
+
+    /// Returns the running task with its effect.
+    pub(crate) fn running(&self) -> Option<&Running> {
+        self.running.as_ref()
+    }
+
+    /// Returns why the first task that does not run does not go on, as far as that is known.
+    pub(crate) fn blocked(&self) -> Option<&Blocked> {
+        self.blocked.as_ref()
+    }
+
     /// Returns when the first task is worth another look, if that is known.
-    pub(crate) fn wakeup(&self) -> Option<Time> {
+    pub(super) fn wakeup(&self) -> Option<Time> {
         match &self.blocked {
             Some(
                 Blocked::Backoff { until, .. } | Blocked::Waiting { reason: Reason::Rate { until }, .. },

@@ -1,7 +1,15 @@
-//! Queues of tasks.
+//! Queues of tasks: what runs, what waits and why, what is tried again when, and how tasks ended.
 
-pub(crate) mod attempts;
-pub(crate) mod fifo;
-pub(crate) mod journal;
-pub(crate) mod next;
-pub(crate) mod queues;
+mod attempts;
+mod counts;
+mod fifo;
+mod journal;
+mod next;
+mod queues;
+mod reason;
+mod view;
+
+pub(crate) use fifo::{Blocked, Queue};
+pub(crate) use next::Next;
+pub(crate) use queues::{Dropped, End, Finished, Queues};
+pub(crate) use reason::Reason;

@@ -1,29 +1,28 @@
 //! What a task does next.
 
+use super::Reason;
 use crate::effect::Effect;
 use crate::failure::Failure;
 use crate::name::RunId;
-use crate::queue::fifo::Reason;
-use crate::task::Task;
-use crate::task::in_flight::Work;
+use crate::task::{Answer, Task};
 
 /// What the first task of a queue does next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It goes behind the other module runs of its converge.
-    Behind(Task),
+    Behind,
     /// It is done.
-    Done(Task),
+    Done,
     /// It failed.
-    Fail(Task, Failure),
+    Fail(Failure),
     /// Other tasks go first.
-    First(Task, Vec<Task>),
+    First(Vec<Task>),
     /// What it is about does not exist any more.
-    Gone(Task),
-    /// It begins something in the outside world.
-    Run(Task, RunId, Work, Box<Effect>),
+    Gone,
+    /// It begins something outside of the engine.
+    Run(RunId, Answer, Box<Effect>),
     /// It is done, and other tasks take its place.
-    Then(Task, Vec<Task>),
+    Then(Vec<Task>),
     /// It can't go on yet.
-    Wait(Task, Reason),
+    Wait(Reason),
 }

@@ -1,20 +1,28 @@
-//! All queues, and what must be known about them without looking at every task.
+//! All queues: what is put in them, taken out and dropped, and which of them is worth a look.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::counts::Counts;
+use super::journal::Journal;
+use super::{Blocked, Queue, Reason};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::context::Context;
+use crate::hook::combine;
 use crate::name::{HookId, ModuleName, QueueName, RunId};
-use crate::queue::fifo::{Blocked, Queue, Reason};
-use crate::task::Task;
-use crate::task::in_flight::{Running, Work};
+use crate::notice::Notice;
+use crate::task::{ConvergeMode, HookRun, Running, Task, TaskKind, Trigger};
 use crate::time::Time;
 
 /// How many runs of one hook may wait in a queue before they are merged.
 const COMPACT_AT: usize = 100;
 
-/// All queues by name.
-#[derive(Debug, Default)]
+/// All queues by name, and how their tasks ended.
+#[derive(Debug)]
 pub(crate) struct Queues {
-    by_name: BTreeMap<QueueName, Queue>,
+    pub(super) config: Arc<Config>,
+    pub(super) by_name: BTreeMap<QueueName, Queue>,
     /// Queues whose first task is worth a look.
     dirty: BTreeSet<QueueName>,
     /// When a queue becomes worth a look.
@@ -25,30 +33,82 @@ pub(crate) struct Queues {
     slots: BTreeSet<(Time, QueueName)>,
     /// Which queue waits for which answer.
     runs: BTreeMap<RunId, QueueName>,
-    /// Module runs that did not begin, by module.
-    pending_runs: BTreeMap<ModuleName, usize>,
-    /// Hook runs that wait, by queue and hook.
-    waiting_hooks: BTreeMap<(QueueName, HookId), usize>,
-    /// Converges that did not begin.
-    unstarted_converges: usize,
-    /// Tasks that readiness waits for.
-    unready: usize,
-    /// Queues whose length changed since somebody asked.
+    counts: Counts,
+    /// When the first task was put that readiness waits for, since the last call of [`Queues::take_expected`], and why.
+    expected: Option<(Time, Cause)>,
+    /// Queues whose length changed since the last call of [`Queues::report_lengths`].
     changed: BTreeSet<QueueName>,
-    /// The lengths as they were told.
-    told: BTreeMap<QueueName, usize>,
+    /// The lengths that were reported last.
+    reported: BTreeMap<QueueName, usize>,
+    pub(super) journal: Journal,
+    /// How many processes of hooks and scripts run.
+    pub(super) processes: usize,
+    /// How many answers came that were not wanted any more.
+    pub(super) stale_answers: u64,
 }
 
-/// Where tasks are put.
+/// An end of a queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum End {
     /// Behind all others.
     Back,
     /// Before all others that do not run.
     Front,
 }
 
+/// What an answer that came is worth.
+#[derive(Debug)]
+pub(crate) enum Finished {
+    /// Its task waits for it.
+    Awaited(Box<Running>),
+    /// Its task was dropped; the queue goes on.
+    Dropped(Box<Running>),
+    /// No task waits for it.
+    Unknown,
+}
+
+/// What [`Queues::drop_tasks`] took out.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    /// The head whose effect is in flight.
+    pub(crate) running: Option<Task>,
+    /// The others.
+    pub(crate) waiting: Vec<Task>,
+}
+
+impl Dropped {
+    /// Returns whether anything was taken out.
+    pub(crate) fn any(&self) -> bool {
+        self.running.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Iterates over all of it.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.running.iter().chain(&self.waiting)
+    }
+}
+
 impl Queues {
+    /// Returns an empty `main` queue.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            by_name: BTreeMap::from([(QueueName::main(), Queue::default())]),
+            dirty: BTreeSet::new(),
+            wakeups: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            slots: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            counts: Counts::default(),
+            expected: None,
+            changed: BTreeSet::new(),
+            reported: BTreeMap::new(),
+            journal: Journal::default(),
+            processes: 0,
+            stale_answers: 0,
+        }
+    }
+
     /// Makes sure that the queue exists.
     pub(crate) fn ensure(&mut self, name: &QueueName) {
         if !self.by_name.contains_key(name) {
@@ -71,15 +131,41 @@ impl Queues {
         self.by_name.keys().cloned().collect()
     }
 
-    /// Puts tasks in a queue; their order is kept.
-    pub(crate) fn put(&mut self, name: &QueueName, place: Place, tasks: Vec<Task>) {
+    /// Iterates over the tasks of `main`, the running one first.
+    pub(crate) fn main_tasks(&self) -> impl Iterator<Item = &Task> {
+        self.by_name.get(&QueueName::main()).into_iter().flat_map(Queue::iter)
+    }
+
+    /// Puts new tasks in a queue, in their order, and reports them.
+    pub(crate) fn put(&mut self, cx: &mut Context, name: &QueueName, end: End, tasks: Vec<Task>) {
+        if self.expected.is_none() {
+            let full = |task: &&Task| {
+                task.counts_for_readiness()
+                    && task.converge().is_none_or(|converge| converge.mode == ConvergeMode::Full)
+            };
+            let converge = tasks.iter().filter(full).find(|task| task.converge().is_some());
+            let expected = converge.or_else(|| tasks.iter().find(full));
+            self.expected = expected.map(|task| (cx.now, task.head.cause.clone()));
+        }
         for task in &tasks {
-            self.count(name, task);
+            cx.notify(Notice::TaskQueued { task: task.info() });
+        }
+        self.insert(name, end, tasks);
+    }
+
+    /// Puts a task back at the head of its queue, to go on at once.
+    pub(crate) fn resume(&mut self, task: Task) {
+        self.insert(&task.head.queue.clone(), End::Front, vec![task]);
+    }
+
+    fn insert(&mut self, name: &QueueName, end: End, tasks: Vec<Task>) {
+        for task in &tasks {
+            self.counts.add(task);
         }
         let queue = self.by_name.entry(name.clone()).or_default();
-        match place {
-            Place::Back => queue.tasks.extend(tasks),
-            Place::Front => {
+        match end {
+            End::Back => queue.tasks.extend(tasks),
+            End::Front => {
                 for task in tasks.into_iter().rev() {
                     queue.tasks.push_front(task);
                 }
@@ -89,10 +175,31 @@ impl Queues {
         self.touch(name);
     }
 
-    /// Lets `merge` add to the last task of the queue, if that one does not run.
-    pub(crate) fn with_last(&mut self, name: &QueueName, merge: impl FnOnce(&mut Task) -> bool) -> bool {
+    /// Puts the run of a hook at the end of its queue, or adds it to the one that waits there if `merges`.
+    pub(crate) fn put_hook_run(
+        &mut self,
+        cx: &mut Context,
+        name: &QueueName,
+        run: HookRun,
+        merges: bool,
+        (trigger, cause): (Trigger, Cause),
+    ) {
         let last = self.by_name.get_mut(name).and_then(|queue| queue.tasks.back_mut());
-        last.is_some_and(merge)
+        if let Some(waiting) = last.filter(|_| merges).and_then(Task::hook_run_mut)
+            && waiting.is_of_events(&run.hook)
+            && waiting.allow_failure == run.allow_failure
+        {
+            return combine::append(&mut waiting.contexts, run.contexts);
+        }
+        let hook = run.hook.clone();
+        let task = Task::new(cx, name, TaskKind::HookRun(run), trigger, cause, None);
+        self.put(cx, name, End::Back, vec![task]);
+        let before = self.counts.waiting_runs(name, &hook);
+        if merges && before > COMPACT_AT {
+            self.rebuild(name, |tasks| compacted(tasks, &hook));
+            let after = self.counts.waiting_runs(name, &hook);
+            cx.notify(Notice::QueueCompacted { queue: name.clone(), hook, before, after });
+        }
     }
 
     /// Takes the first task out if it may go on at `now`. It has to be put back, run or dropped.
@@ -101,7 +208,7 @@ impl Queues {
         if queue.running.is_some() {
             return None;
         }
-        match queue.tasks.front()?.not_before {
+        match queue.tasks.front()?.head.not_before {
             Some(until) if until > now => {
                 let delay = match &queue.blocked {
                     Some(Blocked::Backoff { delay, .. }) => *delay,
@@ -113,11 +220,23 @@ impl Queues {
             Some(_) | None => {
                 queue.blocked = None;
                 let task = queue.tasks.pop_front()?;
-                self.uncount(name, &task);
+                self.counts.remove(&task);
                 self.touch(name);
                 Some(task)
             }
         }
+    }
+
+    /// Takes the first waiting task out if `wanted` accepts it.
+    pub(crate) fn take_next(&mut self, name: &QueueName, wanted: impl Fn(&Task) -> bool) -> Option<Task> {
+        let queue = self.by_name.get_mut(name)?;
+        if !queue.tasks.front().is_some_and(wanted) {
+            return None;
+        }
+        let task = queue.tasks.pop_front()?;
+        self.counts.remove(&task);
+        self.touch(name);
+        Some(task)
     }
 
     /// Changes the first task that `change` accepts, the running one too. Nothing that is counted may change.
@@ -132,25 +251,13 @@ impl Queues {
         found
     }
 
-    /// Takes the first waiting task out if `wanted` accepts it.
-    pub(crate) fn take_next(&mut self, name: &QueueName, wanted: impl Fn(&Task) -> bool) -> Option<Task> {
-        let queue = self.by_name.get_mut(name)?;
-        if !queue.tasks.front().is_some_and(wanted) {
-            return None;
-        }
-        let task = queue.tasks.pop_front()?;
-        self.uncount(name, &task);
-        self.touch(name);
-        Some(task)
-    }
-
-    /// Puts `task` first and remembers why it does not go on.
-    pub(crate) fn put_blocked(&mut self, name: &QueueName, task: Task, blocked: Blocked) {
-        self.count(name, &task);
-        let queue = self.by_name.entry(name.clone()).or_default();
-        queue.tasks.push_front(task);
-        self.touch(name);
-        self.block(name, blocked);
+    /// Puts `task` first in its queue and records why it does not go on.
+    pub(super) fn put_blocked(&mut self, task: Task, blocked: Blocked) {
+        self.counts.add(&task);
+        let name = task.head.queue.clone();
+        self.by_name.entry(name.clone()).or_default().tasks.push_front(task);
+        self.touch(&name);
+        self.block(&name, blocked);
     }
 
     fn block(&mut self, name: &QueueName, blocked: Blocked) {
@@ -168,47 +275,48 @@ impl Queues {
         self.dirty.remove(name);
     }
 
-    /// Makes `running` the head of the queue.
-    pub(crate) fn run(&mut self, name: &QueueName, running: Running) {
-        self.count_readiness(&running.task, true);
+    /// Makes `running` the head of its queue.
+    pub(super) fn put_running(&mut self, running: Running) {
+        let name = running.task.head.queue.clone();
+        self.counts.add_unready(&running.task);
         self.runs.insert(running.run, name.clone());
-        let queue = self.by_name.entry(name.clone()).or_default();
-        queue.running = Some(running);
-        self.touch(name);
+        self.touch(&name);
+        self.by_name.entry(name).or_default().running = Some(running);
     }
 
-    /// Takes the task out whose effect ended. `None` when nobody waits for the answer.
-    pub(crate) fn finish(&mut self, run: RunId) -> Option<(QueueName, Running)> {
+    /// Takes the task out whose effect ended. Returns `None` when no task waits for the answer.
+    pub(super) fn take_running(&mut self, run: RunId) -> Option<Running> {
         let name = self.runs.remove(&run)?;
         let running = self.by_name.get_mut(&name)?.running.take()?;
         if !running.dropped {
-            self.count_readiness(&running.task, false);
+            self.counts.remove_unready(&running.task);
         }
         self.touch(&name);
-        Some((name, running))
+        Some(running)
     }
 
-    /// Returns what is in flight.
-    pub(crate) fn in_flight(&self) -> impl Iterator<Item = (&QueueName, &Running)> {
-        self.runs.values().filter_map(|name| Some((name, self.by_name.get(name)?.running.as_ref()?)))
+    /// Iterates over what is in flight.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &Running> {
+        self.runs.values().filter_map(|name| self.by_name.get(name)?.running.as_ref())
     }
 
-    /// Returns the queue that waits for `run`.
+    /// Returns the task that waits for `run`, with its effect.
     pub(crate) fn running(&self, run: RunId) -> Option<&Running> {
         self.by_name.get(self.runs.get(&run)?)?.running.as_ref()
     }
 
-    /// Drops the tasks of a queue that `keep` rejects, and hands out those that waited.
+    /// Drops the tasks of a queue that `keep` rejects.
     ///
     /// A running one stays at the head until its effect ends; its answer is not wanted any more.
-    pub(crate) fn retain(&mut self, name: &QueueName, keep: impl Fn(&Task) -> bool) -> Dropped {
+    pub(crate) fn drop_tasks(&mut self, name: &QueueName, keep: impl Fn(&Task) -> bool) -> Dropped {
         let mut dropped = Dropped::default();
         let Some(queue) = self.by_name.get_mut(name) else { return dropped };
         if let Some(running) =
             queue.running.as_mut().filter(|running| !running.dropped && !keep(&running.task))
         {
             running.dropped = true;
-            dropped.running = Some((running.task.clone(), matches!(running.work, Work::Release(_))));
+            self.counts.remove_unready(&running.task);
+            dropped.running = Some(running.task.clone());
         }
         if queue.tasks.iter().any(|task| !keep(task)) {
             let tasks = std::mem::take(&mut queue.tasks);
@@ -217,12 +325,8 @@ impl Queues {
             queue.blocked = None;
             dropped.waiting = gone;
         }
-        if let Some((task, _)) = &dropped.running {
-            let task = task.clone();
-            self.count_readiness(&task, false);
-        }
         for task in &dropped.waiting {
-            self.uncount(name, task);
+            self.counts.remove(task);
         }
         if dropped.any() {
             self.touch(name);
@@ -230,11 +334,22 @@ impl Queues {
         dropped
     }
 
-    /// Lets the first task of the queue be tried at once if it failed.
+    /// Puts all waiting tasks of the queue through `change`.
+    pub(super) fn rebuild(&mut self, name: &QueueName, change: impl FnOnce(Vec<Task>) -> Vec<Task>) {
+        let Some(queue) = self.by_name.get_mut(name) else { return };
+        let tasks: Vec<Task> = std::mem::take(&mut queue.tasks).into();
+        queue.blocked = None;
+        for task in &tasks {
+            self.counts.remove(task);
+        }
+        self.insert(name, End::Back, change(tasks));
+    }
+
+    /// Makes the tasks of the queue that failed ready at once.
     pub(crate) fn cancel_backoff(&mut self, name: &QueueName) {
         let Some(queue) = self.by_name.get_mut(name) else { return };
         for task in &mut queue.tasks {
-            task.not_before = None;
+            task.head.not_before = None;
         }
         if let Some(Blocked::Backoff { .. }) = queue.blocked {
             queue.blocked = None;
@@ -242,7 +357,7 @@ impl Queues {
         self.touch(name);
     }
 
-    /// Lets all queues be looked at whose first task waits for something that `wanted` accepts.
+    /// Marks all queues as worth a look whose first task waits for something that `wanted` accepts.
     pub(crate) fn wake(&mut self, wanted: impl Fn(&Reason) -> bool) {
         let names: Vec<QueueName> = self.waiting.iter().cloned().collect();
         for name in names {
@@ -260,11 +375,14 @@ impl Queues {
         }
     }
 
-    /// Lets one queue be looked at that waits for a place among the running hooks.
+    /// Marks one queue as worth a look that waits for a place among the running hooks, if there is one.
     pub(crate) fn wake_one_slot(&mut self) {
+        if !self.has_slot() {
+            return;
+        }
         while let Some((since, name)) = self.slots.pop_first() {
             let slot = Blocked::Waiting { reason: Reason::Slot, since };
-            if self.by_name.get(&name).is_some_and(|queue| queue.blocked.as_ref() == Some(&slot)) {
+            if self.by_name.get(&name).and_then(|queue| queue.blocked.as_ref()) == Some(&slot) {
                 self.waiting.remove(&name);
                 self.dirty.insert(name);
                 return;
@@ -272,7 +390,7 @@ impl Queues {
         }
     }
 
-    /// Lets the queues be looked at whose time has come.
+    /// Marks the queues as worth a look whose time has come.
     pub(crate) fn wake_due(&mut self, now: Time) {
         while let Some((until, _)) = self.wakeups.first()
             && *until <= now
@@ -303,119 +421,57 @@ impl Queues {
         self.dirty.pop_first()
     }
 
-    /// Returns the queues whose length changed since the last call.
-    pub(crate) fn take_changed(&mut self) -> Vec<(QueueName, usize)> {
-        let names = std::mem::take(&mut self.changed);
-        let mut changed = Vec::new();
-        for name in names {
-            let length = self.by_name.get(&name).map_or(0, Queue::len);
-            if self.told.insert(name.clone(), length) != Some(length) {
-                changed.push((name, length));
+    /// Reports the queues whose length changed since the last call.
+    pub(crate) fn report_lengths(&mut self, cx: &mut Context) {
+        for queue in std::mem::take(&mut self.changed) {
+            let length = self.by_name.get(&queue).map_or(0, Queue::len);
+            if self.reported.insert(queue.clone(), length) != Some(length) {
+                cx.notify(Notice::QueueChanged { queue, length });
             }
         }
-        changed
+    }
+
+    /// Returns when the first task was put that readiness waits for, and why, if one was since the last call.
+    pub(crate) fn take_expected(&mut self) -> Option<(Time, Cause)> {
+        self.expected.take()
     }
 
     /// Returns whether a run of the module waits that will see the values as they are now.
     pub(crate) fn is_pending(&self, module: &ModuleName) -> bool {
-        self.pending_runs.contains_key(module)
+        self.counts.is_pending(module)
     }
 
     /// Returns whether a converge waits that did not begin.
     pub(crate) fn has_unstarted_converge(&self) -> bool {
-        self.unstarted_converges > 0
+        self.counts.has_unstarted_converge()
     }
 
     /// Returns how many tasks there are that readiness waits for.
     pub(crate) fn unready(&self) -> usize {
-        self.unready
-    }
-
-    /// Returns whether so many runs of the hook wait that they have to be merged.
-    pub(crate) fn is_crowded(&self, name: &QueueName, hook: &HookId) -> bool {
-        self.waiting_runs(name, hook) > COMPACT_AT
-    }
-
-    /// Returns how many runs of the hook wait.
-    pub(crate) fn waiting_runs(&self, name: &QueueName, hook: &HookId) -> usize {
-        self.waiting_hooks.get(&(name.clone(), hook.clone())).copied().unwrap_or(0)
-    }
-
-    /// Puts all waiting tasks of the queue through `change`.
-    pub(crate) fn rebuild(&mut self, name: &QueueName, change: impl FnOnce(Vec<Task>) -> Vec<Task>) {
-        let Some(queue) = self.by_name.get_mut(name) else { return };
-        let tasks: Vec<Task> = std::mem::take(&mut queue.tasks).into();
-        queue.blocked = None;
-        for task in &tasks {
-            self.uncount(name, task);
-        }
-        self.put(name, Place::Back, change(tasks));
+        self.counts.unready()
     }
 
     fn touch(&mut self, name: &QueueName) {
         self.dirty.insert(name.clone());
         self.changed.insert(name.clone());
     }
-
-    fn count_readiness(&mut self, task: &Task, more: bool) {
-        if task.counts_for_readiness() {
-            self.unready = if more { self.unready + 1 } else { self.unready.saturating_sub(1) };
-        }
-    }
-
-    fn count(&mut self, name: &QueueName, task: &Task) {
-        self.count_readiness(task, true);
-        if let Some(run) = task.module_run().filter(|_| task.is_pending_run()) {
-            *self.pending_runs.entry(run.module.clone()).or_default() += 1;
-        }
-        if let Some(run) = task.hook_run() {
-            *self.waiting_hooks.entry((name.clone(), run.hook.clone())).or_default() += 1;
-        }
-        if task.converge().is_some_and(crate::task::Converge::is_unstarted) {
-            self.unstarted_converges += 1;
-        }
-    }
-
-    fn uncount(&mut self, name: &QueueName, task: &Task) {
-        self.count_readiness(task, false);
-        if let Some(run) = task.module_run().filter(|_| task.is_pending_run()) {
-            less(&mut self.pending_runs, &run.module);
-        }
-        if let Some(run) = task.hook_run() {
-            less(&mut self.waiting_hooks, &(name.clone(), run.hook.clone()));
-        }
-        if task.converge().is_some_and(crate::task::Converge::is_unstarted) {
-            self.unstarted_converges = self.unstarted_converges.saturating_sub(1);
-        }
-    }
 }
 
-/// What [`Queues::retain`] took out.
-#[derive(Debug, Default)]
-pub(crate) struct Dropped {
-    /// The head whose effect is in flight, and whether it works on a release.
-    pub(crate) running: Option<(Task, bool)>,
-    /// The others.
-    pub(crate) waiting: Vec<Task>,
-}
-
-impl Dropped {
-    /// Returns whether anything was taken out.
-    pub(crate) fn any(&self) -> bool {
-        self.running.is_some() || !self.waiting.is_empty()
-    }
-
-    /// Iterates over all of it.
-    pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.running.iter().map(|(task, _)| task).chain(&self.waiting)
-    }
-}
-
-fn less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
+/// Merges the waiting runs of `hook` into the first of them. Synchronizations and points of a lifecycle stay as they are.
+fn compacted(tasks: Vec<Task>, hook: &HookId) -> Vec<Task> {
+    let mut kept: Vec<Task> = Vec::with_capacity(tasks.len());
+    let mut first: Option<usize> = None;
+    for mut task in tasks {
+        let Some(run) = task.hook_run_mut().filter(|run| run.is_of_events(hook)) else {
+            kept.push(task);
+            continue;
+        };
+        if let Some(merged) = first.and_then(|place| kept.get_mut(place)).and_then(Task::hook_run_mut) {
+            combine::append(&mut merged.contexts, std::mem::take(&mut run.contexts));
+        } else {
+            first = Some(kept.len());
+            kept.push(task);
         }
     }
+    kept
 }

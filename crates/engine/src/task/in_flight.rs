@@ -1,64 +1,57 @@
-//! What is in flight: the effect that the head of a queue waits for.
+//! What is in flight: the effect that the first task of a queue waits for.
 
 use std::sync::Arc;
 
+use super::{BindingType, Question, Task};
 use crate::catalog::Hook;
-use crate::configuration::hook_output::Prepared;
-use crate::module::Question;
+use crate::configuration::Prepared;
 use crate::name::{ModuleName, RunId};
-use crate::task::Task;
 use crate::time::Time;
 
-/// The head of a queue while an effect of it is in flight.
+/// The first task of a queue while an effect of it is in flight.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// The task.
+    /// Which task.
     pub(crate) task: Task,
     /// Which answer it waits for.
     pub(crate) run: RunId,
-    /// What it waits for.
-    pub(crate) work: Work,
+    /// What the answer is about.
+    pub(crate) answer: Answer,
     /// When the effect began.
     pub(crate) since: Time,
-    /// Nobody wants the answer any more; the queue only waits for its end.
+    /// Its answer is not wanted any more; the queue only waits for its end.
     pub(crate) dropped: bool,
 }
 
-/// What kind of answer is awaited.
+/// What an awaited answer is about, and what has to be known when it comes.
 #[derive(Debug)]
-pub(crate) enum Work {
-    /// CRDs are installed.
-    Crds,
+pub(crate) enum Answer {
     /// A hook runs, or what it wrote is carried out.
-    Hook(Box<HookWork>),
-    /// Releases are listed.
-    List,
-    /// A module is read again.
-    Load,
-    /// A release is installed, upgraded or removed.
+    Hook(Box<HookInFlight>),
+    /// The release of a module is upgraded or removed.
     Release(ModuleName),
-    /// A release that no module owns is removed.
-    Purge,
     /// An enabled script runs.
-    Script(Box<ScriptWork>),
+    Script(Box<ScriptInFlight>),
+    /// What the task says.
+    Task,
 }
 
 /// An enabled script that runs.
 #[derive(Debug)]
-pub(crate) struct ScriptWork {
+pub(crate) struct ScriptInFlight {
     /// The module whose script it is.
     pub(crate) module: ModuleName,
-    /// What it reads.
+    /// What it reads. The answer is kept with it, so that it is not asked twice.
     pub(crate) question: Question,
 }
 
 /// A hook that runs, or whose output is carried out.
 #[derive(Debug)]
-pub(crate) struct HookWork {
-    /// The hook.
+pub(crate) struct HookInFlight {
+    /// Which hook.
     pub(crate) hook: Arc<Hook>,
     /// The type of binding of its first context.
-    pub(crate) binding_type: &'static str,
+    pub(crate) binding_type: BindingType,
     /// How far it is.
     pub(crate) stage: HookStage,
 }
@@ -74,16 +67,16 @@ pub(crate) enum HookStage {
     Saving(Prepared),
 }
 
-impl Work {
+impl Answer {
     /// Returns whether a process runs that can be ended.
     pub(crate) fn is_process(&self) -> bool {
         match self {
-            Self::Hook(work) => match work.stage {
+            Self::Hook(hook) => match hook.stage {
                 HookStage::Process => true,
                 HookStage::Patching(_) | HookStage::Saving(_) => false,
             },
             Self::Script(_) => true,
-            Self::Crds | Self::List | Self::Load | Self::Release(_) | Self::Purge => false,
+            Self::Release(_) | Self::Task => false,
         }
     }
 }

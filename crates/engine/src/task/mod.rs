@@ -1,35 +1,53 @@
-//! Units of work in a queue.
+//! Tasks: units of work as plain data, which machines move on.
 
-pub(crate) mod in_flight;
+mod converge;
+mod hook_run;
+mod in_flight;
+mod module_delete;
+mod module_run;
+mod trigger;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
+pub(crate) use converge::{
+    Converge, ConvergeMode, ConvergePhase, Discovery, ParallelModuleRun, Question, ScriptAnswer,
+};
+pub(crate) use hook_run::{BindingType, HookRun};
+pub(crate) use in_flight::{Answer, HookInFlight, HookStage, Running, ScriptInFlight};
+pub(crate) use module_delete::{DeleteStage, ModuleDelete};
+pub(crate) use module_run::{ModuleRun, RunStage};
+pub(crate) use trigger::Trigger;
 
-use crate::binding::BindingKey;
 use crate::cause::Cause;
-use crate::converge::discovery::Discovery;
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::hook::{BindingContext, Trigger};
-use crate::module::delete::ModuleDelete;
-use crate::module::run::ModuleRun;
 use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope, TaskId};
-use crate::notice::TaskInfo;
+use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 
-/// A unit of work. Tasks are plain data: they can be listed, compared and dropped.
+/// A unit of work in a queue. It can be listed, compared and dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
+    /// What is known about it whatever it does.
+    pub(crate) head: TaskHead,
+    /// What to do, and how far it got.
+    pub(crate) kind: TaskKind,
+}
+
+/// What is known about a task whatever it does.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskHead {
     /// Which task it is.
     pub(crate) id: TaskId,
-    /// What to do.
-    pub(crate) kind: TaskKind,
-    /// What put it in its queue, in the words that queue listings use.
-    pub(crate) description: &'static str,
+    /// The queue it is in.
+    pub(crate) queue: QueueName,
+    /// What put it there.
+    pub(crate) trigger: Trigger,
     /// Why it exists.
     pub(crate) cause: Cause,
-    /// When it was put in its queue.
+    /// The converge that it is part of.
+    pub(crate) generation: Option<u64>,
+    /// When it was put in its queue, or failed last.
     pub(crate) queued_at: Time,
     /// When its current attempt began.
     pub(crate) begun_at: Option<Time>,
@@ -41,8 +59,6 @@ pub(crate) struct Task {
     pub(crate) last_failure: Option<Arc<Failure>>,
     /// When it may be tried again.
     pub(crate) not_before: Option<Time>,
-    /// The converge that it is part of.
-    pub(crate) generation: Option<u64>,
 }
 
 /// What a [`Task`] does. The names are those of the reference operator.
@@ -54,168 +70,95 @@ pub(crate) enum TaskKind {
     DiscoverHelmReleases,
     /// Start the watches of a global hook and queue its Synchronizations.
     GlobalHookEnableKubernetesBindings(HookId),
-    /// Run a global hook.
-    GlobalHookRun(HookRun),
-    /// Let nothing go on until the Synchronizations of global hooks are through.
+    /// Wait until the Synchronizations of global hooks are through.
     GlobalHookWaitKubernetesSynchronization,
+    /// Run a global hook or a hook of a module.
+    HookRun(HookRun),
     /// Remove what a module brought.
     ModuleDelete(ModuleDelete),
     /// Install the CRDs of a module.
     ModuleEnsureCrds(ModuleName),
-    /// Run a hook of a module.
-    ModuleHookRun(HookRun),
     /// Remove a release that no module owns.
     ModulePurge(ReleaseName),
     /// Run a module: its hooks and its chart.
     ModuleRun(ModuleRun),
-    /// Let nothing go on until some modules ran in queues of their own.
+    /// Wait until some modules ran in queues of their own.
     ParallelModuleRun(ParallelModuleRun),
 }
 
-/// How far a converge got.
-///
-/// ```text
-/// StandBy ─▶ BeforeAll ─▶ Discovering ─▶ Modules ─▶ AfterAll ─▶ done
-///                           ▲      │
-///                           └ fails┘ every 5 s
-/// ```
-#[derive(Clone, Debug)]
-pub(crate) struct Converge {
-    /// Whether all modules run, or only those that something changed for.
-    pub(crate) mode: ConvergeMode,
-    /// What happens next.
-    pub(crate) phase: ConvergePhase,
-    /// What the tasks that it makes say about themselves.
-    pub(crate) event: &'static str,
-    /// Whether enabled scripts run that answered the same question before.
-    pub(crate) force_scripts: bool,
-}
-
-/// Which modules a converge runs.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum ConvergeMode {
-    /// These, if no module was switched on or off; otherwise all.
-    Changed(BTreeSet<ModuleName>),
-    /// All.
-    Full,
-}
-
-/// What a converge does next.
-#[derive(Clone, Debug)]
-pub(crate) enum ConvergePhase {
-    /// It did not begin.
-    StandBy,
-    /// Its `beforeAll` hooks are queued before it.
-    BeforeAll,
-    /// It finds out which modules are on.
-    Discovering(Discovery),
-    /// The tasks of its modules are queued before it.
-    Modules,
-    /// Its `afterAll` hooks are queued before it.
-    AfterAll {
-        /// The global values before the first of them.
-        values_before: Arc<Value>,
-    },
-}
-
-/// A run of one hook. Queued runs of one hook are merged.
-#[derive(Clone, Debug)]
-pub(crate) struct HookRun {
-    /// The hook.
-    pub(crate) hook: HookId,
-    /// The type of binding of its first context.
-    pub(crate) binding_type: &'static str,
-    /// Why it runs.
-    pub(crate) contexts: Vec<BindingContext>,
-    /// Whether its failure counts as success.
-    pub(crate) allow_failure: bool,
-    /// The bindings that go live when it succeeds.
-    pub(crate) synchronizes: Vec<BindingKey>,
-}
-
-/// Module runs in queues of their own.
-#[derive(Clone, Debug)]
-pub(crate) struct ParallelModuleRun {
-    /// The modules that did not succeed yet.
-    pub(crate) waiting_for: BTreeSet<ModuleName>,
-    /// Their queues, when they have been filled.
-    pub(crate) queues: Option<BTreeSet<QueueName>>,
-    /// Whether the modules run for the first time.
-    pub(crate) event: &'static str,
-}
-
-impl Converge {
-    /// Returns whether it did not begin.
-    pub(crate) fn is_unstarted(&self) -> bool {
-        matches!(self.phase, ConvergePhase::StandBy)
-    }
-}
-
-impl HookRun {
-    /// Returns whether bindings go live with its success.
-    pub(crate) fn is_synchronization(&self) -> bool {
-        !self.synchronizes.is_empty()
-    }
-
-    /// Returns whether it runs at a point of a lifecycle. Such a run stands for itself.
-    ///
-    /// It can be dropped with its converge, and what it would have taken in must not be.
-    pub(crate) fn is_of_lifecycle(&self) -> bool {
-        self.contexts.iter().any(|context| matches!(context.trigger, Trigger::Lifecycle(_)))
-    }
-
-    /// Returns the binding names, sorted and without repetitions.
-    pub(crate) fn binding_names(&self) -> BTreeSet<&str> {
-        self.contexts.iter().map(|context| &*context.binding).collect()
-    }
-
-    /// Returns the name of the first binding.
-    pub(crate) fn first_binding(&self) -> Arc<str> {
-        self.contexts.first().map_or_else(|| self.binding_type.into(), |context| Arc::clone(&context.binding))
+impl TaskHead {
+    /// Returns the head of a new task.
+    pub(crate) fn new(
+        cx: &mut Context,
+        queue: &QueueName,
+        trigger: Trigger,
+        cause: Cause,
+        generation: Option<u64>,
+    ) -> Self {
+        Self {
+            id: cx.ids.task(),
+            queue: queue.clone(),
+            trigger,
+            cause,
+            generation,
+            queued_at: cx.now,
+            begun_at: None,
+            failing_since: None,
+            failures: 0,
+            last_failure: None,
+            not_before: None,
+        }
     }
 }
 
 impl Task {
+    /// Returns a task that is in no queue yet.
+    pub(crate) fn new(
+        cx: &mut Context,
+        queue: &QueueName,
+        kind: TaskKind,
+        trigger: Trigger,
+        cause: Cause,
+        generation: Option<u64>,
+    ) -> Self {
+        Self { head: TaskHead::new(cx, queue, trigger, cause, generation), kind }
+    }
+
+    /// Returns a task of the same converge and queue as `head`, which exists because of it.
+    pub(crate) fn of(
+        cx: &mut Context,
+        head: &TaskHead,
+        kind: TaskKind,
+        trigger: Trigger,
+        why: String,
+    ) -> Self {
+        Self::new(cx, &head.queue, kind, trigger, head.cause.then(why), head.generation)
+    }
+
     /// Returns the module that the task is about.
     pub(crate) fn module(&self) -> Option<&ModuleName> {
         match &self.kind {
             TaskKind::ConvergeModules(_)
             | TaskKind::DiscoverHelmReleases
             | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookRun(_)
             | TaskKind::GlobalHookWaitKubernetesSynchronization
             | TaskKind::ModulePurge(_)
             | TaskKind::ParallelModuleRun(_) => None,
+            TaskKind::HookRun(run) => run.hook.scope.module(),
             TaskKind::ModuleDelete(delete) => Some(&delete.module),
             TaskKind::ModuleEnsureCrds(module) => Some(module),
-            TaskKind::ModuleHookRun(run) => run.hook.scope.module(),
             TaskKind::ModuleRun(run) => Some(&run.module),
         }
     }
 
     /// Returns the hook run, if it is one.
     pub(crate) fn hook_run(&self) -> Option<&HookRun> {
-        match &self.kind {
-            TaskKind::GlobalHookRun(run) | TaskKind::ModuleHookRun(run) => Some(run),
-            TaskKind::ConvergeModules(_)
-            | TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::ModuleDelete(_)
-            | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ModuleRun(_)
-            | TaskKind::ParallelModuleRun(_) => None,
-        }
+        if let TaskKind::HookRun(run) = &self.kind { Some(run) } else { None }
     }
 
     /// Returns the hook run for changes, if it is one.
     pub(crate) fn hook_run_mut(&mut self) -> Option<&mut HookRun> {
-        if let TaskKind::GlobalHookRun(run) | TaskKind::ModuleHookRun(run) = &mut self.kind {
-            Some(run)
-        } else {
-            None
-        }
+        if let TaskKind::HookRun(run) = &mut self.kind { Some(run) } else { None }
     }
 
     /// Returns the module run, if it is one.
@@ -232,12 +175,14 @@ impl Task {
     pub(crate) fn is_of_converge(&self) -> bool {
         match &self.kind {
             TaskKind::ConvergeModules(_) => true,
-            TaskKind::GlobalHookRun(_)
-            | TaskKind::ModuleDelete(_)
+            TaskKind::ModuleDelete(_)
             | TaskKind::ModuleEnsureCrds(_)
             | TaskKind::ModuleRun(_)
-            | TaskKind::ParallelModuleRun(_) => self.generation.is_some(),
-            TaskKind::ModuleHookRun(run) => run.is_synchronization() && self.generation.is_some(),
+            | TaskKind::ParallelModuleRun(_) => self.head.generation.is_some(),
+            TaskKind::HookRun(run) => {
+                (run.hook.scope == Scope::Global || run.is_synchronization())
+                    && self.head.generation.is_some()
+            }
             TaskKind::DiscoverHelmReleases
             | TaskKind::GlobalHookEnableKubernetesBindings(_)
             | TaskKind::GlobalHookWaitKubernetesSynchronization
@@ -253,48 +198,46 @@ impl Task {
             | TaskKind::GlobalHookWaitKubernetesSynchronization
             | TaskKind::ModulePurge(_) => true,
             TaskKind::ConvergeModules(_)
-            | TaskKind::GlobalHookRun(_)
+            | TaskKind::HookRun(_)
             | TaskKind::ModuleDelete(_)
             | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModuleHookRun(_)
             | TaskKind::ModuleRun(_)
             | TaskKind::ParallelModuleRun(_) => self.is_of_converge(),
         }
     }
 
-    /// Returns whether this run of a module will see the values as they are now.
-    pub(crate) fn is_pending_run(&self) -> bool {
-        self.module_run().is_some_and(|run| !run.has_begun_helm())
-    }
-
-    /// Returns the name that the reference operator gives to this type of task.
-    pub(crate) fn type_name(&self) -> &'static str {
+    /// Returns what type of task it is.
+    pub(crate) fn task_type(&self) -> TaskType {
         match &self.kind {
-            TaskKind::ConvergeModules(_) => "ConvergeModules",
-            TaskKind::DiscoverHelmReleases => "DiscoverHelmReleases",
-            TaskKind::GlobalHookEnableKubernetesBindings(_) => "GlobalHookEnableKubernetesBindings",
-            TaskKind::GlobalHookRun(_) => "GlobalHookRun",
-            TaskKind::GlobalHookWaitKubernetesSynchronization => "GlobalHookWaitKubernetesSynchronization",
-            TaskKind::ModuleDelete(_) => "ModuleDelete",
-            TaskKind::ModuleEnsureCrds(_) => "ModuleEnsureCRDs",
-            TaskKind::ModuleHookRun(_) => "ModuleHookRun",
-            TaskKind::ModulePurge(_) => "ModulePurge",
-            TaskKind::ModuleRun(_) => "ModuleRun",
-            TaskKind::ParallelModuleRun(_) => "ParallelModuleRun",
+            TaskKind::ConvergeModules(_) => TaskType::ConvergeModules,
+            TaskKind::DiscoverHelmReleases => TaskType::DiscoverHelmReleases,
+            TaskKind::GlobalHookEnableKubernetesBindings(_) => TaskType::GlobalHookEnableKubernetesBindings,
+            TaskKind::GlobalHookWaitKubernetesSynchronization => {
+                TaskType::GlobalHookWaitKubernetesSynchronization
+            }
+            TaskKind::HookRun(run) => match run.hook.scope {
+                Scope::Global => TaskType::GlobalHookRun,
+                Scope::Module(_) => TaskType::ModuleHookRun,
+            },
+            TaskKind::ModuleDelete(_) => TaskType::ModuleDelete,
+            TaskKind::ModuleEnsureCrds(_) => TaskType::ModuleEnsureCrds,
+            TaskKind::ModulePurge(_) => TaskType::ModulePurge,
+            TaskKind::ModuleRun(_) => TaskType::ModuleRun,
+            TaskKind::ParallelModuleRun(_) => TaskType::ParallelModuleRun,
         }
     }
 
     /// Returns what tells the task from others, for notices.
-    pub(crate) fn info(&self, queue: &QueueName) -> TaskInfo {
+    pub(crate) fn info(&self) -> TaskInfo {
         let run = self.hook_run();
         TaskInfo {
-            id: self.id,
-            queue: queue.clone(),
-            kind: self.type_name(),
+            id: self.head.id,
+            queue: self.head.queue.clone(),
+            kind: self.task_type(),
             scope: self.module().map_or(Scope::Global, |module| Scope::Module(module.clone())),
             hook: run.map(|run| run.hook.clone()),
             binding: run.map(HookRun::first_binding),
-            cause: self.cause.clone(),
+            cause: self.head.cause.clone(),
         }
     }
 }

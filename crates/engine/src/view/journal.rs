@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::View;
 use super::format::{Telling, span};
 use crate::name::Scope;
-use crate::queue::journal::TaskEnd;
+use crate::view::TaskEnd;
 
 /// Returns the ends after the number `after`, the oldest first.
 fn ends(view: &View, after: u64) -> impl Iterator<Item = &TaskEnd> {
@@ -21,7 +21,7 @@ pub fn data(view: &View, after: u64, telling: Telling<'_>) -> Value {
             "number": end.number,
             "at": (telling.at)(view.now.since(end.at)),
             "task": end.task.id.to_string(),
-            "type": end.task.kind,
+            "type": end.task.kind.as_str(),
             "title": title(end),
             "queue": end.task.queue.as_str(),
             "seconds": end.took.as_secs_f64(),
@@ -78,7 +78,7 @@ pub fn title(end: &TaskEnd) -> String {
         (Some(hook), Some(binding), _) => format!("{} {hook} ({binding})", task.kind),
         (Some(hook), None, _) => format!("{} {hook}", task.kind),
         (None, _, Scope::Module(module)) => format!("{} {module}", task.kind),
-        (None, _, Scope::Global) => task.kind.to_owned(),
+        (None, _, Scope::Global) => task.kind.to_string(),
     }
 }
 

@@ -1,13 +1,10 @@
 //! A picture for people and programs. It holds no values but what failures quote.
 
-pub(crate) mod builder;
-pub(crate) mod footprint;
+mod footprint;
 mod format;
 pub mod graph;
-pub(crate) mod inspection;
 pub mod journal;
 mod mask;
-mod queue;
 pub mod status;
 mod suggestion;
 pub mod why;
@@ -18,9 +15,10 @@ use std::time::Duration;
 use crate::cause::Cause;
 use crate::failure::Failure;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
-use crate::queue::journal::TaskEnd;
+use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 
+pub use footprint::Footprint;
 pub use format::{Telling, span};
 pub use mask::{Secrets, ends, masked, masked_text};
 pub use suggestion::nearest;
@@ -94,14 +92,31 @@ pub struct TaskView {
     pub cause: String,
     /// The same, link by link.
     pub chain: Cause,
-    /// What its line calls its type: `ModuleRun`.
-    pub kind: &'static str,
+    /// What type of task it is.
+    pub kind: TaskType,
     /// Its hook, if it runs one.
     pub hook: Option<HookId>,
     /// How long it has been failing or waiting for the same thing.
     pub blocked_for: Option<Duration>,
     /// What a person can do about what it waits for.
     pub wait_advice: Option<String>,
+}
+
+/// How an attempt at a task ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskEnd {
+    /// Its number: the first end after the start is 1.
+    pub number: u64,
+    /// When it ended.
+    pub at: Time,
+    /// Which task.
+    pub task: TaskInfo,
+    /// How long it ran.
+    pub took: Duration,
+    /// Why it failed, if it did.
+    pub failure: Option<Arc<Failure>>,
+    /// Whether it was allowed to fail, so that its queue goes on.
+    pub allowed: bool,
 }
 
 /// A module.

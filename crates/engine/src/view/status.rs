@@ -8,6 +8,7 @@ use super::format::{Telling, columns, count, span, why_module, why_queue};
 use super::why::advice;
 use super::{ModuleView, QueueView, View, WatchView};
 use crate::name::ModuleName;
+use crate::notice::TaskType;
 
 /// How many modules one screen has room for.
 const MODULES: usize = 20;
@@ -79,7 +80,7 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
 fn queue_problem(queue: &QueueView, telling: Telling<'_>) -> Option<Problem> {
     let head = queue.tasks.first()?;
     // The run of a module is told of with the module.
-    let failure = head.last_failure.as_ref().filter(|_| head.kind != "ModuleRun")?;
+    let failure = head.last_failure.as_ref().filter(|_| head.kind != TaskType::ModuleRun)?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
     let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
@@ -125,7 +126,10 @@ fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Opt
     }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
     let blocked = view.queues.iter().find(|queue| {
-        queue.tasks.first().is_some_and(|head| head.kind == "ModuleRun" && head.module.as_ref() == Some(name))
+        queue
+            .tasks
+            .first()
+            .is_some_and(|head| head.kind == TaskType::ModuleRun && head.module.as_ref() == Some(name))
     });
     let failed = telling.failure(error);
     let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {

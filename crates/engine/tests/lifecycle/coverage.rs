@@ -139,7 +139,7 @@ pub(crate) fn saw_effect(effect: &Effect) {
         Effect::LoadModule { .. } => "LoadModule",
         Effect::Notify(notice) => {
             match notice {
-                Notice::TaskStarted { task, .. } | Notice::TaskQueued { task } => see(task.kind),
+                Notice::TaskStarted { task, .. } | Notice::TaskQueued { task } => see(task.kind.as_str()),
                 Notice::TaskWaits { reason, .. } => {
                     for begin in REASONS.iter().filter(|begin| reason.starts_with(**begin)) {
                         see(begin);

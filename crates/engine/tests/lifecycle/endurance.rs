@@ -2,7 +2,7 @@
 
 use engine::hook::WatchEvent;
 use engine::snapshot::Item;
-use engine::{CronLine, Event, Held, MonitorId};
+use engine::{CronLine, Event, Footprint, MonitorId};
 
 use crate::build::{changed, files, key};
 use crate::counting::live_here;
@@ -21,15 +21,15 @@ const LOOK: u64 = 10;
 /// The most that was held for a while.
 #[derive(Clone, Copy, Debug, Default)]
 struct Most {
-    pieces: Held,
+    pieces: Footprint,
     /// Bytes that this thread had taken, those of the pretended outside included.
     bytes: isize,
 }
 
 impl Most {
-    fn take(&mut self, held: Held) {
+    fn take(&mut self, held: Footprint) {
         let most = self.pieces;
-        self.pieces = Held {
+        self.pieces = Footprint {
             tasks: most.tasks.max(held.tasks),
             contexts: most.contexts.max(held.contexts),
             held_back: most.held_back.max(held.held_back),
@@ -72,7 +72,7 @@ fn lived() -> (Most, Most) {
         world.send_in(0, event);
         world.notices.clear();
         if n.is_multiple_of(LOOK) {
-            most.take(world.engine.held());
+            most.take(world.engine.footprint());
         }
         if n == EVENTS / 10 {
             early = std::mem::take(&mut most);

@@ -486,7 +486,7 @@ fn a_flood_of_events_waits_in_bounded_memory_and_loses_no_deletion() {
         let event = changed(monitor, change, key(&(n % 10).to_string()), item(&n.to_string()));
         world.take_in(event);
     }
-    let held = world.engine.held();
+    let held = world.engine.footprint();
     assert!(held.tasks <= 2 && held.contexts < 3_000, "{held:?}");
     world.is_quiet = false;
     let trace = world.run();

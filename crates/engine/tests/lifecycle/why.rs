@@ -585,7 +585,7 @@ fn a_task_that_has_ended() {
     world = world.at(at, config(101, &[("web", "a: 1")]));
     world.run();
     let view = world.view();
-    let end = view.journal.iter().find(|end| end.task.kind == "ModuleRun").unwrap();
+    let end = view.journal.iter().find(|end| end.task.kind == engine::TaskType::ModuleRun).unwrap();
     assert_snapshot!(why_task(&world, &end.task.id.to_string()), @r"
     Task t6 (ModuleRun of module web) existed because of: ConfigMap ops/addon-operator key web rv 101; it succeeded.
 
@@ -603,7 +603,7 @@ fn a_task_that_has_ended() {
 fn a_task_that_failed_and_then_succeeded() {
     let world = World::new(&web()).fails("web/hooks/a.sh", 2).settled();
     let view = world.view();
-    let end = view.journal.iter().find(|end| end.task.kind == "ModuleRun").unwrap();
+    let end = view.journal.iter().find(|end| end.task.kind == engine::TaskType::ModuleRun).unwrap();
     assert_snapshot!(why_task(&world, &end.task.id.number().to_string()), @r"
     Task t3 (ModuleRun of module web) existed because of: start; it succeeded.
 

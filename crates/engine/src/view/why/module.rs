@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
+use crate::notice::TaskType;
 use crate::view::format::{Telling, span, times, why_queue};
 use crate::view::status;
 use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
@@ -254,7 +255,7 @@ fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut An
         .queues
         .iter()
         .filter_map(|queue| queue.tasks.first())
-        .find(|task| task.kind == "ConvergeModules" && task.failures > 0);
+        .find(|task| task.kind == TaskType::ConvergeModules && task.failures > 0);
     if let Some(failure) = discovery.and_then(|task| task.last_failure.as_ref()) {
         fact("discovery", format!("fails, so that nothing new is decided: {}", telling.failure(failure)));
     }

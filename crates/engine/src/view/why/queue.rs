@@ -1,6 +1,7 @@
 //! Why a queue is stuck, or is not.
 
 use super::{Answer, Link, Unknown, advice, unknown};
+use crate::notice::TaskType;
 use crate::view::format::{Telling, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
@@ -74,7 +75,7 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, 
     }
     if let Some(retry) = head.retry_in {
         answer.facts.push(("tried again in", span(retry)));
-        if let Some(module) = head.module.as_ref().filter(|_| head.kind == "ModuleRun") {
+        if let Some(module) = head.module.as_ref().filter(|_| head.kind == TaskType::ModuleRun) {
             answer.advice.push(format!("`addon-operator module run {module}` tries it at once"));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Link, Unknown, advice};
 use crate::cause::Cause;
-use crate::queue::journal::TaskEnd;
+use crate::view::TaskEnd;
 use crate::view::format::{Telling, span, times, why_queue};
 use crate::view::{QueueView, TaskView, View};
 

@@ -1,0 +1,245 @@
+//! All bindings that are switched on, and what of them hooks are shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Tally;
+use super::rate::Rate;
+use super::schedule::Schedules;
+use super::watches::{Binding, BindingState, Monitor, Watches};
+use crate::catalog::Hook;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::hook::context::required_bindings;
+use crate::hook::snapshot::{Change, Snapshot};
+use crate::hook::{BindingContext, RunContexts};
+use crate::name::{BindingKey, CronLine, HookId, MonitorId, Scope};
+use crate::queue::Reason;
+use crate::time::Time;
+use crate::view::{Footprint, WatchView};
+
+/// All bindings that are switched on, and how often hooks may run.
+#[derive(Debug, Default)]
+pub(crate) struct Bindings {
+    pub(super) watches: Watches,
+    schedules: Schedules,
+    /// The limits of the hooks that have one.
+    rates: BTreeMap<HookId, Rate>,
+}
+
+/// How far the Synchronization of a binding is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Synchronization {
+    /// The list of its watch is not complete.
+    Listing,
+    /// Its list is complete, and no task for it is in a queue.
+    Due,
+    /// A task for it is in a queue.
+    Queued,
+    /// It is through.
+    Done,
+}
+
+/// What a binding knows of the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedObjects {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// What happened to them since the watch began.
+    pub since_start: Tally,
+    /// What happened to them since its hook was started last.
+    pub since_run: Tally,
+}
+
+impl Bindings {
+    /// Makes the limits of hooks known.
+    pub(crate) fn limit(&mut self, hooks: &[Arc<Hook>]) {
+        for hook in hooks {
+            if hook.spec.settings.execution_min_interval.is_zero() {
+                self.rates.remove(&hook.id);
+            } else {
+                self.rates.entry(hook.id.clone()).or_insert_with(|| Rate::new(&hook.spec.settings));
+            }
+        }
+    }
+
+    /// Switches the kubernetes bindings of a hook on, as far as they are not.
+    pub(crate) fn enable(&mut self, cx: &mut Context, hook: &Hook, order: u32) {
+        for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
+            let key = BindingKey::new(&hook.id, order, index);
+            if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor()) {
+                cx.push(Effect::StartMonitor { monitor, spec });
+            }
+        }
+    }
+
+    /// Switches the kubernetes bindings of a hook off.
+    pub(crate) fn disable(&mut self, cx: &mut Context, hook: &HookId) {
+        for monitor in self.watches.disable(hook) {
+            cx.push(Effect::StopMonitor { monitor });
+        }
+    }
+
+    /// Switches the kubernetes bindings of all hooks of a scope off.
+    pub(crate) fn disable_scope(&mut self, cx: &mut Context, scope: &Scope) {
+        for hook in self.watches.hooks_of(scope) {
+            self.disable(cx, &hook);
+        }
+    }
+
+    /// Switches the bindings of the hooks of a scope off that wait for a list; what is left has all it needs.
+    pub(crate) fn disable_unlisted(&mut self, cx: &mut Context, scope: &Scope) {
+        for hook in self.watches.hooks_of(scope) {
+            let is_listing = |(_, binding): (usize, &Binding)| matches!(binding.state, BindingState::Listing);
+            if self.watches.bindings_of(&hook).any(is_listing) {
+                self.disable(cx, &hook);
+            }
+        }
+    }
+
+    /// Switches the schedules of a hook on.
+    pub(crate) fn enable_schedules(&mut self, hook: &Hook, order: u32) {
+        self.schedules.enable(hook, order);
+    }
+
+    /// Switches the schedules of a hook off.
+    pub(crate) fn disable_schedules(&mut self, hook: &Hook, order: u32) {
+        self.schedules.disable(hook, order);
+    }
+
+    /// Sets the crontab lines that fire if they are others than at the last call.
+    pub(crate) fn set_schedules(&mut self, cx: &mut Context) {
+        if let Some(lines) = self.schedules.take_changed() {
+            cx.push(Effect::SetSchedules { lines });
+        }
+    }
+
+    /// Returns the bindings that `line` fires for, in order.
+    pub(crate) fn due(&self, line: &CronLine) -> Vec<BindingKey> {
+        self.schedules.users(line)
+    }
+
+    /// Returns how far the Synchronization of a binding is; `None` when the binding is off.
+    pub(crate) fn synchronization(&self, hook: &HookId, index: usize) -> Option<Synchronization> {
+        Some(match self.watches.binding(hook, index)?.state {
+            BindingState::Listing => Synchronization::Listing,
+            BindingState::Synchronizing { queued: false, .. } => Synchronization::Due,
+            BindingState::Synchronizing { .. } => Synchronization::Queued,
+            BindingState::Live => Synchronization::Done,
+        })
+    }
+
+    /// Iterates over what bindings wait for whose list is not complete and that a start of `hooks` waits for.
+    pub(crate) fn unlisted<'a>(&'a self, hooks: &'a [Arc<Hook>]) -> impl Iterator<Item = Reason> + 'a {
+        let waited = self.watches.waited(hooks);
+        let listing = waited.filter(|(_, _, _, state)| matches!(state, BindingState::Listing));
+        listing.map(|(hook, index, _, _)| self.missing_list(&hook.id, index))
+    }
+
+    /// Returns the first binding of `hooks` whose Synchronization is waited for and not through.
+    pub(crate) fn unsynchronized(&self, hooks: &[Arc<Hook>]) -> Option<Reason> {
+        let is_under_way = |state: &BindingState| matches!(state, BindingState::Synchronizing { .. });
+        let mut waited = self.watches.waited(hooks);
+        let (hook, _, binding, _) = waited.find(|(_, _, _, state)| is_under_way(state))?;
+        Some(Reason::Synchronization(format!("{} of hook {}", binding.name, hook.id)))
+    }
+
+    /// Returns the first hook that has not seen the objects of a kind that a start waits for, and the kind.
+    pub(crate) fn unready(&self, hooks: &[Arc<Hook>]) -> Option<(HookId, String)> {
+        let mut waited = self.watches.waited(hooks);
+        let (hook, _, binding, _) = waited.find(|(_, _, _, state)| !matches!(state, BindingState::Live))?;
+        Some((hook.id.clone(), binding.selection.kind.clone()))
+    }
+
+    /// Returns what a binding waits for whose list is not complete.
+    pub(crate) fn missing_list(&self, hook: &HookId, index: usize) -> Reason {
+        let monitor = self.watches.monitor_of(hook, index);
+        if let Some(kind) = monitor.and_then(|monitor| monitor.missing_kind.clone()) {
+            return Reason::Kind(kind);
+        }
+        let kind = monitor.map_or("", |monitor| monitor.spec.selection.kind.as_str());
+        Reason::List(format!("{kind} for hook {hook}"))
+    }
+
+    /// Returns which list is missing that a run with `contexts` shows.
+    pub(crate) fn missing_for(&self, hook: &Hook, contexts: &[BindingContext]) -> Option<Reason> {
+        let required = required_bindings(&hook.spec, contexts).into_iter();
+        let is_missing =
+            |index: &usize| self.watches.monitor_of(&hook.id, *index).is_some_and(|monitor| !monitor.listed);
+        required.filter(is_missing).map(|index| self.missing_list(&hook.id, index)).next()
+    }
+
+    /// Returns when the hook may run again, if it may not run at `now`.
+    pub(crate) fn held_up(&self, hook: &HookId, now: Time) -> Option<Reason> {
+        let until = self.rates.get(hook)?.clone().take(now).err()?;
+        Some(Reason::Rate { until })
+    }
+
+    /// Records that a hook runs, and returns what it is shown.
+    pub(crate) fn show(&mut self, hook: &Hook, contexts: Vec<BindingContext>, now: Time) -> RunContexts {
+        if let Some(rate) = self.rates.get_mut(&hook.id) {
+            // Whether a run is possible was asked before.
+            let _ = rate.take(now);
+        }
+        let snapshot = |index| {
+            let monitor = self.watches.monitor_of(&hook.id, index);
+            monitor.map_or_else(Snapshot::default, |monitor| monitor.snapshot.clone())
+        };
+        let contexts = RunContexts::new(&hook.spec, contexts, snapshot);
+        self.watches.shown_to(&hook.id);
+        contexts
+    }
+
+    /// Records that a task for the Synchronization of the binding was queued or dropped.
+    pub(crate) fn mark_queued(&mut self, key: &BindingKey, queued: bool) {
+        self.watches.mark_queued(&key.hook, key.index, queued);
+    }
+
+    /// Forgets what was held back for bindings: the run that begins sees it in its snapshots.
+    pub(crate) fn forget_held_back(&mut self, keys: &[BindingKey]) {
+        for key in keys {
+            self.watches.forget_held_back(&key.hook, key.index);
+        }
+    }
+
+    /// Makes a binding live and returns the events that were held back.
+    pub(crate) fn go_live(&mut self, key: &BindingKey) -> Vec<Change> {
+        self.watches.go_live(&key.hook, key.index)
+    }
+
+    /// Returns what a binding knows of the cluster, if it is on.
+    pub(crate) fn watched_objects(&self, hook: &HookId, index: usize) -> Option<WatchedObjects> {
+        let monitor = self.watches.monitor_of(hook, index)?;
+        let seen = self.watches.binding(hook, index)?.seen;
+        Some(WatchedObjects {
+            snapshot: monitor.snapshot.clone(),
+            since_start: monitor.tally,
+            since_run: monitor.tally.since(seen),
+        })
+    }
+
+    /// Returns a picture of all watches; `name_of` returns the name of a binding.
+    pub(crate) fn views(&self, now: Time, name_of: impl Fn(&BindingKey) -> Option<String>) -> Vec<WatchView> {
+        let view = |(id, monitor): (MonitorId, &Monitor)| WatchView {
+            id,
+            kind: monitor.spec.selection.kind.clone(),
+            bindings: monitor
+                .users
+                .iter()
+                .filter_map(|key| Some((key.hook.clone(), name_of(key)?)))
+                .collect(),
+            objects: monitor.snapshot.len(),
+            listed: monitor.listed,
+            missing_kind: monitor.missing_kind.clone(),
+            failure: monitor.failure.clone(),
+            broken_for: monitor.broken_since.map(|since| now.since(since)),
+        };
+        self.watches.iter().map(view).collect()
+    }
+
+    /// Adds what the bindings hold to `footprint`.
+    pub(crate) fn count_in(&self, footprint: &mut Footprint) {
+        (footprint.held_back, footprint.objects) = self.watches.sizes();
+        footprint.entries += self.watches.iter().count() + self.rates.len();
+    }
+}

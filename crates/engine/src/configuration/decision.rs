@@ -1,0 +1,101 @@
+//! Whether a module is on, and who says so.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::cause::Cause;
+use crate::event::Verdict;
+use crate::name::{HookId, HookName};
+use crate::time::Time;
+
+/// What a global hook said about a module.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct DynamicFlag {
+    /// What it says.
+    pub(crate) on: bool,
+    /// Which hook.
+    pub(crate) hook: HookId,
+    /// Since when it says so.
+    pub(crate) since: Time,
+    /// Why the hook ran.
+    pub(crate) cause: Cause,
+}
+
+/// Whether a module is on, and who said so.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Decision {
+    /// Whether it is on.
+    pub(crate) enabled: bool,
+    /// Who said what, the last one wins.
+    pub(crate) opinions: Vec<Opinion>,
+}
+
+/// What one source says about a module.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Opinion {
+    /// A file of static values.
+    Static {
+        /// What it says.
+        on: bool,
+        /// Which file.
+        file: Arc<str>,
+    },
+    /// A global hook.
+    Dynamic {
+        /// What it says.
+        on: bool,
+        /// Which hook.
+        hook: HookName,
+    },
+    /// The ConfigMap.
+    ConfigMap {
+        /// What it says.
+        on: bool,
+        /// Which key.
+        key: String,
+    },
+    /// The enabled script. Its word is the last one.
+    Script(Verdict),
+}
+
+impl fmt::Display for Opinion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static { on, file } => write!(f, "{file} says {on}"),
+            Self::Dynamic { on, hook } => write!(f, "global hook {hook} says {on}"),
+            Self::ConfigMap { on, key } => write!(f, "ConfigMap key {key} says {on}"),
+            Self::Script(verdict) => {
+                write!(f, "enabled script says {}", verdict.enabled)?;
+                match &verdict.reason {
+                    Some(reason) => write!(f, " ({reason})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.opinions.is_empty() {
+            return f.write_str("nothing enables it");
+        }
+        for (place, opinion) in self.opinions.iter().enumerate() {
+            if place > 0 {
+                f.write_str(", then ")?;
+            }
+            opinion.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Opinion {
+    /// Returns what it says.
+    pub(super) fn is_yes(&self) -> bool {
+        match self {
+            Self::Static { on, .. } | Self::Dynamic { on, .. } | Self::ConfigMap { on, .. } => *on,
+            Self::Script(verdict) => verdict.enabled,
+        }
+    }
+}

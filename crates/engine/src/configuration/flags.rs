@@ -1,0 +1,79 @@
+//! The flags that switch modules on and off: of files, of global hooks and of the ConfigMap.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Configuration;
+use super::decision::{Decision, DynamicFlag, Opinion};
+use super::hook_output::described;
+use crate::catalog::{Hook, Module};
+use crate::cause::Cause;
+use crate::context::Context;
+use crate::event::HookOutput;
+use crate::name::{ModuleName, Scope};
+use crate::notice::Notice;
+
+impl Configuration {
+    /// Returns what flags say about a module, without its script.
+    pub(crate) fn flags_of(&self, module: &Module) -> Decision {
+        let mut opinions = Vec::new();
+        if let Some(flag) = &module.enabled {
+            opinions.push(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) });
+        }
+        if let Some(flag) = self.dynamic_flags.get(&module.name) {
+            opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
+        }
+        if let Some(on) = self.enabled_flag(&module.key) {
+            opinions.push(Opinion::ConfigMap { on, key: format!("{}Enabled", module.key) });
+        }
+        let enabled = opinions.last().is_some_and(Opinion::is_yes);
+        Decision { enabled, opinions }
+    }
+
+    /// Returns what a global hook says about a module.
+    pub(crate) fn dynamic_flag(&self, name: &ModuleName) -> Option<&DynamicFlag> {
+        self.dynamic_flags.get(name)
+    }
+
+    /// Records what a global hook says about modules. Returns whether that is something new.
+    pub(super) fn set_dynamic_flags(
+        &mut self,
+        cx: &mut Context,
+        hook: &Hook,
+        output: &HookOutput,
+        cause: &Cause,
+    ) -> bool {
+        let mut flags: BTreeMap<&String, &Option<bool>> = output.config_patch.enabled().iter().collect();
+        flags.extend(output.values_patch.enabled());
+        let mut is_new = false;
+        for (key, flag) in flags {
+            let Some(name) = self.module_by_key(key).cloned() else {
+                let message = format!(
+                    "{} sets {key}Enabled, but there is no module with the key {key}",
+                    described(hook)
+                );
+                cx.notify(Notice::Warned { scope: Scope::Global, message });
+                continue;
+            };
+            let known = self.dynamic_flags.get(&name);
+            is_new |= known.map(|known| known.on) != *flag;
+            match flag {
+                // To say the same again is nothing new.
+                Some(on) if known.is_some_and(|known| known.on == *on && known.hook == hook.id) => {}
+                Some(on) => {
+                    let (hook, since, cause) = (hook.id.clone(), cx.now, cause.clone());
+                    self.dynamic_flags.insert(name, DynamicFlag { on: *on, hook, since, cause });
+                }
+                None => drop(self.dynamic_flags.remove(&name)),
+            }
+        }
+        is_new
+    }
+
+    /// Forgets what global hooks said that are not among `hooks`. Returns whether there was anything.
+    pub(crate) fn retain_flags_of(&mut self, hooks: &[Arc<Hook>]) -> bool {
+        let before = self.dynamic_flags.len();
+        self.dynamic_flags.retain(|_, flag| hooks.iter().any(|hook| hook.id.name == flag.hook.name));
+        before != self.dynamic_flags.len()
+    }
+}

@@ -1,0 +1,413 @@
+//! All modules and global hooks, as their files are in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::broken_files::BrokenFiles;
+use super::{ModuleState, Phase};
+use crate::binding::Bindings;
+use crate::catalog::{Catalog, Global, Hook, Module};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::configuration::{Configuration, Decision};
+use crate::context::Context;
+use crate::effect::{Announcement, Effect, ValuesInput};
+use crate::event::Verdict;
+use crate::failure::{Failure, FailureKind};
+use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope};
+use crate::notice::Notice;
+use crate::queue::{Dropped, End, Queues, Reason};
+use crate::task::{ModuleDelete, ModuleRun, Question, ScriptAnswer, Task, TaskKind, Trigger};
+
+/// All modules and global hooks.
+#[derive(Debug)]
+pub(crate) struct Modules {
+    pub(super) config: Arc<Config>,
+    /// The files of no module, as they are in force.
+    pub(super) global: Arc<Global>,
+    /// What of the files is not in force because it is broken.
+    pub(super) broken_files: BrokenFiles,
+    /// Whether all directories of modules could be read.
+    pub(super) complete: bool,
+    /// What was skipped in the files.
+    pub(super) warnings: Vec<String>,
+    pub(super) states: BTreeMap<ModuleName, ModuleState>,
+    /// The modules that have files, as they run.
+    pub(super) order: Vec<ModuleName>,
+    /// The modules that are on, as they run.
+    pub(super) enabled: Arc<[ModuleName]>,
+    /// Some module run may wait for a kind.
+    pub(super) has_kind_waiters: bool,
+}
+
+/// The machines below the modules, which the steps of modules and hooks work with.
+#[derive(Debug)]
+pub(crate) struct Lower<'a> {
+    /// Where tasks are put.
+    pub(crate) queues: &'a mut Queues,
+    /// What hooks and charts read.
+    pub(crate) configuration: &'a mut Configuration,
+    /// What hooks see of the cluster.
+    pub(crate) bindings: &'a mut Bindings,
+}
+
+impl Modules {
+    /// Returns no modules.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            global: Arc::default(),
+            broken_files: BrokenFiles::default(),
+            complete: false,
+            warnings: Vec::new(),
+            states: BTreeMap::new(),
+            order: Vec::new(),
+            enabled: Arc::from([]),
+            has_kind_waiters: false,
+        }
+    }
+
+    /// Puts files into force before anything has begun.
+    pub(crate) fn load(&mut self, cx: &mut Context, lower: &mut Lower<'_>, catalog: Catalog) {
+        lower.configuration.reset(cx, &catalog.global);
+        lower.configuration.set_keys(&catalog.modules);
+        self.states.clear();
+        self.order = catalog.modules.iter().map(|module| module.name.clone()).collect();
+        for module in catalog.modules {
+            lower.configuration.add_module(cx, &module);
+            lower.bindings.limit(&module.hooks);
+            self.states.insert(module.name.clone(), ModuleState::new(module, cx.now));
+        }
+        self.global = catalog.global;
+        self.complete = catalog.complete;
+        self.warnings = catalog.warnings;
+        self.index_global_hooks(lower);
+    }
+
+    /// Makes the limits and queues of global hooks known.
+    pub(super) fn index_global_hooks(&self, lower: &mut Lower<'_>) {
+        lower.bindings.limit(&self.global.hooks);
+        for hook in &self.global.hooks {
+            for queue in hook.spec.queues() {
+                lower.queues.ensure(queue);
+            }
+        }
+    }
+
+    /// Returns the global hooks by path.
+    pub(crate) fn global_hooks(&self) -> &[Arc<Hook>] {
+        &self.global.hooks
+    }
+
+    /// Returns what was skipped in the files.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns the module, if it is known.
+    pub(crate) fn get(&self, name: &ModuleName) -> Option<&ModuleState> {
+        self.states.get(name)
+    }
+
+    /// Iterates over the names of all modules, orphans too.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &ModuleName> {
+        self.states.keys()
+    }
+
+    /// Iterates over the modules that have files, as they run.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &ModuleState> {
+        self.order.iter().filter_map(|name| self.states.get(name))
+    }
+
+    /// Returns the module at a place of the order, if there is one.
+    pub(crate) fn at(&self, place: usize) -> Option<&ModuleState> {
+        self.states.get(self.order.get(place)?)
+    }
+
+    /// Returns whether the module is known and on.
+    pub(crate) fn is_on(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(ModuleState::is_on)
+    }
+
+    /// Returns the hooks of a scope, if it exists.
+    pub(crate) fn hooks_of(&self, scope: &Scope) -> Option<&[Arc<Hook>]> {
+        match scope {
+            Scope::Global => Some(&self.global.hooks),
+            Scope::Module(name) => Some(&self.states.get(name)?.spec.hooks),
+        }
+    }
+
+    /// Returns the hook if it exists and its module is on.
+    pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
+        let is_on = id.scope.module().is_none_or(|name| self.is_on(name));
+        self.hooks_of(&id.scope).filter(|_| is_on)?.iter().find(|hook| hook.id == *id)
+    }
+
+    /// Records and reports that changed files can't be loaded at all.
+    pub(crate) fn catalog_rejected(&mut self, cx: &mut Context, failure: Failure) {
+        self.broken_files.reject(cx, failure);
+    }
+
+    /// Returns why no process may be started from the file of `hook`, if its new version is broken.
+    pub(super) fn broken_version(&self, hook: &HookId) -> Option<Reason> {
+        let failure = match &hook.scope {
+            Scope::Global => self.broken_files.of_hook(&hook.name)?,
+            Scope::Module(module) => self.states.get(module)?.broken_version.as_ref()?,
+        };
+        Some(Reason::BrokenVersion(failure.message.clone()))
+    }
+
+    /// Returns the number that the hooks of a scope are sorted by.
+    pub(super) fn order_of(&self, scope: &Scope) -> u32 {
+        scope.module().and_then(|name| self.states.get(name)).map_or(0, |module| module.spec.order)
+    }
+
+    /// Returns what a hook, script or chart of `scope` reads.
+    pub(crate) fn input(&self, configuration: &Configuration, scope: &Scope) -> ValuesInput {
+        let module = scope.module().and_then(|name| self.states.get(name));
+        configuration.input(module.map(|module| &*module.spec), &self.enabled)
+    }
+
+    /// Records and reports what a module is doing from now on.
+    pub(super) fn set_phase(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+        phase: Phase,
+        reason: Option<String>,
+    ) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        if module.phase == phase && (reason.is_none() || module.reason == reason) {
+            return;
+        }
+        module.reason.clone_from(&reason);
+        if module.phase != phase {
+            module.since = cx.now;
+        }
+        module.phase = phase;
+        let why = reason.as_ref().map(|why| format!(": {}", configuration.without_values(name, why)));
+        let message = format!("module {name} is {}{}", phase.as_str(), why.unwrap_or_default());
+        if let Some(message) = module.announced.admit(message, cx.now) {
+            let (reason, warning) = phase.event();
+            cx.push(Effect::Announce(Announcement { module: name.clone(), warning, reason, message }));
+        }
+        cx.notify(Notice::ModuleChanged { module: name.clone(), phase: phase.as_str(), reason });
+    }
+
+    /// Returns why a module does what it does not, for commands.
+    pub(crate) fn why_off(&self, name: &ModuleName) -> Failure {
+        let Some(module) = self.states.get(name) else {
+            return Failure::new(FailureKind::Files, format!("there is no module {name}"))
+                .advise("`addon-operator status` shows the names");
+        };
+        if module.phase == Phase::Orphaned {
+            let message = format!("module {name} is orphaned: its directory is gone");
+            return Failure::new(FailureKind::Files, message).advise(format!(
+                "put it back, or remove its release with `addon-operator module purge {name}`"
+            ));
+        }
+        let why = module
+            .decision
+            .as_ref()
+            .map_or_else(|| "no discovery was completed yet".to_owned(), ToString::to_string);
+        Failure::new(FailureKind::Values, format!("module {name} is not enabled: {why}"))
+            .advise(format!("`addon-operator module enable {name}` switches it on in the ConfigMap"))
+    }
+
+    /// Records what an enabled script said.
+    pub(crate) fn script_said(
+        &mut self,
+        cx: &Context,
+        name: &ModuleName,
+        question: Question,
+        verdict: Verdict,
+    ) {
+        if let Some(module) = self.states.get_mut(name) {
+            module.script = Some(ScriptAnswer { question, verdict, at: cx.now });
+        }
+    }
+
+    /// Makes what a discovery found out true. Returns whether a module was switched on or off.
+    pub(crate) fn decide(
+        &mut self,
+        cx: &mut Context,
+        lower: &mut Lower<'_>,
+        decisions: Vec<Decision>,
+    ) -> bool {
+        let mut changed = false;
+        for (name, decision) in self.order.clone().iter().zip(decisions) {
+            let Some(module) = self.states.get_mut(name) else { continue };
+            let was_on = module.is_on();
+            changed |= was_on != decision.enabled;
+            if module.phase == Phase::Orphaned {
+                module.phase = Phase::Disabled;
+            }
+            let reason = (decision.enabled && !was_on).then(|| decision.to_string());
+            module.decision = Some(decision);
+            let (is_on, is_active) = (module.is_on(), module.is_active);
+            let has_missed = is_on && std::mem::take(&mut module.missed_events);
+            if was_on && !is_on {
+                self.disable_schedules(lower.bindings, name);
+            }
+            if has_missed {
+                lower.bindings.disable_scope(cx, &Scope::Module(name.clone()));
+            }
+            if is_on && !was_on {
+                self.set_phase(cx, lower.configuration, name, Phase::Starting, reason);
+            } else if !is_on && !is_active {
+                self.set_phase(cx, lower.configuration, name, Phase::Disabled, None);
+            }
+        }
+        changed
+    }
+
+    /// Records which modules are on. Returns all modules with what they are now.
+    pub(crate) fn set_enabled(&mut self, enabled: Vec<ModuleName>) -> Arc<[(ModuleName, bool)]> {
+        self.enabled = enabled.into();
+        self.in_order().map(|module| (module.spec.name.clone(), module.is_on())).collect()
+    }
+
+    /// Returns whether a discovery may find that other modules are on than now.
+    pub(crate) fn may_switch(&self, configuration: &Configuration) -> bool {
+        self.states.values().any(|module| {
+            let flags = configuration.flags_of(&module.spec);
+            let has_script = module.spec.enabled_script.is_some();
+            has_script || (module.phase != Phase::Orphaned && flags.enabled != module.is_on())
+        })
+    }
+
+    /// Records that an attempt at a task of a module failed.
+    pub(crate) fn attempt_failed(&mut self, name: &ModuleName, failure: &Failure) {
+        if let Some(module) = self.states.get_mut(name) {
+            module.last_error = Some(Arc::new(failure.clone()));
+        }
+    }
+
+    /// Records that the run of a module failed.
+    pub(crate) fn run_failed(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+        failure: &Failure,
+    ) {
+        self.attempt_failed(name, failure);
+        if let Some(module) = self.states.get_mut(name).filter(|module| !module.first_run_done) {
+            module.started_hooks.clear();
+        }
+        self.set_phase(cx, configuration, name, Phase::Failed, Some(failure.message.clone()));
+    }
+
+    /// Records that the CRDs of a module are installed.
+    pub(crate) fn crds_ensured(&mut self, name: &ModuleName) {
+        if let Some(module) = self.states.get_mut(name) {
+            module.crds_of = Some(module.spec.content);
+        }
+    }
+
+    /// Drops all tasks that `keep` rejects, in all queues.
+    pub(super) fn drop_tasks(&mut self, lower: &mut Lower<'_>, keep: impl Fn(&Task) -> bool) {
+        for queue in lower.queues.names() {
+            let dropped = lower.queues.drop_tasks(&queue, &keep);
+            self.forget(lower.bindings, &dropped);
+        }
+    }
+
+    /// Records that tasks were dropped.
+    pub(crate) fn forget(&mut self, bindings: &mut Bindings, dropped: &Dropped) {
+        for task in dropped.tasks() {
+            for key in task.hook_run().into_iter().flat_map(|run| &run.synchronizes) {
+                bindings.mark_queued(key, false);
+            }
+        }
+        let running = dropped.running.as_ref().and_then(Task::module);
+        if let Some(module) = running.and_then(|name| self.states.get_mut(name)) {
+            module.stale_runs += 1;
+        }
+    }
+
+    /// Records that an effect of a dropped task ended: what waits for that goes on.
+    pub(crate) fn stale_run_ended(&mut self, queues: &mut Queues, task: &Task) {
+        if let Some(module) = task.module().and_then(|name| self.states.get_mut(name)) {
+            module.stale_runs = module.stale_runs.saturating_sub(1);
+            queues.wake(|reason| *reason == Reason::EarlierRun);
+        }
+    }
+
+    /// Queues a run of a module in `main`, unless it is off or one waits that will see everything.
+    pub(crate) fn queue_run(
+        &self,
+        cx: &mut Context,
+        queues: &mut Queues,
+        name: &ModuleName,
+        trigger: Trigger,
+        cause: &Cause,
+    ) {
+        let Some(module) = self.states.get(name).filter(|module| module.is_on()) else { return };
+        if queues.is_pending(name) {
+            return;
+        }
+        let run = TaskKind::ModuleRun(ModuleRun::new(name.clone(), !module.first_run_done));
+        let (main, cause) = (QueueName::main(), cause.then(format!("module {name}")));
+        let task = Task::new(cx, &main, run, trigger, cause, None);
+        queues.put(cx, &main, End::Back, vec![task]);
+    }
+
+    /// Makes a parked module go on. Returns why it is not, if it is not parked.
+    pub(crate) fn resume(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+    ) -> Result<(), Failure> {
+        let Some(module) = self.states.get_mut(name) else { return Err(self.why_off(name)) };
+        if module.parked.take().is_none() {
+            let message = format!("module {name} is not parked, it is {}", module.phase.as_str());
+            return Err(Failure::new(FailureKind::Values, message)
+                .advise(format!("`addon-operator module run {name}` runs it")));
+        }
+        module.upgrades.clear();
+        let why = "resumed by command".to_owned();
+        self.set_phase(cx, configuration, name, Phase::Starting, Some(why));
+        Ok(())
+    }
+
+    /// Forgets what the enabled script of a module said, so that it is asked again.
+    pub(crate) fn forget_script(&mut self, name: &ModuleName) {
+        if let Some(module) = self.states.get_mut(name) {
+            module.script = None;
+        }
+    }
+
+    /// Returns what removes the release of a module, or why that may not be.
+    pub(crate) fn removal(&self, name: &ModuleName) -> Result<TaskKind, Failure> {
+        let release = ReleaseName::from(name.as_str());
+        if self.config.ignore_release.as_ref() == Some(&release) {
+            let message = format!("release {name} is the operator's own (HELM_IGNORE_RELEASE)");
+            return Err(Failure::new(FailureKind::Release, message));
+        }
+        match self.states.get(name) {
+            Some(module) if module.is_on() => {
+                let message = format!("module {name} is enabled, its release is in use");
+                Err(Failure::new(FailureKind::Release, message)
+                    .advise(format!("`addon-operator module disable {name}` removes it with its hooks")))
+            }
+            Some(module) if module.phase != Phase::Orphaned => {
+                Ok(TaskKind::ModuleDelete(ModuleDelete::new(name.clone())))
+            }
+            Some(_) | None => Ok(TaskKind::ModulePurge(release)),
+        }
+    }
+
+    /// Returns a module with the values that its chart would be rendered with now.
+    pub(crate) fn chart_input(
+        &self,
+        configuration: &Configuration,
+        name: &ModuleName,
+    ) -> Option<(Arc<Module>, ValuesInput)> {
+        let module = Arc::clone(&self.states.get(name)?.spec);
+        let input = self.input(configuration, &Scope::Module(name.clone()));
+        Some((module, ValuesInput { enabled_modules: None, ..input }))
+    }
+}

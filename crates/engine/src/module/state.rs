@@ -1,0 +1,271 @@
+//! What is known about one module.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::events::Announced;
+use crate::catalog::{Hook, Module};
+use crate::configuration::Decision;
+use crate::event::Verdict;
+use crate::failure::{Failure, FailureKind};
+use crate::hook::Lifecycle;
+use crate::name::HookName;
+use crate::task::{Question, ScriptAnswer};
+use crate::time::Time;
+
+/// A module and everything that the engine remembers about it.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none excludes another")]
+pub(crate) struct ModuleState {
+    /// Its files, as they are in force.
+    pub(super) spec: Arc<Module>,
+    /// Why the files in the catalog are not in force, if they are not.
+    pub(super) broken_version: Option<Failure>,
+    /// What the last discovery said; `None` before the first.
+    pub(super) decision: Option<Decision>,
+    /// What it is doing.
+    pub(super) phase: Phase,
+    /// Why, as it was reported last.
+    pub(super) reason: Option<String>,
+    /// Since when.
+    pub(super) since: Time,
+    /// A run of it began: there may be something to delete when it is switched off.
+    pub(super) is_active: bool,
+    /// Its first run is through.
+    pub(super) first_run_done: bool,
+    /// The hooks whose `onStartup` ran, with the content that ran.
+    pub(super) started_hooks: BTreeMap<HookName, u64>,
+    /// Its crontab lines fire.
+    pub(super) schedules_on: bool,
+    /// The content whose CRDs are installed.
+    pub(super) crds_of: Option<u64>,
+    /// What is known about its release.
+    pub(super) release: Release,
+    /// The objects of its release are watched.
+    pub(super) release_watched: bool,
+    /// Why its last run failed, until one succeeds.
+    pub(super) last_error: Option<Arc<Failure>>,
+    /// Why its release is left alone, if it is.
+    pub(super) parked: Option<Parked>,
+    /// Objects of its release that somebody else changed since the last upgrade.
+    pub(super) changed_objects: BTreeSet<String>,
+    /// The last upgrades.
+    pub(super) upgrades: VecDeque<Upgrade>,
+    /// What its enabled script said, and to which question.
+    pub(super) script: Option<ScriptAnswer>,
+    /// A run of it is at its Synchronizations.
+    pub(super) is_synchronizing: bool,
+    /// Events were lost while it was off without being removed.
+    pub(super) missed_events: bool,
+    /// How many effects are in flight whose answers are not wanted any more.
+    pub(super) stale_runs: usize,
+    /// The Kubernetes Events about it.
+    pub(super) announced: Announced,
+}
+
+/// What a module is doing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Phase {
+    /// It is off.
+    Disabled,
+    /// It is being removed.
+    Deleting,
+    /// Its last run failed.
+    Failed,
+    /// Its directory is gone; its release is left alone.
+    Orphaned,
+    /// Its release is left alone until a person or a change helps.
+    Parked,
+    /// Its last run succeeded.
+    Running,
+    /// Its first run did not come to an end yet.
+    Starting,
+}
+
+/// What is known about a release.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Release {
+    /// There is none.
+    Absent,
+    /// It is there.
+    Deployed {
+        /// Its revision.
+        revision: u32,
+        /// A hash of its manifests.
+        checksum: u64,
+    },
+    /// The last attempt to change it failed.
+    Broken,
+    /// It was not looked for.
+    Unknown,
+    /// Its module is in maintenance.
+    Unmanaged,
+}
+
+/// An upgrade that wrote a revision.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Upgrade {
+    /// When.
+    pub(super) at: Time,
+    /// The outside event that led to it.
+    pub(super) cause: String,
+    /// A hash of its manifests.
+    pub(super) checksum: u64,
+    /// What it changed first.
+    pub(super) changed: Option<String>,
+    /// The values that it was rendered with.
+    pub(super) values: Arc<Value>,
+    /// The files that it was rendered from.
+    pub(super) content: u64,
+}
+
+impl Upgrade {
+    /// Reports whether both were made for the same reason and brought about the same: the same
+    /// manifests, or out of the same values and files another value at the same place, as a
+    /// chart does that asks for the time or for a random text.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let same_place = self.changed.is_some()
+            && self.changed == other.changed
+            && self.content == other.content
+            && self.values == other.values;
+        self.cause == other.cause && (self.checksum == other.checksum || same_place)
+    }
+}
+
+/// Why a release is left alone, and what ends that.
+#[derive(Clone, Debug)]
+pub(crate) struct Parked {
+    /// Why, in one line.
+    pub(super) why: String,
+    /// The values at that time; others end it.
+    pub(super) values: Arc<Value>,
+    /// The files at that time; others end it.
+    pub(super) content: u64,
+}
+
+impl Phase {
+    /// Returns the name that pictures use.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Deleting => "deleting",
+            Self::Failed => "failed",
+            Self::Orphaned => "orphaned",
+            Self::Parked => "parked",
+            Self::Running => "running",
+            Self::Starting => "starting",
+        }
+    }
+}
+
+impl Phase {
+    /// Returns the reason of the Kubernetes Event about it, and whether that is a warning.
+    pub(super) fn event(self) -> (&'static str, bool) {
+        match self {
+            Self::Disabled => ("ModuleDisabled", false),
+            Self::Deleting => ("ModuleDeleting", false),
+            Self::Failed => ("ModuleFailed", true),
+            Self::Orphaned => ("ModuleOrphaned", true),
+            Self::Parked => ("ModuleParked", true),
+            Self::Running => ("ModuleRunning", false),
+            Self::Starting => ("ModuleStarting", false),
+        }
+    }
+}
+
+impl ModuleState {
+    /// Returns the state of a module that nothing is known about but its files.
+    pub(crate) fn new(spec: Arc<Module>, now: Time) -> Self {
+        Self {
+            spec,
+            broken_version: None,
+            decision: None,
+            phase: Phase::Disabled,
+            reason: None,
+            since: now,
+            is_active: false,
+            first_run_done: false,
+            started_hooks: BTreeMap::new(),
+            schedules_on: false,
+            crds_of: None,
+            release: Release::Unknown,
+            release_watched: false,
+            last_error: None,
+            parked: None,
+            changed_objects: BTreeSet::new(),
+            upgrades: VecDeque::new(),
+            script: None,
+            is_synchronizing: false,
+            missed_events: false,
+            stale_runs: 0,
+            announced: Announced::default(),
+        }
+    }
+
+    /// Returns whether the last discovery found the module enabled.
+    pub(crate) fn is_on(&self) -> bool {
+        self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
+    }
+
+    /// Returns its files, as they are in force.
+    pub(crate) fn spec(&self) -> &Arc<Module> {
+        &self.spec
+    }
+
+    /// Returns whether there may be something to delete when it is switched off: a run of it began.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Returns whether its first run is through.
+    pub(crate) fn first_run_done(&self) -> bool {
+        self.first_run_done
+    }
+
+    /// Returns what its enabled script said to this question, if it was asked.
+    pub(crate) fn answer_to(&self, question: &Question) -> Option<&Verdict> {
+        let answer = self.script.as_ref().filter(|answer| answer.question == *question)?;
+        Some(&answer.verdict)
+    }
+
+    /// Returns whether its last failure was that its chart has a kind that does not exist.
+    pub(crate) fn lacks_kind(&self) -> bool {
+        self.last_error.as_ref().is_some_and(|error| error.kind == FailureKind::MissingKind)
+    }
+
+    /// Returns the next hook whose `onStartup` did not run as it is now.
+    pub(super) fn next_startup(&self) -> Option<Arc<Hook>> {
+        let started = |hook: &Hook| self.started_hooks.get(&hook.id.name) == Some(&hook.content);
+        hooks_at(&self.spec, Lifecycle::OnStartup).into_iter().find(|hook| !started(hook)).cloned()
+    }
+
+    /// Returns whether its CRDs are not installed as they are now.
+    pub(crate) fn needs_crds(&self) -> bool {
+        !self.spec.crds.is_empty() && self.crds_of != Some(self.spec.content)
+    }
+
+    /// Forgets what a deletion undoes. What is known about release and files stays.
+    pub(super) fn reset(&mut self) {
+        self.is_active = false;
+        self.first_run_done = false;
+        self.started_hooks.clear();
+        self.schedules_on = false;
+        self.crds_of = None;
+        self.last_error = None;
+        self.parked = None;
+        self.upgrades.clear();
+        self.changed_objects.clear();
+        self.is_synchronizing = false;
+        self.missed_events = false;
+    }
+}
+
+/// Returns the hooks of a module that run at `point`, in their order.
+pub(super) fn hooks_at(module: &Module, point: Lifecycle) -> Vec<&Arc<Hook>> {
+    let mut hooks: Vec<_> =
+        module.hooks.iter().filter_map(|hook| Some((hook.spec.order(point)?, &hook.id.name, hook))).collect();
+    hooks.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    hooks.into_iter().map(|(_, _, hook)| hook).collect()
+}

@@ -1,0 +1,87 @@
+//! Pictures of modules for people.
+
+use super::state::Release;
+use super::{ModuleState, Modules};
+use crate::configuration::{Configuration, Opinion};
+use crate::failure::Failure;
+use crate::name::{BindingKey, HookName};
+use crate::time::Time;
+use crate::view::{ModuleView, OpinionView, Source};
+
+impl Modules {
+    /// Returns a picture of all modules as they run, orphans last.
+    pub(crate) fn views(&self, configuration: &Configuration, now: Time) -> Vec<ModuleView> {
+        let is_orphan = |module: &&ModuleState| configuration.module_by_key(&module.spec.key).is_none();
+        let orphans = self.states.values().filter(is_orphan);
+        self.in_order().chain(orphans).map(|module| view(module, configuration, now)).collect()
+    }
+
+    /// Returns the names of the global hooks.
+    pub(crate) fn global_hook_names(&self) -> Vec<HookName> {
+        self.global.hooks.iter().map(|hook| hook.id.name.clone()).collect()
+    }
+
+    /// Returns what of the files of all modules is broken.
+    pub(crate) fn file_problems(&self) -> Vec<Failure> {
+        self.broken_files.failures()
+    }
+
+    /// Returns the name of a kubernetes binding, if its hook can run.
+    pub(crate) fn binding_name(&self, key: &BindingKey) -> Option<String> {
+        Some(self.runnable_hook(&key.hook)?.spec.kubernetes.get(key.index)?.name.clone())
+    }
+}
+
+fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> ModuleView {
+    let spec = &module.spec;
+    let (release, revision) = match module.release {
+        Release::Absent => ("absent", None),
+        Release::Broken => ("broken", None),
+        Release::Deployed { revision, .. } => ("deployed", Some(revision)),
+        Release::Unknown => ("unknown", None),
+        Release::Unmanaged => ("unmanaged", None),
+    };
+    ModuleView {
+        name: spec.name.clone(),
+        key: spec.key.clone(),
+        order: spec.order,
+        path: spec.path.clone(),
+        phase: module.phase.as_str(),
+        since: now.since(module.since),
+        enabled: module.decision.as_ref().map(|_| module.is_on()),
+        why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
+        opinions: opinions(module, configuration, now),
+        config_problem: configuration.module_problem(&spec.key).cloned(),
+        last_error: module.last_error.clone(),
+        revision,
+        release,
+        maintenance: configuration.is_in_maintenance(&spec.key),
+        parked: module.parked.as_ref().map(|parked| parked.why.clone()),
+        changed_objects: module.changed_objects.iter().cloned().collect(),
+        broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
+        hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
+    }
+}
+
+/// Returns who says what about a module; before the first discovery that is what flags say.
+fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> Vec<OpinionView> {
+    let decision = module.decision.clone().unwrap_or_else(|| configuration.flags_of(&module.spec));
+    let flag = configuration.dynamic_flag(&module.spec.name);
+    let view = |opinion: Opinion| {
+        let (source, says, by, reason, since) = match opinion {
+            Opinion::Static { on, file } => (Source::Static, on, file.to_string(), None, None),
+            Opinion::Dynamic { on, hook } => {
+                let (reason, since) = (flag.map(|flag| flag.cause.to_string()), flag.map(|flag| flag.since));
+                (Source::Dynamic, on, hook.to_string(), reason, since)
+            }
+            Opinion::ConfigMap { on, key } => (Source::ConfigMap, on, key, None, None),
+            Opinion::Script(verdict) => {
+                let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
+                let since = module.script.as_ref().map(|answer| answer.at);
+                (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
+            }
+        };
+        OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
+    };
+    decision.opinions.into_iter().map(view).collect()
+}

@@ -1,0 +1,88 @@
+//! What must be known about waiting tasks without looking at each.
+
+use std::collections::BTreeMap;
+
+use crate::name::{HookId, ModuleName, QueueName};
+use crate::task::{Converge, ModuleRun, Task};
+
+/// How many tasks of which sort there are.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Module runs that will see the values as they are now, by module.
+    pending_runs: BTreeMap<ModuleName, usize>,
+    /// Hook runs that wait, by queue and hook.
+    waiting_hooks: BTreeMap<(QueueName, HookId), usize>,
+    /// Converges that did not begin.
+    unstarted_converges: usize,
+    /// Tasks that readiness waits for, the running ones too.
+    unready: usize,
+}
+
+impl Counts {
+    /// Counts a task that waits from now on.
+    pub(super) fn add(&mut self, task: &Task) {
+        self.add_unready(task);
+        if let Some(run) = task.module_run().filter(|run| ModuleRun::is_pending(run)) {
+            *self.pending_runs.entry(run.module.clone()).or_default() += 1;
+        }
+        if let Some(run) = task.hook_run() {
+            *self.waiting_hooks.entry((task.head.queue.clone(), run.hook.clone())).or_default() += 1;
+        }
+        if task.converge().is_some_and(Converge::is_unstarted) {
+            self.unstarted_converges += 1;
+        }
+    }
+
+    /// Counts a task out that waited.
+    pub(super) fn remove(&mut self, task: &Task) {
+        self.remove_unready(task);
+        if let Some(run) = task.module_run().filter(|run| ModuleRun::is_pending(run)) {
+            less(&mut self.pending_runs, &run.module);
+        }
+        if let Some(run) = task.hook_run() {
+            less(&mut self.waiting_hooks, &(task.head.queue.clone(), run.hook.clone()));
+        }
+        if task.converge().is_some_and(Converge::is_unstarted) {
+            self.unstarted_converges = self.unstarted_converges.saturating_sub(1);
+        }
+    }
+
+    /// Counts a task that runs.
+    pub(super) fn add_unready(&mut self, task: &Task) {
+        self.unready += usize::from(task.counts_for_readiness());
+    }
+
+    /// Counts a task out that ran.
+    pub(super) fn remove_unready(&mut self, task: &Task) {
+        self.unready = self.unready.saturating_sub(usize::from(task.counts_for_readiness()));
+    }
+
+    /// Returns whether a run of the module waits that will see the values as they are now.
+    pub(super) fn is_pending(&self, module: &ModuleName) -> bool {
+        self.pending_runs.contains_key(module)
+    }
+
+    /// Returns how many runs of the hook wait in the queue.
+    pub(super) fn waiting_runs(&self, queue: &QueueName, hook: &HookId) -> usize {
+        self.waiting_hooks.get(&(queue.clone(), hook.clone())).copied().unwrap_or(0)
+    }
+
+    /// Returns whether a converge waits that did not begin.
+    pub(super) fn has_unstarted_converge(&self) -> bool {
+        self.unstarted_converges > 0
+    }
+
+    /// Returns how many tasks there are that readiness waits for.
+    pub(super) fn unready(&self) -> usize {
+        self.unready
+    }
+}
+
+fn less<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a task waits for, and what a person can do about it.
+
+use std::fmt;
+
+use crate::time::Time;
+
+/// What a task waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reason {
+    /// A new version of its module's files is broken.
+    BrokenVersion(String),
+    /// A stale effect of the same module has to end first.
+    EarlierRun,
+    /// The kind of a binding does not exist.
+    Kind(String),
+    /// The first list of a watch.
+    List(String),
+    /// Other modules.
+    Modules(String),
+    /// Its hook may not run again so soon.
+    Rate {
+        /// When it may.
+        until: Time,
+    },
+    /// Too many hooks run.
+    Slot,
+    /// The Synchronization of bindings.
+    Synchronization(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BrokenVersion(why) => write!(f, "its new version is broken: {why}"),
+            Self::EarlierRun => f.write_str("an earlier run of the module has to end first"),
+            Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
+            Self::List(what) => write!(f, "the first list of {what}"),
+            Self::Modules(names) => write!(f, "modules {names}"),
+            Self::Rate { .. } => f.write_str("executionMinInterval of its hook"),
+            Self::Slot => f.write_str("a free place among the running hooks (--max-hooks)"),
+            Self::Synchronization(what) => write!(f, "Synchronization of {what}"),
+        }
+    }
+}
+
+impl Reason {
+    /// Returns whether it does not end by itself: a person has to do something.
+    pub(crate) fn needs_help(&self) -> bool {
+        matches!(self, Self::BrokenVersion(_) | Self::Kind(_))
+    }
+
+    /// Returns what a person can do about it.
+    pub(crate) fn advice(&self) -> String {
+        match self {
+            Self::BrokenVersion(_) => {
+                "correct the file that the message names; it is read again by itself".to_owned()
+            }
+            Self::EarlierRun => "nothing: it goes on when that run has ended".to_owned(),
+            Self::Kind(kind) => format!(
+                "install the CustomResourceDefinition of {kind}, or switch the module on that brings it; the task goes on by itself"
+            ),
+            Self::List(_) => {
+                "look whether the API server answers and whether the operator may list and watch that kind (RBAC); \
+                 the task goes on by itself"
+                    .to_owned()
+            }
+            Self::Modules(_) => {
+                "look at those modules: `addon-operator why module NAME`".to_owned()
+            }
+            Self::Rate { .. } => {
+                "nothing: settings.executionMinInterval of the hook asks for this pause".to_owned()
+            }
+            Self::Slot => "nothing, unless it lasts: then raise --max-hooks, or look for a hook that hangs".to_owned(),
+            Self::Synchronization(_) => {
+                "look at the queue of that hook: `addon-operator why queue NAME`".to_owned()
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Queues in the words of the reference operator.
+
+use std::time::Duration;
+
+use super::journal::Journal;
+use super::{Blocked, Queue, Queues};
+use crate::name::{ModuleName, QueueName};
+use crate::task::{HookRun, Task, TaskKind};
+use crate::time::Time;
+use crate::view::{Footprint, QueueView, TaskEnd, TaskView};
+
+impl Queues {
+    /// Returns a picture of all queues: `main` first, then by name.
+    pub(crate) fn views(&self, now: Time) -> Vec<QueueView> {
+        let view = |(name, queue): (&QueueName, &Queue)| {
+            let tasks = queue.iter().enumerate().map(|(place, task)| {
+                let running = queue.running().filter(|_| place == 0).map(|running| now.since(running.since));
+                let blocked = queue.blocked().filter(|_| place == 0 && queue.running().is_none());
+                task_view(task, running, blocked, &self.journal, now)
+            });
+            QueueView { name: name.clone(), status: status(queue, now), tasks: tasks.collect() }
+        };
+        let mut queues: Vec<QueueView> = self.iter().map(view).collect();
+        queues.sort_by_key(|queue| !queue.name.is_main());
+        queues
+    }
+
+    /// Returns how the last tasks ended, the newest first.
+    pub(crate) fn ends(&self) -> Vec<TaskEnd> {
+        self.journal.iter().rev().cloned().collect()
+    }
+
+    /// Adds what the queues hold to `footprint`.
+    pub(crate) fn count_in(&self, footprint: &mut Footprint) {
+        let tasks = || self.iter().flat_map(|(_, queue)| Queue::iter(queue));
+        footprint.tasks = tasks().count();
+        footprint.contexts = tasks().filter_map(Task::hook_run).map(|run| run.contexts.len()).sum();
+        footprint.journal = self.journal.len();
+        footprint.entries += self.iter().count();
+    }
+}
+
+fn status(queue: &Queue, now: Time) -> String {
+    if queue.running().is_some() {
+        return "run first task".to_owned();
+    }
+    match queue.blocked() {
+        None => String::new(),
+        Some(Blocked::Waiting { .. }) => "repeat head task".to_owned(),
+        Some(Blocked::Backoff { until, delay }) => {
+            let left = until.since(now).as_secs();
+            format!("sleep after fail for {} ({left}s left of {}s delay)", seconds(*delay), delay.as_secs())
+        }
+    }
+}
+
+/// Returns a duration as Go prints it: `5s`, `6.4s`, `1m5s`.
+fn seconds(duration: Duration) -> String {
+    let (minutes, rest) = (duration.as_secs() / 60, duration.as_secs() % 60);
+    let tenths = duration.subsec_millis() / 100;
+    let rest = if tenths == 0 { format!("{rest}s") } else { format!("{rest}.{tenths}s") };
+    if minutes == 0 { rest } else { format!("{minutes}m{rest}") }
+}
+
+/// Returns the picture of a task; `running` and `blocked` are known about the first of a queue only.
+fn task_view(
+    task: &Task,
+    running: Option<Duration>,
+    blocked: Option<&Blocked>,
+    journal: &Journal,
+    now: Time,
+) -> TaskView {
+    let head = &task.head;
+    let waiting = match blocked {
+        Some(Blocked::Waiting { reason, since }) => Some((reason, *since)),
+        Some(Blocked::Backoff { .. }) | None => None,
+    };
+    let waits_since =
+        waiting.map(|(reason, since)| journal.waits_since(head.id, reason).unwrap_or(since).min(since));
+    let blocked_since = waits_since.or(head.failing_since);
+    TaskView {
+        id: head.id,
+        description: description(task),
+        module: task.module().cloned(),
+        age: now.since(head.queued_at),
+        running,
+        failures: head.failures,
+        last_failure: head.last_failure.clone(),
+        retry_in: head.not_before.filter(|until| *until > now).map(|until| until.since(now)),
+        waits_for: waiting.map(|(reason, _)| reason.to_string()),
+        cause: head.cause.to_string(),
+        chain: head.cause.clone(),
+        kind: task.task_type(),
+        hook: task.hook_run().map(|run| run.hook.clone()),
+        blocked_for: blocked_since.map(|since| now.since(since)),
+        wait_advice: waiting.map(|(reason, _)| reason.advice()),
+    }
+}
+
+impl TaskView {
+    /// Returns the task's line with `failure` as the text of its last failure.
+    pub fn line(&self, failure: &str) -> String {
+        match self.failures {
+            0 => self.description.clone(),
+            failures if failure.is_empty() => format!("{}:failures {failures}", self.description),
+            failures => format!("{}:failures {failures}:{failure}", self.description),
+        }
+    }
+}
+
+/// Returns the task's line in queue listings, without its failures.
+fn description(task: &Task) -> String {
+    let (kind, queue, trigger) = (task.task_type(), &task.head.queue, task.head.trigger);
+    let about = match &task.kind {
+        TaskKind::HookRun(run) => hook(run),
+        TaskKind::GlobalHookEnableKubernetesBindings(hook) => format!(":{}", hook.name),
+        TaskKind::ModuleRun(run) if run.does_startup => format!("{}:doStartup", run.module),
+        TaskKind::ModuleRun(run) => run.module.to_string(),
+        TaskKind::ModuleDelete(delete) => delete.module.to_string(),
+        TaskKind::ModuleEnsureCrds(module) => module.to_string(),
+        TaskKind::ModulePurge(release) => release.to_string(),
+        TaskKind::ParallelModuleRun(run) => {
+            let names: Vec<&str> = run.waiting_for.iter().map(ModuleName::as_str).collect();
+            format!("Parallel run for {}", names.join(", "))
+        }
+        TaskKind::ConvergeModules(_)
+        | TaskKind::DiscoverHelmReleases
+        | TaskKind::GlobalHookWaitKubernetesSynchronization => ":".to_owned(),
+    };
+    format!("{kind}:{queue}:{about}:{trigger}")
+}
+
+fn hook(run: &HookRun) -> String {
+    let names: Vec<&str> = run.binding_names().into_iter().collect();
+    let bindings = if names.is_empty() { String::new() } else { format!(":{}", names.join(",")) };
+    let count = run.contexts.len();
+    let contexts = if count > 1 { format!(" in {count} contexts") } else { String::new() };
+    format!("{}:{}{bindings}{contexts}", run.binding_type.as_str(), run.hook.name)
+}

@@ -1,0 +1,46 @@
+//! The removal of a module: how far it got.
+
+use crate::name::ModuleName;
+
+/// The removal of a module and how far it got.
+#[derive(Clone, Debug)]
+pub(crate) struct ModuleDelete {
+    /// Which module.
+    pub(crate) module: ModuleName,
+    /// The step that runs now.
+    pub(crate) stage: DeleteStage,
+}
+
+/// A step of a [`ModuleDelete`].
+///
+/// ```text
+/// Begin ─▶ BeforeDeleteHelm(0) ─▶ … ─▶ Uninstall ─▶ AfterDeleteHelm(0) ─▶ … ─▶ done
+///   ▲                                                  │
+///   └──────────────── any step fails ──────────────────┘   a removed release is not removed again
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum DeleteStage {
+    /// Nothing was done.
+    Begin,
+    /// The n-th `beforeDeleteHelm` hook.
+    BeforeDeleteHelm(usize),
+    /// The release.
+    Uninstall,
+    /// The n-th `afterDeleteHelm` hook.
+    AfterDeleteHelm(usize),
+}
+
+impl ModuleDelete {
+    /// Creates a removal that did not begin.
+    pub(crate) fn new(module: ModuleName) -> Self {
+        Self { module, stage: DeleteStage::Begin }
+    }
+
+    /// Records that a hook of the current stage succeeded.
+    pub(crate) fn hook_done(&mut self) {
+        match &mut self.stage {
+            DeleteStage::BeforeDeleteHelm(n) | DeleteStage::AfterDeleteHelm(n) => *n += 1,
+            DeleteStage::Begin | DeleteStage::Uninstall => {}
+        }
+    }
+}

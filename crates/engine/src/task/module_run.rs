@@ -1,0 +1,77 @@
+//! The run of a module: how far it got.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::name::ModuleName;
+
+/// A module run and how far it got.
+#[derive(Clone, Debug)]
+pub(crate) struct ModuleRun {
+    /// Which module.
+    pub(crate) module: ModuleName,
+    /// The step that runs now.
+    pub(crate) stage: RunStage,
+    /// It may be the module's first run.
+    pub(crate) does_startup: bool,
+    /// It waits for a kind that does not exist.
+    pub(crate) waits_for_kind: bool,
+}
+
+/// A step of a [`ModuleRun`].
+///
+/// ```text
+/// Begin ─▶ OnStartup ─▶ Synchronize ─▶ BeforeHelm(0) ─▶ … ─▶ Upgrade ─▶ AfterHelm(0) ─▶ … ─▶ done
+///   ▲                                       ▲                                │
+///   ├─ fails in the module's first run ─────┼────────────────────────────────┤
+///   └─ fails later: hooks that started stay │─ values changed: runs again ───┘
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) enum RunStage {
+    /// Nothing was done.
+    Begin,
+    /// The `onStartup` hooks that did not run yet.
+    OnStartup,
+    /// The bindings that are not live yet.
+    Synchronize,
+    /// The n-th `beforeHelm` hook.
+    BeforeHelm(usize),
+    /// The chart.
+    Upgrade,
+    /// The n-th `afterHelm` hook.
+    AfterHelm {
+        /// Which hook.
+        n: usize,
+        /// The values before the first of them.
+        values_before: Arc<Value>,
+    },
+}
+
+impl ModuleRun {
+    /// Creates a run that did not begin.
+    pub(crate) fn new(module: ModuleName, does_startup: bool) -> Self {
+        Self { module, stage: RunStage::Begin, does_startup, waits_for_kind: false }
+    }
+
+    /// Returns whether the run will see the values as they are now: no hook and no chart has read any.
+    pub(crate) fn is_pending(&self) -> bool {
+        match self.stage {
+            RunStage::Begin | RunStage::OnStartup | RunStage::Synchronize => true,
+            RunStage::BeforeHelm(_) | RunStage::Upgrade | RunStage::AfterHelm { .. } => false,
+        }
+    }
+
+    /// Returns whether the chart was not rendered yet.
+    pub(crate) fn is_before_upgrade(&self) -> bool {
+        !matches!(self.stage, RunStage::AfterHelm { .. })
+    }
+
+    /// Records that a hook of the current stage succeeded.
+    pub(crate) fn hook_done(&mut self) {
+        match &mut self.stage {
+            RunStage::BeforeHelm(n) | RunStage::AfterHelm { n, .. } => *n += 1,
+            RunStage::Begin | RunStage::OnStartup | RunStage::Synchronize | RunStage::Upgrade => {}
+        }
+    }
+}
