@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Compile;
+use super::error::Compile;
 use super::fields::Fields;
 use super::report::{Path, Report};
 use super::selector;

@@ -5,8 +5,10 @@
 //! ```
 
 mod admission;
+mod error;
 mod fields;
 mod kubernetes;
+mod lifecycle;
 mod report;
 mod schedule;
 mod selector;
@@ -15,51 +17,14 @@ mod v0;
 mod v1;
 
 use serde_json::Value;
-use values::yaml::{self, YamlError};
+use values::yaml;
 
+pub use self::error::{Compile, ConfigError, MAX_BYTES};
 pub use self::fields::distance;
 use self::fields::type_name;
-use self::report::{Path, Report};
 pub use self::report::{Violation, Violations};
-use super::spec::{ConfigVersion, HookKind, HookSpec, Lifecycle, Order};
+use super::spec::{ConfigVersion, HookKind, HookSpec};
 use crate::name::HookName;
-
-/// How long a configuration may be. Real ones have a few kilobytes.
-pub const MAX_BYTES: usize = 4 << 20;
-
-/// Tries to compile a jq program, and returns what is wrong with it.
-pub type Compile<'a> = &'a dyn Fn(&str) -> Result<(), String>;
-
-/// Checks the meaning of a section.
-type Check<'a> = &'a dyn Fn(&HookSpec, &Report);
-
-/// Why the configuration of a hook was refused.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// Properties have the wrong shape or meaning.
-    #[error("{0}")]
-    Invalid(Violations),
-    /// The whole is something else than a mapping.
-    #[error("config unmarshal: the configuration must be a mapping, found \"{found}\"")]
-    NotMapping {
-        /// The type of what was found.
-        found: &'static str,
-    },
-    /// The text is longer than [`MAX_BYTES`].
-    #[error(
-        "config unmarshal: the configuration has {length} bytes, more than {MAX_BYTES}; print less for --config"
-    )]
-    TooLong {
-        /// Its length.
-        length: usize,
-    },
-    /// The text is not YAML, or a key occurs twice.
-    #[error("config unmarshal: {0}")]
-    Unmarshal(YamlError),
-    /// The version of the dialect can't be found out.
-    #[error("config version: {0}")]
-    Version(String),
-}
 
 /// Returns what the hook `name` asked for with `text`, which it printed for `--config`.
 ///
@@ -121,36 +86,6 @@ fn version(map: &serde_json::Map<String, Value>, text: &str) -> Result<ConfigVer
             fail("string value is expected for key 'configVersion'".to_owned())
         }
     }
-}
-
-/// Reads the lifecycle points that a hook of this kind may ask for.
-fn lifecycle(fields: &mut fields::Fields<'_>, kind: HookKind, spec: &mut HookSpec) {
-    for point in Lifecycle::ALL.into_iter().filter(|point| point.is_open_to(kind)) {
-        if let Some(order) = fields.integer(point.as_str()) {
-            spec.lifecycle.insert(point, Order(order));
-        }
-    }
-}
-
-/// Notes orders that are negative where that is not allowed.
-fn check_lifecycle(spec: &HookSpec, report: &Report) {
-    for (point, Order(order)) in &spec.lifecycle {
-        if *order < 0 && *point != Lifecycle::OnStartup {
-            let path = Path::default().key(point.as_str());
-            report.note(&path, format!("invalid {point} config: order must not be negative: {order}"));
-        }
-    }
-}
-
-/// Returns the names of a list without those that came before, order kept.
-fn unique(names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for name in names {
-        if !kept.contains(&name) {
-            kept.push(name);
-        }
-    }
-    kept
 }
 
 #[cfg(test)]

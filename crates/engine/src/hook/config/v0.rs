@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::error::{Check, Compile, ConfigError, passed};
 use super::fields::Fields;
 use super::report::{Path, Report};
-use super::v1::passed;
-use super::{Check, Compile, ConfigError, check_lifecycle, kubernetes, lifecycle, schedule, selector};
+use super::{kubernetes, lifecycle, schedule, selector};
 use crate::hook::selection::{FieldSelector, LabelRequirement, LabelSelector, Namespaces, Selection};
 use crate::hook::spec::{
     ConfigVersion, HookKind, HookSpec, KubernetesBinding, MAIN_QUEUE, ScheduleBinding, WatchEvent,
@@ -36,7 +36,7 @@ pub(super) fn parse(
             "the configuration should have at least 1 properties; print one for --config, beginning with 'configVersion: v1'",
         );
     }
-    lifecycle(&mut fields, kind, &mut spec);
+    lifecycle::read(&mut fields, kind, &mut spec);
     spec.schedules =
         fields.objects("schedule", 0).unwrap_or_default().into_iter().map(read_schedule).collect();
     spec.kubernetes = fields
@@ -48,7 +48,7 @@ pub(super) fn parse(
     fields.finish();
     passed(report, text)?;
     let sections: [Check<'_>; 3] = [
-        &check_lifecycle,
+        &lifecycle::check,
         &|spec, report| kubernetes::check(spec, EVENTS, report, compile),
         &schedule::check,
     ];

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::error::{Check, Compile, ConfigError, passed};
 use super::fields::Fields;
 use super::report::{Path, Report};
-use super::{
-    Check, Compile, ConfigError, admission, check_lifecycle, kubernetes, lifecycle, schedule, settings,
-    unique,
-};
+use super::{admission, kubernetes, lifecycle, schedule, settings};
 use crate::hook::spec::{ConfigVersion, HookKind, HookSpec};
 use crate::name::HookName;
 
@@ -27,7 +25,7 @@ pub(super) fn parse(
     let mut spec = HookSpec::empty(name, ConfigVersion::V1);
     let mut fields = Fields::new(map, Path::default(), &report);
     fields.string("configVersion");
-    lifecycle(&mut fields, kind, &mut spec);
+    lifecycle::read(&mut fields, kind, &mut spec);
     settings::read(&mut fields);
     spec.schedules = schedule::read(&mut fields);
     spec.kubernetes = kubernetes::read(&mut fields);
@@ -52,7 +50,7 @@ fn check(
     spec.settings = settings::check(map, &report);
     passed(report, text)?;
     let sections: [Check<'_>; 7] = [
-        &check_lifecycle,
+        &lifecycle::check,
         &|spec, report| kubernetes::check(spec, "kubernetes", report, compile),
         &kubernetes::check_includes,
         &schedule::check,
@@ -66,10 +64,6 @@ fn check(
         passed(report, text)?;
     }
     Ok(())
-}
-
-pub(super) fn passed(report: Report, text: &str) -> Result<(), ConfigError> {
-    report.finish(text).map_or(Ok(()), |violations| Err(ConfigError::Invalid(violations)))
 }
 
 /// Adds the members of each group to the snapshots of the bindings that name the group.
@@ -97,4 +91,15 @@ fn include_groups(spec: &mut HookSpec) {
     for binding in &mut spec.conversions {
         extend(&binding.group, &mut binding.include_snapshots_from);
     }
+}
+
+/// Returns the names of a list without those that came before, order kept.
+fn unique(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
 }

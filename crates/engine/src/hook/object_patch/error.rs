@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::limits::{MAX_BYTES, MAX_OPERATIONS, MAX_VALUES};
+
 /// Why the object patches of a hook were refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ObjectPatchError {
@@ -27,20 +29,17 @@ pub enum ObjectPatchError {
         /// Why it is not YAML.
         yaml: String,
     },
-    /// The file is longer than [`super::MAX_BYTES`].
-    #[error("the file has {length} bytes, more than {}; change fewer objects in one run", super::MAX_BYTES)]
+    /// The file is longer than [`MAX_BYTES`].
+    #[error("the file has {length} bytes, more than {}; change fewer objects in one run", MAX_BYTES)]
     TooLong {
         /// Its length.
         length: usize,
     },
-    /// There are more than [`super::MAX_VALUES`].
-    #[error("the file holds more than {} values; change fewer objects in one run", super::MAX_VALUES)]
+    /// There are more than [`MAX_VALUES`].
+    #[error("the file holds more than {} values; change fewer objects in one run", MAX_VALUES)]
     TooLarge,
-    /// There are more than [`super::MAX_OPERATIONS`].
-    #[error(
-        "the file has {count} operations, more than {}; change fewer objects in one run",
-        super::MAX_OPERATIONS
-    )]
+    /// There are more than [`MAX_OPERATIONS`].
+    #[error("the file has {count} operations, more than {}; change fewer objects in one run", MAX_OPERATIONS)]
     TooMany {
         /// How many there are.
         count: usize,

@@ -2,143 +2,14 @@
 
 mod document;
 mod error;
-
-use std::fmt;
+mod limits;
+mod operation;
 
 use serde_json::Value;
 
 pub use self::error::{ObjectPatchError, Problem};
-
-/// How long the file may be.
-pub const MAX_BYTES: usize = 64 << 20;
-
-/// How many values the documents of a file may hold. Each needs much more memory than its text.
-pub const MAX_VALUES: usize = 4_000_000;
-
-/// How long a file of YAML may be, which needs much more memory than JSON.
-pub const MAX_YAML_BYTES: usize = 16 << 20;
-
-/// How many operations the file may hold.
-pub const MAX_OPERATIONS: usize = 100_000;
-
-/// One change of an object in the cluster.
-#[derive(Clone, PartialEq)]
-pub struct ObjectPatch {
-    /// Which object.
-    pub target: Target,
-    /// What happens to it.
-    pub operation: Operation,
-    /// Whether it is fine that there is no such object. Only patches ask this.
-    pub ignore_missing_object: bool,
-    /// Whether it is carried out although the hook failed, if it patches the status.
-    pub ignore_hook_error: bool,
-}
-
-/// The address of an object.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Target {
-    /// `v1`, `apps/v1`, or empty for the preferred version.
-    pub api_version: String,
-    /// The kind as written: a kind in any case, a plural or a short name.
-    pub kind: String,
-    /// The namespace, or empty.
-    pub namespace: String,
-    /// The name. Empty if the API server is asked to make one up.
-    pub name: String,
-    /// The subresource, without a slash: `status`.
-    pub subresource: Option<String>,
-}
-
-/// What happens to an object.
-#[derive(Clone, PartialEq)]
-pub enum Operation {
-    /// Server-side apply.
-    Apply {
-        /// What it shall be like.
-        object: Value,
-        /// Whether fields of other managers are taken over.
-        force: bool,
-    },
-    /// The object is created.
-    Create {
-        /// The object.
-        object: Value,
-        /// What happens if there is one.
-        existing: Existing,
-    },
-    /// The object is deleted. It is fine if there is none.
-    Delete(Propagation),
-    /// The object is what a jq program makes of it.
-    Jq {
-        /// The program. It must give exactly one object.
-        filter: String,
-    },
-    /// A JSON Patch.
-    JsonPatch {
-        /// A list of operations.
-        patch: Value,
-    },
-    /// A JSON Merge Patch.
-    MergePatch {
-        /// An object.
-        patch: Value,
-    },
-}
-
-/// What happens if the object to create exists.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Existing {
-    /// That is an error: `Create`.
-    Fail,
-    /// It stays as it is: `CreateIfNotExists`.
-    Keep,
-    /// It is changed into the new one, its status excepted: `CreateOrUpdate`.
-    Update,
-}
-
-/// What happens to what an object owns when it is deleted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Propagation {
-    /// It is deleted later; nobody waits: `DeleteInBackground`.
-    Background,
-    /// It is deleted first, and the operation waits until the object is gone: `Delete`.
-    Foreground,
-    /// It stays: `DeleteNonCascading`.
-    Orphan,
-}
-
-impl ObjectPatch {
-    /// Returns whether the operation is carried out although the hook failed.
-    pub fn survives_hook_error(&self) -> bool {
-        self.ignore_hook_error && self.target.subresource.as_deref() == Some("status")
-    }
-}
-
-/// Writes what is done to which object, never what is written into it.
-impl fmt::Display for ObjectPatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self.operation {
-            Operation::Apply { .. } => "Apply",
-            Operation::Create { .. } => "Create",
-            Operation::Delete(_) => "Delete",
-            Operation::Jq { .. } | Operation::JsonPatch { .. } | Operation::MergePatch { .. } => "Filter",
-        };
-        write!(f, "{verb} object {}", self.target)
-    }
-}
-
-/// Shows no content: an object can be a secret.
-impl fmt::Debug for ObjectPatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ObjectPatch({self})")
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}/{}", self.api_version, self.kind, self.namespace, self.name)
-    }
-}
+pub use self::limits::{MAX_BYTES, MAX_OPERATIONS, MAX_VALUES, MAX_YAML_BYTES};
+pub use self::operation::{Existing, ObjectPatch, Operation, Propagation, Target};
 
 /// Returns the operations of `text`: JSON objects one after the other, or YAML documents.
 ///

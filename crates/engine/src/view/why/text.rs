@@ -5,38 +5,40 @@ use std::fmt::Write as _;
 use super::Answer;
 use crate::view::format::columns;
 
-/// Returns an answer for people.
-pub(super) fn of(answer: &Answer) -> String {
-    let mut verdict = answer.verdict.clone();
-    if let Some(first) = verdict.get(..1).map(str::to_uppercase) {
-        verdict.replace_range(..1, &first);
-    }
-    let mut text = format!("{verdict}.\n");
-    if !answer.chain.is_empty() {
-        let title = if answer.about == "module" { "Who said what, the last one wins:" } else { "Because:" };
-        let _ = write!(text, "\n{title}\n{}", chain(answer));
-    }
-    if !answer.facts.is_empty() {
-        let rows: Vec<Vec<String>> = answer
-            .facts
-            .iter()
-            .map(|(name, fact)| vec![format!("{name}:"), fact.replace('\n', "\n      ")])
-            .collect();
-        let _ = write!(text, "\n{}", columns(&["", ""], &rows, "  "));
-    }
-    if !answer.behind.is_empty() {
-        text.push_str("\nBehind it:\n");
-        for line in &answer.behind {
-            let _ = writeln!(text, "  {line}");
+impl Answer {
+    /// Returns the answer for people, in plain lines.
+    pub fn text(&self) -> String {
+        let mut verdict = self.verdict.clone();
+        if let Some(first) = verdict.get(..1).map(str::to_uppercase) {
+            verdict.replace_range(..1, &first);
         }
-    }
-    if !answer.advice.is_empty() {
-        text.push_str("\nWhat to do:\n");
-        for line in &answer.advice {
-            let _ = writeln!(text, "  - {line}");
+        let mut text = format!("{verdict}.\n");
+        if !self.chain.is_empty() {
+            let title = if self.about == "module" { "Who said what, the last one wins:" } else { "Because:" };
+            let _ = write!(text, "\n{title}\n{}", chain(self));
         }
+        if !self.facts.is_empty() {
+            let rows: Vec<Vec<String>> = self
+                .facts
+                .iter()
+                .map(|(name, fact)| vec![format!("{name}:"), fact.replace('\n', "\n      ")])
+                .collect();
+            let _ = write!(text, "\n{}", columns(&["", ""], &rows, "  "));
+        }
+        if !self.behind.is_empty() {
+            text.push_str("\nBehind it:\n");
+            for line in &self.behind {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        if !self.advice.is_empty() {
+            text.push_str("\nWhat to do:\n");
+            for line in &self.advice {
+                let _ = writeln!(text, "  - {line}");
+            }
+        }
+        text
     }
-    text
 }
 
 fn chain(answer: &Answer) -> String {

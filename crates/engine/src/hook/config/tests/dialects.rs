@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::hook::selection::Namespaces;
-use crate::hook::spec::WatchEvent;
+use crate::hook::spec::{Lifecycle, Order, WatchEvent};
 
 #[test]
 fn a_lifecycle_point_has_an_order_in_both_dialects() {

@@ -1,0 +1,48 @@
+//! Why the configuration of a hook was refused, and what checks of its meaning are.
+
+use values::yaml::YamlError;
+
+use super::report::{Report, Violations};
+use crate::hook::spec::HookSpec;
+
+/// How long a configuration may be. Real ones have a few kilobytes.
+pub const MAX_BYTES: usize = 4 << 20;
+
+/// Tries to compile a jq program, and returns what is wrong with it.
+pub type Compile<'a> = &'a dyn Fn(&str) -> Result<(), String>;
+
+/// Checks the meaning of a section.
+pub(super) type Check<'a> = &'a dyn Fn(&HookSpec, &Report);
+
+/// Why the configuration of a hook was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// Properties have the wrong shape or meaning.
+    #[error("{0}")]
+    Invalid(Violations),
+    /// The whole is something else than a mapping.
+    #[error("config unmarshal: the configuration must be a mapping, found \"{found}\"")]
+    NotMapping {
+        /// The type of what was found.
+        found: &'static str,
+    },
+    /// The text is longer than [`MAX_BYTES`].
+    #[error(
+        "config unmarshal: the configuration has {length} bytes, more than {MAX_BYTES}; print less for --config"
+    )]
+    TooLong {
+        /// Its length.
+        length: usize,
+    },
+    /// The text is not YAML, or a key occurs twice.
+    #[error("config unmarshal: {0}")]
+    Unmarshal(YamlError),
+    /// The version of the dialect can't be found out.
+    #[error("config version: {0}")]
+    Version(String),
+}
+
+/// Returns what was found, if anything was.
+pub(super) fn passed(report: Report, text: &str) -> Result<(), ConfigError> {
+    report.finish(text).map_or(Ok(()), |violations| Err(ConfigError::Invalid(violations)))
+}
