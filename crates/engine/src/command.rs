@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::cause::Cause;
-use crate::context::Context;
 use crate::converge::Converges;
 use crate::effect::Effect;
 use crate::event::Command;
@@ -15,7 +14,6 @@ use crate::task::{Task, Trigger};
 
 /// Does what was asked, or answers why not. Nothing is done unless the operator works.
 pub(crate) fn carry_out(
-    cx: &mut Context,
     converges: &mut Converges,
     modules: &mut Modules,
     lower: &mut Lower<'_>,
@@ -23,20 +21,19 @@ pub(crate) fn carry_out(
     may_work: bool,
 ) {
     let outcome = if may_work {
-        answer(cx, converges, modules, lower, id, command)
+        answer(converges, modules, lower, id, command)
     } else {
         let failure = Failure::new(FailureKind::Cluster, "the operator is starting or ending");
         Err(failure.advise("try again later"))
     };
     // Without an answer, it follows when the ConfigMap is written.
     if let Some(outcome) = outcome.transpose() {
-        cx.push(Effect::AnswerCommand { id, outcome });
+        lower.cx.push(Effect::AnswerCommand { id, outcome });
     }
 }
 
 /// Does what was asked. Returns the answer, or why it is not done; `None` when the answer comes later.
 fn answer(
-    cx: &mut Context,
     converges: &mut Converges,
     modules: &mut Modules,
     lower: &mut Lower<'_>,
@@ -48,7 +45,7 @@ fn answer(
         Command::Converge => {
             if converges.has_begun() {
                 let cause = Cause::outside("command converge");
-                converges.restart(cx, modules, lower, Trigger::CommandConverge, true, &cause);
+                converges.restart(modules, lower, Trigger::CommandConverge, true, &cause);
             } else {
                 lower.queues.cancel_backoff(&main);
             }
@@ -56,14 +53,14 @@ fn answer(
         }
         Command::PurgeModule(name) => {
             let (kind, cause) = (modules.removal(&name)?, format!("command module purge {name}"));
-            let task = Task::new(cx, &main, kind, Trigger::CommandPurge, Cause::outside(cause), None);
-            lower.queues.put(cx, &main, End::Back, vec![task]);
+            let task = Task::new(lower.cx, &main, kind, Trigger::CommandPurge, Cause::outside(cause), None);
+            lower.queues.put(lower.cx, &main, End::Back, vec![task]);
             format!("the removal of release {name} is queued")
         }
         Command::ResumeModule(name) => {
-            modules.resume(cx, lower.configuration, &name)?;
+            modules.resume(lower.cx, lower.configuration, &name)?;
             let cause = Cause::outside(format!("command module resume {name}"));
-            modules.queue_run(cx, lower.queues, &name, Trigger::CommandResume, &cause);
+            modules.queue_run(lower.cx, lower.queues, &name, Trigger::CommandResume, &cause);
             format!("module {name} goes on; a run of it is queued")
         }
         Command::RunModule(name) => {
@@ -74,12 +71,12 @@ fn answer(
             lower.queues.cancel_backoff(&main);
             let cause = Cause::outside(format!("command module run {name}"));
             let names = BTreeSet::from([name.clone()]);
-            converges.look_again(cx, lower.queues, names, Trigger::CommandRun, &cause);
+            converges.look_again(lower.cx, lower.queues, names, Trigger::CommandRun, &cause);
             format!("a run of module {name} is queued")
         }
         Command::SetEnabled(name, on) => {
             let Some(module) = modules.get(&name) else { return Err(modules.why_off(&name)) };
-            lower.configuration.save_flag(cx, id, module.spec(), on);
+            lower.configuration.save_flag(lower.cx, id, module.spec(), on);
             return Ok(None);
         }
     }))

@@ -72,7 +72,7 @@ impl Default for Config {
 impl Config {
     /// Returns how long a task that failed `failures` times waits before its next attempt.
     ///
-    /// `salt` tells apart tasks that fail at the same moment.
+    /// `salt` is different for tasks that fail at the same moment, so that their waits differ.
     pub(crate) fn retry_after(&self, failures: u32, salt: u64) -> Duration {
         if self.retry_max_delay <= self.retry_delay {
             return self.retry_delay;

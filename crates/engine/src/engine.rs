@@ -95,24 +95,24 @@ impl Engine {
     }
 
     fn route(&mut self, event: Event) {
-        let (cx, _, modules, mut lower) = self.split();
+        let (_, modules, mut lower) = self.split();
         match event {
             Event::Started => self.start(),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
-            Event::CatalogRejected { failure } => modules.catalog_rejected(cx, failure),
+            Event::CatalogRejected { failure } => modules.catalog_rejected(lower.cx, failure),
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
-                let (cx, converges, modules, mut lower) = self.split();
-                command::carry_out(cx, converges, modules, &mut lower, (id, command), may_work);
+                let (converges, modules, mut lower) = self.split();
+                command::carry_out(converges, modules, &mut lower, (id, command), may_work);
             }
             Event::ConfigChanged { version, data } => self.config_changed(&version, data),
-            Event::ConfigRejected { failure } => lower.configuration.config_map_rejected(cx, failure),
+            Event::ConfigRejected { failure } => lower.configuration.config_map_rejected(lower.cx, failure),
             Event::ConfigSaved { run, outcome } => self.config_saved(run, outcome),
             Event::CrdsEnsured { run, outcome } => self.crds_ensured(run, outcome),
             Event::CronFired { line } => {
                 if self.life == Life::Running && self.converges.is_first_done() {
-                    let (cx, _, modules, mut lower) = self.split();
-                    modules.schedule_due(cx, &mut lower, &line);
+                    let (_, modules, mut lower) = self.split();
+                    modules.schedule_due(&mut lower, &line);
                 }
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
@@ -121,27 +121,27 @@ impl Engine {
                     lower.queues.wake(|reason| matches!(reason, Reason::Kind(_)));
                 }
             }
-            Event::KindVanished { monitor, kind } => modules.kind_vanished(cx, &mut lower, monitor, kind),
-            Event::Listed { lists } => modules.listed(cx, &mut lower, lists),
+            Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
+            Event::Listed { lists } => modules.listed(&mut lower, lists),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
             Event::NamespaceListed { monitor, namespace, objects } => {
-                modules.namespace_listed(cx, lower.bindings, monitor, &namespace, objects);
+                modules.namespace_listed(lower.cx, lower.bindings, monitor, &namespace, objects);
             }
             Event::ObjectChanged { change, key, items } => {
-                modules.object_changed(cx, &mut lower, change, &key, items);
+                modules.object_changed(&mut lower, change, &key, items);
             }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::ReleaseDrifted { module, drift } => {
-                modules.release_drifted(cx, lower.queues, &module, drift);
+                modules.release_drifted(lower.cx, lower.queues, &module, drift);
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
-            Event::ReviewRequested { id, webhook, .. } => review_requested(cx, id, &webhook),
+            Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::TimerFired => {}
             Event::WatchFailed { monitor, failure } => {
-                modules.watch_failed(cx, lower.bindings, monitor, failure);
+                modules.watch_failed(lower.cx, lower.bindings, monitor, failure);
             }
         }
     }
@@ -163,8 +163,8 @@ impl Engine {
                     self.step(&queue);
                 }
             }
-            let (cx, converges, modules, mut lower) = self.split();
-            converges.check_end(cx, modules, &mut lower);
+            let (converges, modules, mut lower) = self.split();
+            converges.check_end(modules, &mut lower);
             self.queues.wake_one_slot();
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -174,8 +174,8 @@ impl Engine {
             self.bindings.set_schedules(&mut self.cx);
         }
         self.queues.report_lengths(&mut self.cx);
-        let (cx, converges, modules, lower) = self.split();
-        converges.check_ready(cx, modules, &lower);
+        let (converges, modules, mut lower) = self.split();
+        converges.check_ready(modules, &mut lower);
         self.cancel_late_runs();
         let at_rest = self.queues.in_flight().next().is_none() && !self.configuration.is_saving();
         if self.life == Life::Draining && at_rest {
@@ -184,10 +184,10 @@ impl Engine {
         }
     }
 
-    /// Returns the machines one by one, those below the modules together.
-    fn split(&mut self) -> (&mut Context, &mut Converges, &mut Modules, Lower<'_>) {
+    /// Returns the converges, the modules, and all that is below them together.
+    fn split(&mut self) -> (&mut Converges, &mut Modules, Lower<'_>) {
         let Self { queues, configuration, bindings, modules, converges, cx, .. } = self;
-        (cx, converges, modules, Lower { queues, configuration, bindings })
+        (converges, modules, Lower { cx, queues, configuration, bindings })
     }
 
     /// Moves a queue on until its head waits for something.
@@ -202,34 +202,34 @@ impl Engine {
 
     /// Does the next step of a task.
     fn advance(&mut self, task: &mut Task) -> Next {
-        let (cx, converges, modules, mut lower) = self.split();
+        let (converges, modules, mut lower) = self.split();
         let Task { head, kind } = task;
         match kind {
-            TaskKind::ConvergeModules(converge) => converges.advance(cx, modules, &mut lower, head, converge),
+            TaskKind::ConvergeModules(converge) => converges.advance(modules, &mut lower, head, converge),
             TaskKind::DiscoverHelmReleases => {
-                let run = cx.ids.run();
+                let run = lower.cx.ids.run();
                 Next::Run(run, Answer::Task, Box::new(Effect::ListReleases { run }))
             }
             TaskKind::GlobalHookEnableKubernetesBindings(hook) => {
-                modules.advance_enable(cx, &mut lower, head, hook)
+                modules.advance_enable(&mut lower, head, hook)
             }
             TaskKind::GlobalHookWaitKubernetesSynchronization => modules.advance_wait(lower.bindings),
-            TaskKind::HookRun(run) => modules.advance_hook(cx, &mut lower, head, run),
-            TaskKind::ModuleDelete(delete) => modules.advance_delete(cx, &mut lower, head, delete),
+            TaskKind::HookRun(run) => modules.advance_hook(&mut lower, head, run),
+            TaskKind::ModuleDelete(delete) => modules.advance_delete(&mut lower, head, delete),
             TaskKind::ModuleEnsureCrds(name) => {
                 let Some(module) = modules.get(name).filter(|module| module.is_on()) else {
                     return Next::Gone;
                 };
-                let (run, module) = (cx.ids.run(), Arc::clone(module.spec()));
+                let (run, module) = (lower.cx.ids.run(), Arc::clone(module.spec()));
                 Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
             }
             TaskKind::ModulePurge(release) => {
-                let (run, release) = (cx.ids.run(), release.clone());
+                let (run, release) = (lower.cx.ids.run(), release.clone());
                 Next::Run(run, Answer::Task, Box::new(Effect::UninstallRelease { run, release }))
             }
-            TaskKind::ModuleRun(run) => modules.advance_run(cx, &mut lower, head, run),
+            TaskKind::ModuleRun(run) => modules.advance_run(&mut lower, head, run),
             TaskKind::ParallelModuleRun(parallel) => {
-                converges.advance_parallel(cx, modules, lower.queues, head, parallel)
+                converges.advance_parallel(lower.cx, modules, lower.queues, head, parallel)
             }
         }
     }
@@ -335,8 +335,8 @@ impl Engine {
     }
 
     fn load(&mut self, catalog: Catalog) {
-        let (cx, _, modules, mut lower) = self.split();
-        modules.load(cx, &mut lower, catalog);
+        let (_, modules, mut lower) = self.split();
+        modules.load(&mut lower, catalog);
     }
 
     /// Queues what happens once, and the first converge.
@@ -345,12 +345,12 @@ impl Engine {
             return;
         }
         self.life = Life::Running;
-        let (cx, converges, modules, lower) = self.split();
-        lower.configuration.assume_config_map(cx);
+        let (converges, modules, lower) = self.split();
+        lower.configuration.assume_config_map(lower.cx);
         let cause = Cause::start();
-        let mut tasks = modules.start(cx, &cause);
-        tasks.push(converges.first(cx, &cause));
-        lower.queues.put(cx, &QueueName::main(), End::Back, tasks);
+        let mut tasks = modules.start(lower.cx, &cause);
+        tasks.push(converges.first(lower.cx, &cause));
+        lower.queues.put(lower.cx, &QueueName::main(), End::Back, tasks);
     }
 
     fn catalog_changed(&mut self, catalog: Catalog) {
@@ -358,9 +358,9 @@ impl Engine {
             return self.load(catalog);
         }
         let is_converged = self.converges.is_first_done();
-        let (cx, converges, modules, mut lower) = self.split();
+        let (converges, modules, mut lower) = self.split();
         let cause = Cause::outside("files changed");
-        let reloaded = modules.reload(cx, &mut lower, catalog, is_converged, &cause);
+        let reloaded = modules.reload(&mut lower, catalog, is_converged, &cause);
         lower.queues.cancel_backoff(&QueueName::main());
         lower
             .queues
@@ -369,16 +369,16 @@ impl Engine {
             return;
         }
         if reloaded.everything {
-            converges.restart(cx, modules, &mut lower, Trigger::FilesChanged, false, &cause);
+            converges.restart(modules, &mut lower, Trigger::FilesChanged, false, &cause);
         } else if !reloaded.modules.is_empty() {
             let trigger = Trigger::FilesChangedModules;
-            converges.look_again(cx, lower.queues, reloaded.modules, trigger, &cause);
+            converges.look_again(lower.cx, lower.queues, reloaded.modules, trigger, &cause);
         }
     }
 
     fn config_changed(&mut self, version: &str, data: Option<Arc<ConfigData>>) {
-        let (cx, converges, modules, mut lower) = self.split();
-        let Some((changes, cause)) = lower.configuration.config_map_changed(cx, version, data) else {
+        let (converges, modules, mut lower) = self.split();
+        let Some((changes, cause)) = lower.configuration.config_map_changed(lower.cx, version, data) else {
             return;
         };
         // Whatever failed may be repaired now, also by a key that says what it said before.
@@ -391,10 +391,10 @@ impl Engine {
             return;
         }
         if changes.global {
-            converges.restart(cx, modules, &mut lower, Trigger::ConfigMapChanged, false, &cause);
+            converges.restart(modules, &mut lower, Trigger::ConfigMapChanged, false, &cause);
         } else {
             let trigger = Trigger::ConfigMapChangedModules;
-            converges.look_again(cx, lower.queues, changes.modules, trigger, &cause);
+            converges.look_again(lower.cx, lower.queues, changes.modules, trigger, &cause);
         }
     }
 
@@ -474,9 +474,9 @@ impl Engine {
                     self.fail(task, failure);
                 }
                 Some(run) => {
-                    let (cx, _, modules, mut lower) = self.split();
-                    module::report_run(cx, &task, &hook, usage, HookEnd::AllowedError);
-                    modules.go_live(cx, &mut lower, &run.synchronizes, &task.head.cause);
+                    let (_, modules, mut lower) = self.split();
+                    module::report_run(lower.cx, &task, &hook, usage, HookEnd::AllowedError);
+                    modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
                     self.end(task, Some(failure));
                 }
             },
@@ -489,14 +489,14 @@ impl Engine {
 
     /// Goes on with the task of a hook whose output took effect. `changed` says whether values differ.
     fn hook_succeeded(&mut self, mut task: Task, hook: &HookInFlight, changed: bool, flags_changed: bool) {
-        let (cx, converges, modules, mut lower) = self.split();
+        let (converges, modules, mut lower) = self.split();
         let cause = task.head.cause.then(format!("hook {}", hook.hook.id));
         if flags_changed {
-            converges.flags_changed(cx, modules, &mut lower, &cause);
+            converges.flags_changed(modules, &mut lower, &cause);
         }
         match &mut task.kind {
             TaskKind::HookRun(run) => {
-                modules.go_live(cx, &mut lower, &run.synchronizes, &task.head.cause);
+                modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
                 let reaction = run.contexts.iter().find_map(|context| reaction(context, &hook.hook.id.scope));
                 self.end(task, None);
                 if let Some(trigger) = reaction.filter(|_| changed) {
@@ -525,19 +525,19 @@ impl Engine {
 
     /// Queues what follows when an event or a schedule made a hook change values.
     fn values_changed(&mut self, scope: &Scope, trigger: Trigger, cause: &Cause) {
-        let (cx, converges, modules, lower) = self.split();
+        let (converges, modules, lower) = self.split();
         match scope {
-            Scope::Global => converges.append(cx, lower.queues, trigger, cause),
-            Scope::Module(name) => modules.queue_run(cx, lower.queues, name, trigger, cause),
+            Scope::Global => converges.append(lower.cx, lower.queues, trigger, cause),
+            Scope::Module(name) => modules.queue_run(lower.cx, lower.queues, name, trigger, cause),
         }
     }
 
     fn module_loaded(&mut self, run: RunId, outcome: Result<Arc<Module>, Failure>) {
         let Some(Running { task, .. }) = self.finish(run) else { return };
-        let (cx, _, modules, mut lower) = self.split();
+        let (_, modules, mut lower) = self.split();
         let adopted = outcome.and_then(|module| match &module.broken {
             Some(failure) => Err(failure.clone()),
-            None => modules.adopt_module(cx, &mut lower, &module),
+            None => modules.adopt_module(&mut lower, &module),
         });
         match adopted {
             Ok(()) => self.queues.resume(task),

@@ -1,4 +1,4 @@
-//! What the outside world tells the engine.
+//! What happens outside of the engine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -104,7 +104,7 @@ pub enum Event {
     },
     /// A namespace has joined or left those that a watch is about, and these are its objects now.
     ///
-    /// Nobody is told: hooks see it in their snapshots.
+    /// No hook runs because of it: hooks see it in their snapshots.
     NamespaceListed {
         /// The watch.
         monitor: MonitorId,

@@ -213,7 +213,7 @@ pub struct FedBinding {
     pub kind: Arc<str>,
 }
 
-/// What tells one task from another.
+/// What distinguishes a task from others.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TaskInfo {
     /// The task.

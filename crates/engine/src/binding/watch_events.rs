@@ -14,7 +14,6 @@ use crate::time::Time;
 /// What a change of an object led to in one watch.
 #[derive(Debug)]
 pub(crate) struct Observed {
-    /// Which watch.
     pub(crate) monitor: MonitorId,
     /// What hooks see, if they see a difference.
     pub(crate) change: Option<Change>,

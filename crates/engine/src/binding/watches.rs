@@ -123,7 +123,7 @@ impl Watches {
         known.is_none().then_some((id, spec))
     }
 
-    /// Switches the bindings of a hook off. Returns the watches that nobody needs any more.
+    /// Switches the bindings of a hook off. Returns the watches that no binding needs any more.
     pub(super) fn disable(&mut self, hook: &HookId) -> Vec<MonitorId> {
         let mut idle = Vec::new();
         for (index, binding) in self.bindings.remove(hook).unwrap_or_default() {

@@ -11,9 +11,7 @@ use crate::time::Time;
 /// What a global hook said about a module.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct DynamicFlag {
-    /// What it says.
     pub(crate) on: bool,
-    /// Which hook.
     pub(crate) hook: HookId,
     /// Since when it says so.
     pub(crate) since: Time,
@@ -34,26 +32,11 @@ pub(crate) struct Decision {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Opinion {
     /// A file of static values.
-    Static {
-        /// What it says.
-        on: bool,
-        /// Which file.
-        file: Arc<str>,
-    },
+    Static { on: bool, file: Arc<str> },
     /// A global hook.
-    Dynamic {
-        /// What it says.
-        on: bool,
-        /// Which hook.
-        hook: HookName,
-    },
+    Dynamic { on: bool, hook: HookName },
     /// The ConfigMap.
-    ConfigMap {
-        /// What it says.
-        on: bool,
-        /// Which key.
-        key: String,
-    },
+    ConfigMap { on: bool, key: String },
     /// The enabled script. Its word is the last one.
     Script(Verdict),
 }

@@ -58,7 +58,6 @@ impl Converges {
     /// Does the next step of a converge.
     pub(crate) fn advance(
         &mut self,
-        cx: &mut Context,
         modules: &mut Modules,
         lower: &mut Lower<'_>,
         head: &mut TaskHead,
@@ -70,8 +69,8 @@ impl Converges {
                     converge.phase = ConvergePhase::BeforeAll;
                     self.has_begun = true;
                     let generation = head.generation.unwrap_or_default();
-                    cx.notify(Notice::ConvergeStarted { generation, cause: head.cause.clone() });
-                    let hooks = modules.global_hook_tasks(cx, head, Lifecycle::BeforeAll);
+                    lower.cx.notify(Notice::ConvergeStarted { generation, cause: head.cause.clone() });
+                    let hooks = modules.global_hook_tasks(lower.cx, head, Lifecycle::BeforeAll);
                     if !hooks.is_empty() {
                         return Next::First(hooks);
                     }
@@ -80,20 +79,20 @@ impl Converges {
                     converge.phase = ConvergePhase::Discovering(Discovery::default());
                 }
                 ConvergePhase::Discovering(discovery) => {
-                    let stopped = self.discover(cx, modules, lower, discovery, converge.force_scripts);
+                    let stopped = self.discover(modules, lower, discovery, converge.force_scripts);
                     if let Some(next) = stopped {
                         return next;
                     }
                     let discovery = std::mem::take(discovery);
-                    let changed = self.commit_discovery(cx, modules, lower, discovery);
-                    if let Some(next) = self.discovered(cx, modules, lower, head, converge, changed) {
+                    let changed = self.commit_discovery(modules, lower, discovery);
+                    if let Some(next) = self.discovered(modules, lower, head, converge, changed) {
                         return next;
                     }
                 }
                 ConvergePhase::Modules => {
                     let values_before = Arc::clone(lower.configuration.global_values());
                     converge.phase = ConvergePhase::AfterAll { values_before };
-                    let hooks = modules.global_hook_tasks(cx, head, Lifecycle::AfterAll);
+                    let hooks = modules.global_hook_tasks(lower.cx, head, Lifecycle::AfterAll);
                     if !hooks.is_empty() {
                         return Next::First(hooks);
                     }
@@ -101,7 +100,7 @@ impl Converges {
                 ConvergePhase::AfterAll { values_before } => {
                     if **values_before != **lower.configuration.global_values() {
                         let cause = head.cause.then("afterAll hooks changed global values");
-                        self.append(cx, lower.queues, Trigger::AfterAllChangedValues, &cause);
+                        self.append(lower.cx, lower.queues, Trigger::AfterAllChangedValues, &cause);
                     }
                     return Next::Done;
                 }
@@ -112,7 +111,6 @@ impl Converges {
     /// Plans what a complete discovery leads to. Returns `None` when the converge goes on by itself.
     fn discovered(
         &mut self,
-        cx: &mut Context,
         modules: &mut Modules,
         lower: &mut Lower<'_>,
         head: &mut TaskHead,
@@ -122,7 +120,7 @@ impl Converges {
         converge.force_scripts = false;
         match &converge.mode {
             ConvergeMode::Changed(names) if !changed => {
-                Some(Next::Then(changed_runs(cx, modules, lower.queues, head, names)))
+                Some(Next::Then(changed_runs(lower.cx, modules, lower.queues, head, names)))
             }
             ConvergeMode::Changed(_) => {
                 // A module was switched on or off: that concerns all of them.
@@ -136,7 +134,7 @@ impl Converges {
             }
             ConvergeMode::Full => {
                 converge.phase = ConvergePhase::Modules;
-                let tasks = self.module_tasks(cx, modules, head, converge.event);
+                let tasks = self.module_tasks(lower.cx, modules, head, converge.event);
                 (!tasks.is_empty()).then_some(Next::First(tasks))
             }
         }
@@ -199,7 +197,6 @@ impl Converges {
     /// Makes every task of an older converge worthless and puts a new one in their place.
     pub(crate) fn restart(
         &mut self,
-        cx: &mut Context,
         modules: &mut Modules,
         lower: &mut Lower<'_>,
         trigger: Trigger,
@@ -208,8 +205,8 @@ impl Converges {
     ) {
         let end = if drop_tasks(modules, lower, None) { End::Front } else { End::Back };
         let triggers = (trigger, Trigger::ReloadAllModules);
-        let task = self.task(cx, ConvergeMode::Full, triggers, force_scripts, cause);
-        lower.queues.put(cx, &QueueName::main(), end, vec![task]);
+        let task = self.task(lower.cx, ConvergeMode::Full, triggers, force_scripts, cause);
+        lower.queues.put(lower.cx, &QueueName::main(), end, vec![task]);
     }
 
     /// Looks whether modules were switched on or off; if not, only `modules` run again.

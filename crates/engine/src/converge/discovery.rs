@@ -18,9 +18,8 @@ impl Converges {
     /// Goes on with a discovery. Returns `None` when it is complete.
     pub(super) fn discover(
         &self,
-        cx: &mut Context,
         modules: &Modules,
-        lower: &Lower<'_>,
+        lower: &mut Lower<'_>,
         discovery: &mut Discovery,
         force_scripts: bool,
     ) -> Option<Next> {
@@ -43,7 +42,7 @@ impl Converges {
                     None if !lower.queues.has_slot() => return Some(Next::Wait(Reason::Slot)),
                     None => {
                         discovery.asked = discovery.next + 1;
-                        let run = cx.ids.run();
+                        let run = lower.cx.ids.run();
                         let scope = Scope::Module(spec.name.clone());
                         let input = modules.input(lower.configuration, &scope);
                         let enabled_modules = Some(Arc::clone(&question.enabled));
@@ -70,32 +69,25 @@ impl Converges {
     /// Makes what a discovery found out true. Returns whether a module was switched on or off.
     pub(super) fn commit_discovery(
         &mut self,
-        cx: &mut Context,
         modules: &mut Modules,
         lower: &mut Lower<'_>,
         discovery: Discovery,
     ) -> bool {
-        let changed = modules.decide(cx, lower, discovery.decisions);
+        let changed = modules.decide(lower, discovery.decisions);
         if changed || self.discoveries == 0 {
             let modules = modules.set_enabled(discovery.enabled);
             self.progress.discovered(&modules);
-            cx.notify(Notice::ModulesDiscovered { modules });
+            lower.cx.notify(Notice::ModulesDiscovered { modules });
         }
         self.discoveries += 1;
         changed
     }
 
     /// Looks again which modules are on, because a global hook said something new about that.
-    pub(crate) fn flags_changed(
-        &mut self,
-        cx: &mut Context,
-        modules: &Modules,
-        lower: &mut Lower<'_>,
-        cause: &Cause,
-    ) {
+    pub(crate) fn flags_changed(&mut self, modules: &Modules, lower: &mut Lower<'_>, cause: &Cause) {
         if self.discoveries > 0 && modules.may_switch(lower.configuration) {
             let none = std::collections::BTreeSet::new();
-            self.look_again(cx, lower.queues, none, Trigger::HookChangedFlags, cause);
+            self.look_again(lower.cx, lower.queues, none, Trigger::HookChangedFlags, cause);
         }
     }
 }

@@ -19,13 +19,13 @@ impl Converges {
     }
 
     /// Looks whether a converge began or ended.
-    pub(crate) fn check_end(&mut self, cx: &mut Context, modules: &Modules, lower: &mut Lower<'_>) {
+    pub(crate) fn check_end(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
         let expected = lower.queues.take_expected();
         let unready = lower.queues.unready();
         if !self.readiness.has_begun() {
             let first = || {
                 let task = lower.queues.main_tasks().find(|task| task.counts_for_readiness());
-                (cx.now, task.map_or_else(|| Cause::outside("unknown"), |task| task.head.cause.clone()))
+                (lower.cx.now, task.map_or_else(|| Cause::outside("unknown"), |task| task.head.cause.clone()))
             };
             if let Some((at, cause)) = expected.or_else(|| (unready > 0).then(first)) {
                 self.readiness.begin(at, cause);
@@ -34,16 +34,16 @@ impl Converges {
         if unready > 0 {
             return;
         }
-        let Some(ended) = self.readiness.end(cx.now, self.generation()) else { return };
+        let Some(ended) = self.readiness.end(lower.cx.now, self.generation()) else { return };
         let Ended { begun_at, cause, generation, first } = ended;
-        let took = cx.now.since(begun_at);
-        cx.notify(Notice::ConvergeFinished { generation, took, first, cause: cause.clone() });
+        let took = lower.cx.now.since(begun_at);
+        lower.cx.notify(Notice::ConvergeFinished { generation, took, first, cause: cause.clone() });
         if first {
             modules.enable_global_schedules(lower.bindings);
             let main = QueueName::main();
             let kind = TaskKind::DiscoverHelmReleases;
-            let task = Task::new(cx, &main, kind, Trigger::PostConvergeCleanup, cause, None);
-            lower.queues.put(cx, &main, End::Back, vec![task]);
+            let task = Task::new(lower.cx, &main, kind, Trigger::PostConvergeCleanup, cause, None);
+            lower.queues.put(lower.cx, &main, End::Back, vec![task]);
         }
     }
 
@@ -51,7 +51,7 @@ impl Converges {
     ///
     /// A global hook whose kind does not exist yet holds no other back, but what it does for all
     /// modules is not done before: the operator is not called ready.
-    pub(crate) fn check_ready(&mut self, cx: &mut Context, modules: &Modules, lower: &Lower<'_>) {
+    pub(crate) fn check_ready(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
         if self.readiness.is_ready() || !self.is_first_done() {
             return;
         }
@@ -59,10 +59,10 @@ impl Converges {
         if !self.readiness.set_ready(unready.is_none()) {
             return;
         }
-        let Some((hook, kind)) = unready else { return cx.notify(Notice::Ready) };
+        let Some((hook, kind)) = unready else { return lower.cx.notify(Notice::Ready) };
         let why = format!("hook {hook} waits for kind {kind}, which does not exist");
-        cx.notify(Notice::ReadinessWaits { hook, kind });
-        cx.notify(Notice::Stuck { why });
+        lower.cx.notify(Notice::ReadinessWaits { hook, kind });
+        lower.cx.notify(Notice::Stuck { why });
     }
 
     /// Records that the run of a module succeeded.

@@ -72,7 +72,7 @@ impl Item {
         self.filter_result.as_deref()
     }
 
-    /// Returns the digest that tells whether a hook would see a difference.
+    /// Returns the digest that differs when a hook would see a difference.
     pub fn checksum(&self) -> Checksum {
         self.checksum
     }
@@ -111,7 +111,7 @@ pub struct Change {
 pub struct Snapshot(Arc<BTreeMap<Key, Arc<Item>>>);
 
 impl Snapshot {
-    /// Takes in the state of an object that was added or modified.
+    /// Records the state of an object that was added or modified.
     ///
     /// Returns `None` if a hook would see no difference. Whether it is `Added` or
     /// `Modified` is decided here, from what is known, and not by the watch: after
@@ -131,7 +131,7 @@ impl Snapshot {
         Some(Change { event, key, item })
     }
 
-    /// Takes in that an object is gone; `last` is its last state, if the watch told one that could be filtered.
+    /// Records that an object is gone; `last` is its last state, if the watch reported one that could be filtered.
     ///
     /// Returns `None` if the object was not known.
     pub fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
@@ -142,7 +142,7 @@ impl Snapshot {
         Some(Change { event: WatchEvent::Deleted, key, item: last.unwrap_or(known) })
     }
 
-    /// Takes in a complete list of what there is now, after a gap in the watch.
+    /// Replaces everything by a complete list of what there is now, after a gap in the watch.
     ///
     /// Returns what happened in the gap, as far as it can be seen: deletions first, then the others in the
     /// order of the keys. What is as it was is not mentioned.
@@ -153,7 +153,7 @@ impl Snapshot {
         changes
     }
 
-    /// Takes in all objects of one namespace. Returns what is new and what is gone.
+    /// Replaces all objects of one namespace. Returns what is new and what is gone.
     pub fn replace_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) -> Vec<Change> {
         let listed: BTreeMap<Key, Arc<Item>> = objects.into_iter().collect();
         let is_gone = |key: &&Key| *key.namespace == *namespace && !listed.contains_key(*key);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::state::{Release, hooks_at};
 use super::{Lower, Modules, Phase};
-use crate::context::Context;
 use crate::effect::Effect;
 use crate::hook::Lifecycle;
 use crate::name::{ModuleName, ReleaseName, Scope};
@@ -16,7 +15,6 @@ impl Modules {
     /// Does the next step of a removal.
     pub(crate) fn advance_delete(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         delete: &mut ModuleDelete,
@@ -40,55 +38,55 @@ impl Modules {
                     } else {
                         DeleteStage::AfterDeleteHelm(0)
                     };
-                    self.begin_deletion(cx, lower, name);
+                    self.begin_deletion(lower, name);
                 }
                 DeleteStage::BeforeDeleteHelm(n) => {
                     let point = Lifecycle::BeforeDeleteHelm;
                     if let Some(hook) = hooks_at(&spec, point).get(n) {
-                        return self.start_lifecycle_hook(cx, lower, head, hook, point);
+                        return self.start_lifecycle_hook(lower, head, hook, point);
                     }
                     delete.stage = DeleteStage::Uninstall;
                 }
                 DeleteStage::Uninstall => {
-                    let run = cx.ids.run();
+                    let run = lower.cx.ids.run();
                     let effect = Effect::UninstallRelease { run, release: ReleaseName::from(name.as_str()) };
                     return Next::Run(run, Answer::Release(name.clone()), Box::new(effect));
                 }
                 DeleteStage::AfterDeleteHelm(n) => {
                     let point = Lifecycle::AfterDeleteHelm;
                     if let Some(hook) = hooks_at(&spec, point).get(n) {
-                        return self.start_lifecycle_hook(cx, lower, head, hook, point);
+                        return self.start_lifecycle_hook(lower, head, hook, point);
                     }
-                    self.finish_deletion(cx, lower, name);
+                    self.finish_deletion(lower, name);
                     return Next::Done;
                 }
             }
         }
     }
 
-    fn begin_deletion(&mut self, cx: &mut Context, lower: &mut Lower<'_>, name: &ModuleName) {
-        self.set_phase(cx, lower.configuration, name, Phase::Deleting, None);
+    fn begin_deletion(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
+        self.set_phase(lower.cx, lower.configuration, name, Phase::Deleting, None);
         self.disable_schedules(lower.bindings, name);
         self.drop_tasks_of(lower, name);
-        lower.bindings.disable_unlisted(cx, &Scope::Module(name.clone()));
+        lower.bindings.disable_unlisted(lower.cx, &Scope::Module(name.clone()));
         let Some(module) = self.states.get_mut(name) else { return };
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;
         module.started_hooks.clear();
         if std::mem::take(&mut module.release_watched) {
-            cx.push(Effect::ForgetRelease { module: name.clone() });
+            lower.cx.push(Effect::ForgetRelease { module: name.clone() });
         }
     }
 
-    fn finish_deletion(&mut self, cx: &mut Context, lower: &mut Lower<'_>, name: &ModuleName) {
+    fn finish_deletion(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
-        lower.bindings.disable_scope(cx, &scope);
+        lower.bindings.disable_scope(lower.cx, &scope);
         if let Some(module) = self.states.get_mut(name) {
             module.reset();
         }
-        lower.configuration.remove_patches(cx, name);
-        cx.notify(Notice::MetricsForgotten { scope });
-        self.set_phase(cx, lower.configuration, name, Phase::Disabled, None);
+        lower.configuration.remove_patches(lower.cx, name);
+        lower.cx.notify(Notice::MetricsForgotten { scope });
+        self.set_phase(lower.cx, lower.configuration, name, Phase::Disabled, None);
     }
 
     /// Drops the tasks of a module that runs no more, in all queues; its removal stays.

@@ -20,18 +20,12 @@ use crate::task::{Answer, BindingType, HookInFlight, HookRun, HookStage, Task, T
 
 impl Modules {
     /// Does the next step of a task that runs one hook.
-    pub(crate) fn advance_hook(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        head: &TaskHead,
-        run: &mut HookRun,
-    ) -> Next {
+    pub(crate) fn advance_hook(&mut self, lower: &mut Lower<'_>, head: &TaskHead, run: &mut HookRun) -> Next {
         let Some(hook) = self.runnable_hook(&run.hook).cloned() else {
             self.miss_event(&run.hook);
             return Next::Gone;
         };
-        if let Some(reason) = self.broken_version(&run.hook).or_else(|| not_now(cx, lower, &hook)) {
+        if let Some(reason) = self.broken_version(&run.hook).or_else(|| not_now(lower, &hook)) {
             return Next::Wait(reason);
         }
         if hook.spec.config_version == ConfigVersion::V1 {
@@ -42,7 +36,7 @@ impl Modules {
         if run.contexts.is_empty() {
             return Next::Gone;
         }
-        let next = self.start_hook(cx, lower, head, &hook, run.contexts.clone(), run.binding_type);
+        let next = self.start_hook(lower, head, &hook, run.contexts.clone(), run.binding_type);
         if let Next::Run(..) = next {
             lower.bindings.forget_held_back(&run.synchronizes);
         }
@@ -52,26 +46,24 @@ impl Modules {
     /// Starts a hook at a point of a lifecycle, unless something is missing for that.
     pub(super) fn start_lifecycle_hook(
         &self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         hook: &Arc<Hook>,
         point: Lifecycle,
     ) -> Next {
         let contexts = vec![BindingContext::lifecycle(point)];
-        self.start_hook(cx, lower, head, hook, contexts, BindingType::Lifecycle(point))
+        self.start_hook(lower, head, hook, contexts, BindingType::Lifecycle(point))
     }
 
     fn start_hook(
         &self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         hook: &Arc<Hook>,
         contexts: Vec<BindingContext>,
         binding_type: BindingType,
     ) -> Next {
-        let missing = not_now(cx, lower, hook).or_else(|| lower.bindings.missing_for(hook, &contexts));
+        let missing = not_now(lower, hook).or_else(|| lower.bindings.missing_for(hook, &contexts));
         if let Some(reason) = missing {
             return Next::Wait(reason);
         }
@@ -82,10 +74,10 @@ impl Modules {
             binding: contexts.first().map_or_else(|| "".into(), |context| Arc::clone(&context.binding)),
             cause: head.cause.clone(),
         };
-        let contexts = lower.bindings.show(hook, contexts, cx.now);
+        let contexts = lower.bindings.show(hook, contexts, lower.cx.now);
         let values = self.input(lower.configuration, &hook.id.scope);
         let timeout = timeout(&hook.spec.settings, self.config.hook_timeout);
-        let run = cx.ids.run();
+        let run = lower.cx.ids.run();
         let hook = Arc::clone(hook);
         let answer = HookInFlight { hook: Arc::clone(&hook), binding_type, stage: HookStage::Process };
         let effect = Effect::RunHook { run, hook, contexts, values, timeout, labels };
@@ -93,16 +85,10 @@ impl Modules {
     }
 
     /// Makes bindings live whose Synchronization is done, and queues the events that were held back.
-    pub(crate) fn go_live(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        keys: &[BindingKey],
-        cause: &Cause,
-    ) {
+    pub(crate) fn go_live(&mut self, lower: &mut Lower<'_>, keys: &[BindingKey], cause: &Cause) {
         for key in keys {
             for change in lower.bindings.go_live(key) {
-                self.queue_event(cx, lower.queues, key, change, cause);
+                self.queue_event(lower.cx, lower.queues, key, change, cause);
             }
         }
         if !keys.is_empty() {
@@ -165,8 +151,8 @@ pub(crate) fn report_run(
 }
 
 /// Returns why the hook can't start at this moment, whatever it is started for.
-fn not_now(cx: &Context, lower: &Lower<'_>, hook: &Hook) -> Option<Reason> {
-    if lower.queues.has_slot() { lower.bindings.held_up(&hook.id, cx.now) } else { Some(Reason::Slot) }
+fn not_now(lower: &Lower<'_>, hook: &Hook) -> Option<Reason> {
+    if lower.queues.has_slot() { lower.bindings.held_up(&hook.id, lower.cx.now) } else { Some(Reason::Slot) }
 }
 
 /// Adds the runs of the same hook that directly follow to `run`.

@@ -39,15 +39,9 @@ impl Modules {
     }
 
     /// Starts the watches of a global hook and queues its Synchronizations.
-    pub(crate) fn advance_enable(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        head: &TaskHead,
-        id: &HookId,
-    ) -> Next {
+    pub(crate) fn advance_enable(&mut self, lower: &mut Lower<'_>, head: &TaskHead, id: &HookId) -> Next {
         let Some(hook) = self.runnable_hook(id).cloned() else { return Next::Gone };
-        self.enable_bindings(cx, lower, &hook);
+        self.enable_bindings(lower, &hook);
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
             let state = lower.bindings.synchronization(id, index);
             if binding.queue.is_main() && state == Some(Synchronization::Listing) {
@@ -57,7 +51,7 @@ impl Modules {
                 return if waits { Next::Wait(reason) } else { Next::Done };
             }
         }
-        Next::Then(self.queue_synchronizations(cx, lower, head, &[hook]))
+        Next::Then(self.queue_synchronizations(lower, head, &[hook]))
     }
 
     /// Waits for the Synchronizations of global hooks, but not for kinds that do not exist.
@@ -68,11 +62,11 @@ impl Modules {
     }
 
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
-    pub(super) fn enable_bindings(&self, cx: &mut Context, lower: &mut Lower<'_>, hook: &Hook) {
+    pub(super) fn enable_bindings(&self, lower: &mut Lower<'_>, hook: &Hook) {
         for binding in &hook.spec.kubernetes {
             lower.queues.ensure(&binding.queue);
         }
-        lower.bindings.enable(cx, hook, self.order_of(&hook.id.scope));
+        lower.bindings.enable(lower.cx, hook, self.order_of(&hook.id.scope));
     }
 
     /// Switches the schedules of a module on.
@@ -104,7 +98,7 @@ impl Modules {
     }
 
     /// Queues the hooks that a crontab line runs.
-    pub(crate) fn schedule_due(&self, cx: &mut Context, lower: &mut Lower<'_>, line: &CronLine) {
+    pub(crate) fn schedule_due(&self, lower: &mut Lower<'_>, line: &CronLine) {
         let cause = Cause::outside(format!("schedule {line}"));
         for key in lower.bindings.due(line) {
             let module = key.hook.scope.module();
@@ -120,7 +114,7 @@ impl Modules {
             };
             let cause = cause.then(format!("binding {}", binding.name));
             let merges = hook.spec.config_version == ConfigVersion::V1;
-            lower.queues.put_hook_run(cx, &binding.queue, run, merges, (Trigger::Schedule, cause));
+            lower.queues.put_hook_run(lower.cx, &binding.queue, run, merges, (Trigger::Schedule, cause));
         }
     }
 
@@ -130,7 +124,6 @@ impl Modules {
     /// queue that their module runs in.
     pub(super) fn queue_synchronizations(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         hooks: &[Arc<Hook>],
@@ -143,7 +136,7 @@ impl Modules {
                 }
                 let key = BindingKey::new(&hook.id, self.order_of(&hook.id.scope), index);
                 if hook.spec.config_version == ConfigVersion::V0 || !binding.execute_on_synchronization {
-                    self.go_live(cx, lower, &[key], &head.cause);
+                    self.go_live(lower, &[key], &head.cause);
                     continue;
                 }
                 lower.bindings.mark_queued(&key, true);
@@ -156,10 +149,10 @@ impl Modules {
                 });
                 let cause = head.cause.then(format!("Synchronization of {}", binding.name));
                 if binding.queue.is_main() || binding.queue == head.queue {
-                    first.push(Task::new(cx, &head.queue, run, head.trigger, cause, head.generation));
+                    first.push(Task::new(lower.cx, &head.queue, run, head.trigger, cause, head.generation));
                 } else {
-                    let task = Task::new(cx, &binding.queue, run, head.trigger, cause, None);
-                    lower.queues.put(cx, &binding.queue, End::Back, vec![task]);
+                    let task = Task::new(lower.cx, &binding.queue, run, head.trigger, cause, None);
+                    lower.queues.put(lower.cx, &binding.queue, End::Back, vec![task]);
                 }
             }
         }
@@ -167,12 +160,7 @@ impl Modules {
     }
 
     /// Queues Synchronizations that no task waits for: those of named queues, and of kinds that came late.
-    pub(crate) fn synchronize_late(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        hooks: BTreeSet<HookId>,
-    ) {
+    pub(crate) fn synchronize_late(&mut self, lower: &mut Lower<'_>, hooks: BTreeSet<HookId>) {
         let main = QueueName::main();
         for id in hooks {
             // While a task puts the hook into service, the order of its bindings is kept by that task.
@@ -181,9 +169,9 @@ impl Modules {
                 continue;
             };
             let cause = Cause::outside(format!("kinds of hook {id} are listed"));
-            let head = TaskHead::new(cx, &main, Trigger::Kubernetes, cause, None);
-            let first = self.queue_synchronizations(cx, lower, &head, &[hook]);
-            lower.queues.put(cx, &main, End::Back, first);
+            let head = TaskHead::new(lower.cx, &main, Trigger::Kubernetes, cause, None);
+            let first = self.queue_synchronizations(lower, &head, &[hook]);
+            lower.queues.put(lower.cx, &main, End::Back, first);
         }
     }
 

@@ -40,9 +40,11 @@ pub(crate) struct Modules {
     pub(super) has_kind_waiters: bool,
 }
 
-/// The machines below the modules, which the steps of modules and hooks work with.
+/// The surroundings of a call, and the machines below the modules, which steps of modules and hooks work with.
 #[derive(Debug)]
 pub(crate) struct Lower<'a> {
+    /// The time, new ids, and where effects go.
+    pub(crate) cx: &'a mut Context,
     /// Where tasks are put.
     pub(crate) queues: &'a mut Queues,
     /// What hooks and charts read.
@@ -68,15 +70,15 @@ impl Modules {
     }
 
     /// Puts files into force before anything has begun.
-    pub(crate) fn load(&mut self, cx: &mut Context, lower: &mut Lower<'_>, catalog: Catalog) {
-        lower.configuration.reset(cx, &catalog.global);
+    pub(crate) fn load(&mut self, lower: &mut Lower<'_>, catalog: Catalog) {
+        lower.configuration.reset(lower.cx, &catalog.global);
         lower.configuration.set_keys(&catalog.modules);
         self.states.clear();
         self.order = catalog.modules.iter().map(|module| module.name.clone()).collect();
         for module in catalog.modules {
-            lower.configuration.add_module(cx, &module);
+            lower.configuration.add_module(lower.cx, &module);
             lower.bindings.limit(&module.hooks);
-            self.states.insert(module.name.clone(), ModuleState::new(module, cx.now));
+            self.states.insert(module.name.clone(), ModuleState::new(module, lower.cx.now));
         }
         self.global = catalog.global;
         self.complete = catalog.complete;
@@ -229,12 +231,7 @@ impl Modules {
     }
 
     /// Makes what a discovery found out true. Returns whether a module was switched on or off.
-    pub(crate) fn decide(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        decisions: Vec<Decision>,
-    ) -> bool {
+    pub(crate) fn decide(&mut self, lower: &mut Lower<'_>, decisions: Vec<Decision>) -> bool {
         let mut changed = false;
         for (name, decision) in self.order.clone().iter().zip(decisions) {
             let Some(module) = self.states.get_mut(name) else { continue };
@@ -251,12 +248,12 @@ impl Modules {
                 self.disable_schedules(lower.bindings, name);
             }
             if has_missed {
-                lower.bindings.disable_scope(cx, &Scope::Module(name.clone()));
+                lower.bindings.disable_scope(lower.cx, &Scope::Module(name.clone()));
             }
             if is_on && !was_on {
-                self.set_phase(cx, lower.configuration, name, Phase::Starting, reason);
+                self.set_phase(lower.cx, lower.configuration, name, Phase::Starting, reason);
             } else if !is_on && !is_active {
-                self.set_phase(cx, lower.configuration, name, Phase::Disabled, None);
+                self.set_phase(lower.cx, lower.configuration, name, Phase::Disabled, None);
             }
         }
         changed

@@ -27,7 +27,6 @@ impl Modules {
     /// Puts changed files into force. `is_converged` says whether the schedules of global hooks are on.
     pub(crate) fn reload(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         new: Catalog,
         is_converged: bool,
@@ -35,15 +34,15 @@ impl Modules {
     ) -> Reloaded {
         for message in &new.warnings {
             if !self.warnings.contains(message) {
-                cx.notify(Notice::Warned { scope: Scope::Global, message: message.clone() });
+                lower.cx.notify(Notice::Warned { scope: Scope::Global, message: message.clone() });
             }
         }
         self.warnings = new.warnings;
         self.complete = new.complete;
         let old = Arc::clone(&self.global);
-        self.global = self.broken_files.repair(cx, &old, &new.global);
-        let everything = self.reload_global(cx, lower, &old, is_converged, cause);
-        let mut reloaded = self.reload_modules(cx, lower, &new.modules);
+        self.global = self.broken_files.repair(lower.cx, &old, &new.global);
+        let everything = self.reload_global(lower, &old, is_converged, cause);
+        let mut reloaded = self.reload_modules(lower, &new.modules);
         reloaded.everything |= everything;
         reloaded
     }
@@ -51,7 +50,6 @@ impl Modules {
     /// Puts changed global files into force. Returns whether all modules have to run again.
     fn reload_global(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         old: &Arc<Global>,
         is_converged: bool,
@@ -64,13 +62,13 @@ impl Modules {
         let mut everything = false;
         if old.static_values != new.static_values || old.schemas != new.schemas {
             let statics = (&new.static_values, &new.schemas);
-            match lower.configuration.set_statics(cx, &Scope::Global, statics.0, statics.1) {
+            match lower.configuration.set_statics(lower.cx, &Scope::Global, statics.0, statics.1) {
                 Ok(differs) => everything |= differs,
                 Err(error) => {
                     let message = format!(
                         "the changed values of global can't be used, the old ones stay in force: {error}"
                     );
-                    cx.notify(Notice::Warned { scope: Scope::Global, message });
+                    lower.cx.notify(Notice::Warned { scope: Scope::Global, message });
                 }
             }
         }
@@ -79,7 +77,7 @@ impl Modules {
             let now = find(&new.hooks, &hook.id);
             let same_bindings = now.as_ref().is_some_and(|now| now.spec.kubernetes == hook.spec.kubernetes);
             if !same_bindings {
-                lower.bindings.disable(cx, &hook.id);
+                lower.bindings.disable(lower.cx, &hook.id);
             }
             lower.bindings.disable_schedules(hook, 0);
             if now.is_none() {
@@ -100,61 +98,61 @@ impl Modules {
         if is_converged {
             self.enable_global_schedules(lower.bindings);
         }
-        let tasks = hooks::startup_tasks(cx, &fresh, cause);
-        lower.queues.put(cx, &QueueName::main(), End::Back, tasks);
+        let tasks = hooks::startup_tasks(lower.cx, &fresh, cause);
+        lower.queues.put(lower.cx, &QueueName::main(), End::Back, tasks);
         everything
     }
 
     /// Puts changed modules into force.
-    fn reload_modules(&mut self, cx: &mut Context, lower: &mut Lower<'_>, new: &[Arc<Module>]) -> Reloaded {
+    fn reload_modules(&mut self, lower: &mut Lower<'_>, new: &[Arc<Module>]) -> Reloaded {
         let mut reloaded = Reloaded::default();
         let names: BTreeSet<&ModuleName> = new.iter().map(|module| &module.name).collect();
         let old = std::mem::take(&mut self.order);
         for name in old.iter().filter(|name| !names.contains(name)) {
             reloaded.everything = true;
-            self.orphan(cx, lower, name);
+            self.orphan(lower, name);
         }
         for module in new {
             match self.states.get_mut(&module.name) {
                 None => {
                     reloaded.everything = true;
-                    let state = ModuleState::new(Arc::clone(module), cx.now);
-                    self.add(cx, lower, state);
+                    let state = ModuleState::new(Arc::clone(module), lower.cx.now);
+                    self.add(lower, state);
                 }
                 Some(state) if state.phase == Phase::Orphaned => {
                     reloaded.everything = true;
                     let release = state.release;
-                    let mut state = ModuleState::new(Arc::clone(module), cx.now);
+                    let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     state.release = release;
                     // Its release is there: switched off, it has to be removed.
                     state.is_active = true;
-                    self.add(cx, lower, state);
+                    self.add(lower, state);
                 }
                 Some(state) if Arc::ptr_eq(&state.spec, module) || *state.spec == **module => {
                     state.broken_version = None;
                 }
                 Some(state) => {
                     if let Some(failure) = module.broken.as_ref().filter(|_| state.spec.broken.is_none()) {
-                        self.keep_old_version(cx, &module.name, failure);
+                        self.keep_old_version(lower.cx, &module.name, failure);
                         continue;
                     }
                     reloaded.everything |=
                         state.spec.order != module.order || state.spec.enabled != module.enabled;
-                    match self.adopt_module(cx, lower, module) {
+                    match self.adopt_module(lower, module) {
                         Ok(()) => drop(reloaded.modules.insert(module.name.clone())),
-                        Err(failure) => self.keep_old_version(cx, &module.name, &failure),
+                        Err(failure) => self.keep_old_version(lower.cx, &module.name, &failure),
                     }
                 }
             }
         }
         self.order = new.iter().map(|module| module.name.clone()).collect();
         lower.configuration.set_keys(new);
-        lower.configuration.reread_config_map(cx, self.order.iter().filter(|name| !old.contains(name)));
+        lower.configuration.reread_config_map(lower.cx, self.order.iter().filter(|name| !old.contains(name)));
         reloaded
     }
 
-    fn add(&mut self, cx: &mut Context, lower: &mut Lower<'_>, state: ModuleState) {
-        lower.configuration.add_module(cx, &state.spec);
+    fn add(&mut self, lower: &mut Lower<'_>, state: ModuleState) {
+        lower.configuration.add_module(lower.cx, &state.spec);
         lower.bindings.limit(&state.spec.hooks);
         self.states.insert(state.spec.name.clone(), state);
     }
@@ -174,18 +172,13 @@ impl Modules {
     /// Puts a new version of a module's files into force.
     ///
     /// Configuration and patches of hooks stay; bindings that are gone or different are switched off.
-    pub(crate) fn adopt_module(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        new: &Arc<Module>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn adopt_module(&mut self, lower: &mut Lower<'_>, new: &Arc<Module>) -> Result<(), Failure> {
         let name = &new.name;
         let Some(module) = self.states.get_mut(name) else { return Ok(()) };
         let scope = Scope::Module(name.clone());
-        lower.configuration.set_statics(cx, &scope, &new.static_values, &new.schemas).map_err(|error| {
-            Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module")
-        })?;
+        lower.configuration.set_statics(lower.cx, &scope, &new.static_values, &new.schemas).map_err(
+            |error| Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module"),
+        )?;
         let old = std::mem::replace(&mut module.spec, Arc::clone(new));
         module.broken_version = None;
         let schedules_on = std::mem::take(&mut module.schedules_on);
@@ -198,37 +191,37 @@ impl Modules {
                 .iter()
                 .any(|other| other.id == hook.id && other.spec.kubernetes == hook.spec.kubernetes);
             if !stays || old.order != new.order {
-                lower.bindings.disable(cx, &hook.id);
+                lower.bindings.disable(lower.cx, &hook.id);
             }
         }
         lower.bindings.limit(&new.hooks);
         if schedules_on {
             self.enable_schedules(lower, name);
         }
-        lower.configuration.reread_config_map(cx, [name]);
+        lower.configuration.reread_config_map(lower.cx, [name]);
         Ok(())
     }
 
     /// Stops the hooks of a module whose directory is gone. Its release stays.
-    fn orphan(&mut self, cx: &mut Context, lower: &mut Lower<'_>, name: &ModuleName) {
+    fn orphan(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
         self.disable_schedules(lower.bindings, name);
-        lower.bindings.disable_scope(cx, &scope);
+        lower.bindings.disable_scope(lower.cx, &scope);
         let Some(module) = self.states.get_mut(name) else { return };
         if !module.is_active && !module.is_on() {
             self.states.remove(name);
-            lower.configuration.remove_module(cx, name);
+            lower.configuration.remove_module(lower.cx, name);
             return;
         }
         module.reset();
         let was_watched = std::mem::take(&mut module.release_watched);
         let why =
             "its directory is gone; its release stays until the next start or `module purge`".to_owned();
-        self.set_phase(cx, lower.configuration, name, Phase::Orphaned, Some(why));
+        self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
         self.drop_tasks(lower, |task| task.module() != Some(name));
         if was_watched {
-            cx.push(Effect::ForgetRelease { module: name.clone() });
+            lower.cx.push(Effect::ForgetRelease { module: name.clone() });
         }
-        cx.notify(Notice::MetricsForgotten { scope });
+        lower.cx.notify(Notice::MetricsForgotten { scope });
     }
 }

@@ -19,7 +19,6 @@ impl Modules {
     /// Does the next step of a module run.
     pub(crate) fn advance_run(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         run: &mut ModuleRun,
@@ -31,42 +30,42 @@ impl Modules {
             let spec = Arc::clone(&module.spec);
             match run.stage.clone() {
                 RunStage::Begin => {
-                    if let Some(next) = self.begin_run(cx, lower, head, run, &spec) {
+                    if let Some(next) = self.begin_run(lower, head, run, &spec) {
                         return next;
                     }
                 }
                 RunStage::OnStartup => {
                     if let Some(hook) = module.next_startup() {
-                        return self.start_lifecycle_hook(cx, lower, head, &hook, Lifecycle::OnStartup);
+                        return self.start_lifecycle_hook(lower, head, &hook, Lifecycle::OnStartup);
                     }
                     run.stage = RunStage::Synchronize;
                 }
                 RunStage::Synchronize => {
-                    if let Some(next) = self.synchronize(cx, lower, head, run, &spec) {
+                    if let Some(next) = self.synchronize(lower, head, run, &spec) {
                         return next;
                     }
                 }
                 RunStage::BeforeHelm(n) => {
                     if let Some(hook) = hooks_at(&spec, Lifecycle::BeforeHelm).get(n) {
-                        let next = self.start_lifecycle_hook(cx, lower, head, hook, Lifecycle::BeforeHelm);
+                        let next = self.start_lifecycle_hook(lower, head, hook, Lifecycle::BeforeHelm);
                         let Next::Wait(reason @ Reason::Kind(_)) = next else { return next };
                         // The module that brings the kind may be among the others; hooks start over then.
                         run.stage = RunStage::Begin;
-                        return self.wait_for_kind(cx, lower.queues, head, run, reason);
+                        return self.wait_for_kind(lower.cx, lower.queues, head, run, reason);
                     }
                     run.stage = RunStage::Upgrade;
                 }
                 RunStage::Upgrade => {
                     if spec.has_chart && !self.is_release_left_alone(lower.configuration, &run.module) {
-                        return self.start_upgrade(cx, lower.configuration, &spec);
+                        return self.start_upgrade(lower.cx, lower.configuration, &spec);
                     }
                     run.stage = after_helm(lower.configuration, &run.module);
                 }
                 RunStage::AfterHelm { n, values_before } => {
                     if let Some(hook) = hooks_at(&spec, Lifecycle::AfterHelm).get(n) {
-                        return self.start_lifecycle_hook(cx, lower, head, hook, Lifecycle::AfterHelm);
+                        return self.start_lifecycle_hook(lower, head, hook, Lifecycle::AfterHelm);
                     }
-                    return self.finish_run(cx, lower.configuration, head, &run.module, &values_before);
+                    return self.finish_run(lower.cx, lower.configuration, head, &run.module, &values_before);
                 }
             }
         }
@@ -75,7 +74,6 @@ impl Modules {
     /// Checks whether the module can run at all.
     fn begin_run(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         run: &mut ModuleRun,
@@ -95,7 +93,7 @@ impl Modules {
                 // Its files were read a moment ago; they are read again with the next try.
                 return Some(Next::Fail(failure.clone()));
             }
-            let run = cx.ids.run();
+            let run = lower.cx.ids.run();
             let effect = Effect::LoadModule { run, module: name.clone() };
             return Some(Next::Run(run, Answer::Task, Box::new(effect)));
         }
@@ -104,7 +102,7 @@ impl Modules {
         }
         if !module.first_run_done && module.phase != Phase::Failed {
             let phase = if module.parked.is_some() { Phase::Parked } else { Phase::Starting };
-            self.set_phase(cx, lower.configuration, name, phase, None);
+            self.set_phase(lower.cx, lower.configuration, name, phase, None);
         }
         run.stage = RunStage::OnStartup;
         run.waits_for_kind = false;
@@ -117,7 +115,6 @@ impl Modules {
     /// Starts the watches of the module's hooks and queues their Synchronizations.
     fn synchronize(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         head: &TaskHead,
         run: &mut ModuleRun,
@@ -125,18 +122,18 @@ impl Modules {
     ) -> Option<Next> {
         self.states.get_mut(&run.module)?.is_synchronizing = true;
         for hook in &spec.hooks {
-            self.enable_bindings(cx, lower, hook);
+            self.enable_bindings(lower, hook);
         }
         // The order of the configuration is kept, so nothing is queued until everything is listed that is waited for.
         let missing = lower.bindings.unlisted(&spec.hooks).next();
         match missing {
             Some(reason @ Reason::Kind(_)) => {
-                return Some(self.wait_for_kind(cx, lower.queues, head, run, reason));
+                return Some(self.wait_for_kind(lower.cx, lower.queues, head, run, reason));
             }
             Some(reason) => return Some(Next::Wait(reason)),
             None => {}
         }
-        let first = self.queue_synchronizations(cx, lower, head, &spec.hooks);
+        let first = self.queue_synchronizations(lower, head, &spec.hooks);
         if !first.is_empty() {
             return Some(Next::First(first));
         }

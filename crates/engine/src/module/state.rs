@@ -107,7 +107,6 @@ pub(crate) enum Release {
 /// An upgrade that wrote a revision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Upgrade {
-    /// When.
     pub(super) at: Time,
     /// The outside event that led to it.
     pub(super) cause: String,

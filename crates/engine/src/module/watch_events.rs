@@ -15,30 +15,24 @@ use crate::queue::Reason;
 
 impl Modules {
     /// Handles the lists that begin or renew watches.
-    pub(crate) fn listed(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        lists: Vec<(MonitorId, Objects)>,
-    ) {
+    pub(crate) fn listed(&mut self, lower: &mut Lower<'_>, lists: Vec<(MonitorId, Objects)>) {
         for (id, listing) in lower.bindings.list(lists) {
             if listing.first {
                 let hooks = lower.bindings.listed_first(id);
                 self.reconsider_kinds(lower.queues);
                 lower.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
-                self.synchronize_late(cx, lower, hooks);
+                self.synchronize_late(lower, hooks);
             }
             for change in &listing.changes {
-                self.deliver(cx, lower, id, change);
+                self.deliver(lower, id, change);
             }
-            self.report_snapshot(cx, lower.bindings, id);
+            self.report_snapshot(lower.cx, lower.bindings, id);
         }
     }
 
     /// Handles a change of an object.
     pub(crate) fn object_changed(
         &mut self,
-        cx: &mut Context,
         lower: &mut Lower<'_>,
         event: WatchEvent,
         key: &Key,
@@ -46,10 +40,10 @@ impl Modules {
     ) {
         for observed in lower.bindings.object_changed(event, key, items) {
             if let Some(change) = &observed.change {
-                self.deliver(cx, lower, observed.monitor, change);
+                self.deliver(lower, observed.monitor, change);
             }
             if observed.is_other_size {
-                self.report_snapshot(cx, lower.bindings, observed.monitor);
+                self.report_snapshot(lower.cx, lower.bindings, observed.monitor);
             }
         }
     }
@@ -69,19 +63,13 @@ impl Modules {
     }
 
     /// Handles that the kind of a watch does not exist: its objects are gone with it.
-    pub(crate) fn kind_vanished(
-        &mut self,
-        cx: &mut Context,
-        lower: &mut Lower<'_>,
-        id: MonitorId,
-        kind: String,
-    ) {
-        let Some(changes) = lower.bindings.kind_vanished(id, kind, cx.now) else { return };
+    pub(crate) fn kind_vanished(&mut self, lower: &mut Lower<'_>, id: MonitorId, kind: String) {
+        let Some(changes) = lower.bindings.kind_vanished(id, kind, lower.cx.now) else { return };
         for change in &changes {
-            self.deliver(cx, lower, id, change);
+            self.deliver(lower, id, change);
         }
         lower.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
-        self.report_snapshot(cx, lower.bindings, id);
+        self.report_snapshot(lower.cx, lower.bindings, id);
     }
 
     /// Records and reports that a watch broke. The adapter goes on trying.
@@ -104,10 +92,10 @@ impl Modules {
     }
 
     /// Queues the hooks that a change of an object runs.
-    fn deliver(&mut self, cx: &mut Context, lower: &mut Lower<'_>, id: MonitorId, change: &Change) {
+    fn deliver(&mut self, lower: &mut Lower<'_>, id: MonitorId, change: &Change) {
         let cause = Cause::outside("cluster");
         for key in lower.bindings.deliver(id, change) {
-            self.queue_event(cx, lower.queues, &key, change.clone(), &cause);
+            self.queue_event(lower.cx, lower.queues, &key, change.clone(), &cause);
         }
     }
 

@@ -37,7 +37,6 @@ pub(crate) enum Blocked {
     },
     /// Something is not there yet.
     Waiting {
-        /// What.
         reason: Reason,
         /// Since when.
         since: Time,

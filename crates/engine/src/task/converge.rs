@@ -88,7 +88,6 @@ pub(crate) struct ScriptAnswer {
     pub(crate) question: Question,
     /// What it said.
     pub(crate) verdict: Verdict,
-    /// When.
     pub(crate) at: Time,
 }
 

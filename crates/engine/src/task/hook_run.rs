@@ -10,7 +10,6 @@ use crate::name::{BindingKey, HookId};
 /// A run of one hook. Queued runs of one hook are merged.
 #[derive(Clone, Debug)]
 pub(crate) struct HookRun {
-    /// Which hook.
     pub(crate) hook: HookId,
     /// The type of binding of its first context.
     pub(crate) binding_type: BindingType,

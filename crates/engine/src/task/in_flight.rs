@@ -11,9 +11,7 @@ use crate::time::Time;
 /// The first task of a queue while an effect of it is in flight.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// Which task.
     pub(crate) task: Task,
-    /// Which answer it waits for.
     pub(crate) run: RunId,
     /// What the answer is about.
     pub(crate) answer: Answer,
@@ -48,7 +46,6 @@ pub(crate) struct ScriptInFlight {
 /// A hook that runs, or whose output is carried out.
 #[derive(Debug)]
 pub(crate) struct HookInFlight {
-    /// Which hook.
     pub(crate) hook: Arc<Hook>,
     /// The type of binding of its first context.
     pub(crate) binding_type: BindingType,

@@ -37,7 +37,6 @@ pub(crate) struct Task {
 /// What is known about a task whatever it does.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskHead {
-    /// Which task it is.
     pub(crate) id: TaskId,
     /// The queue it is in.
     pub(crate) queue: QueueName,
@@ -227,7 +226,7 @@ impl Task {
         }
     }
 
-    /// Returns what tells the task from others, for notices.
+    /// Returns what distinguishes the task from others, for notices.
     pub(crate) fn info(&self) -> TaskInfo {
         let run = self.hook_run();
         TaskInfo {

@@ -5,7 +5,6 @@ use crate::name::ModuleName;
 /// The removal of a module and how far it got.
 #[derive(Clone, Debug)]
 pub(crate) struct ModuleDelete {
-    /// Which module.
     pub(crate) module: ModuleName,
     /// The step that runs now.
     pub(crate) stage: DeleteStage,

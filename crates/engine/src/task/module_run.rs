@@ -9,7 +9,6 @@ use crate::name::ModuleName;
 /// A module run and how far it got.
 #[derive(Clone, Debug)]
 pub(crate) struct ModuleRun {
-    /// Which module.
     pub(crate) module: ModuleName,
     /// The step that runs now.
     pub(crate) stage: RunStage,
@@ -41,7 +40,6 @@ pub(crate) enum RunStage {
     Upgrade,
     /// The n-th `afterHelm` hook.
     AfterHelm {
-        /// Which hook.
         n: usize,
         /// The values before the first of them.
         values_before: Arc<Value>,

@@ -5,53 +5,31 @@ use std::fmt;
 /// What put a task in its queue, in the words that queue listings use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Trigger {
-    /// Objects of a release are gone.
     AbsentResources,
-    /// `afterAll` hooks changed global values.
     AfterAllChangedValues,
-    /// `afterHelm` hooks of a module changed its values.
     AfterHelmChangedValues,
-    /// The command `converge`.
     CommandConverge,
-    /// The command `module purge`.
     CommandPurge,
-    /// The command `module resume`.
     CommandResume,
-    /// The command `module run`.
     CommandRun,
-    /// The ConfigMap changed what concerns all modules.
     ConfigMapChanged,
-    /// The ConfigMap changed what concerns some modules.
     ConfigMapChangedModules,
-    /// Files changed that concern all modules.
     FilesChanged,
-    /// Files of some modules changed.
     FilesChangedModules,
     /// Global values changed: what the module runs of such a converge say.
     GlobalValuesChanged,
-    /// A global hook changed which modules are on.
     HookChangedFlags,
-    /// An object changed.
     Kubernetes,
-    /// A hook that ran because of an object changed global values.
     KubernetesChangedGlobalValues,
-    /// A hook that ran because of an object changed the values of its module.
     KubernetesChangedModuleValues,
-    /// The first converge ended.
     PostConvergeCleanup,
     /// Something changed that concerns all modules: what the module runs of such a converge say.
     ReloadAllModules,
-    /// Objects of a release were changed.
     ReleaseDrifted,
-    /// The records of a release are not as they were left.
     ReleaseStatus,
-    /// A crontab line was due.
     Schedule,
-    /// A hook that ran because of a schedule changed global values.
     ScheduleChangedGlobalValues,
-    /// A hook that ran because of a schedule changed the values of its module.
     ScheduleChangedModuleValues,
-    /// The operator started.
     Startup,
     /// The operator started: what the module runs of the first converge say.
     StartupOfModules,

@@ -48,7 +48,7 @@ pub struct View {
     pub journal: Vec<TaskEnd>,
     /// How many processes of hooks and scripts run.
     pub processes: usize,
-    /// How many answers came that nobody waited for any more.
+    /// How many answers came that no task waited for any more.
     pub stale_answers: u64,
     /// The ConfigMap: `namespace/name`.
     pub config_map: String,

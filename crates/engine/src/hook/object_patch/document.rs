@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// Returns a text that tells which operation or object is meant.
+    /// Returns a text that says which operation or object is meant.
     fn said(&mut self, key: &'static str) -> String {
         match self.map.get(key) {
             None | Some(Value::Null) => String::new(),

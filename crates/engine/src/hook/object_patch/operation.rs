@@ -82,7 +82,7 @@ pub enum Existing {
 /// What happens to what an object owns when it is deleted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Propagation {
-    /// It is deleted later; nobody waits: `DeleteInBackground`.
+    /// It is deleted later; the operation does not wait: `DeleteInBackground`.
     Background,
     /// It is deleted first, and the operation waits until the object is gone: `Delete`.
     Foreground,
