@@ -7,9 +7,9 @@ use crate::support::files::root;
 
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
-    ("values", &["golang", "json-patch", "libyaml-safer", "serde", "serde_json", "thiserror"]),
+    ("values", &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
-    ("objects", &["base64", "jiff", "json-patch", "regex", "serde_json", "thiserror"]),
+    ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
     ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "thiserror", "values"]),
     (
         "chart",

@@ -7,7 +7,7 @@
 //! - [`patch`] applies and makes JSON patches, merge patches and strategic merge patches.
 //! - [`managed_fields`] is server-side apply: who owns which fields.
 //! - [`selector`] reads label and field selectors; [`names`] checks names, labels, ports and addresses.
-//! - [`schema`] completes, prunes and validates custom objects.
+//! - [`schema`] is OpenAPI: it completes, prunes and validates values and custom objects.
 //! - [`quantity`] and [`time`] are amounts and instants as fields hold them.
 
 #[expect(

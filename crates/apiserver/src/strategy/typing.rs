@@ -5,14 +5,13 @@ use std::sync::LazyLock;
 use objects::decode::{self, Decoded, Node};
 use objects::managed_fields;
 use objects::patch;
-use objects::schema::FieldError;
 use objects::types::{self, Shape};
 use serde_json::Value;
 
 use crate::defaults;
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
-use crate::validation::{self, Report};
+use crate::validation::{self, FieldError, Report};
 
 /// Checks types and drops unknown fields; returns the object and what was dropped or came twice.
 pub(crate) fn conform(resource: &Resource, body: Node) -> Outcome<Decoded> {
@@ -68,7 +67,7 @@ pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut V
         return causes_of(validation::create(&resource.kind, object), warnings);
     };
     let mut causes = causes_of(validation::create_custom(object), warnings);
-    causes.extend(version.structural.validate(object, "").into_iter().map(cause));
+    causes.extend(validation::schema::validate(&version.structural, object, "").into_iter().map(cause));
     causes.extend(version.scale.as_ref().and_then(|scale| replicas(object, &scale.spec_replicas)));
     causes
 }
@@ -105,7 +104,7 @@ pub(crate) fn validate_changed(
         return causes_of(validation::update(&resource.kind, new, old), warnings);
     };
     let mut causes = causes_of(validation::update_custom(new, old), warnings);
-    causes.extend(version.structural.validate(new, "").into_iter().map(cause));
+    causes.extend(validation::schema::validate(&version.structural, new, "").into_iter().map(cause));
     causes.extend(version.scale.as_ref().and_then(|scale| replicas(new, &scale.spec_replicas)));
     causes
 }

@@ -1,7 +1,17 @@
 //! What is wrong with the fields of an object, in the words that clients know.
 
-use objects::schema::FieldError;
 use serde_json::Value;
+
+/// One thing that is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The machine-readable reason, for example `FieldValueRequired`.
+    pub reason: &'static str,
+    /// The path of the field, for example `spec.containers[0].name`.
+    pub field: String,
+    /// The text for people, for example `Required value`.
+    pub message: String,
+}
 
 /// What was found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod metadata;
 mod network;
 mod pod;
 mod scale;
+pub mod schema;
 mod storage;
 mod structural;
 mod workload;
@@ -18,7 +19,7 @@ mod workload;
 use objects::names::NameRule;
 use serde_json::Value;
 
-pub use errors::Report;
+pub use errors::{FieldError, Report};
 
 use crate::fields;
 use crate::kind::Kind;

@@ -1,10 +1,12 @@
 //! Validation of the schemas in custom resource definitions: they must be structural.
 
-use objects::schema::{self, FieldError};
+use golang::regexp::Regexp;
+use objects::schema::Structural;
 use serde_json::Value;
 
-use super::errors::{Report, at, key};
+use super::errors::{FieldError, Report, at, key};
 use crate::fields::{flag, get, has, list, map, text, texts};
+use super::schema;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -85,14 +87,8 @@ fn own(schema: &Value, path: &str, report: &mut Report) {
         report.forbidden(&at(path, "additionalProperties"), detail);
     }
     let pattern = text(schema, "pattern");
-    if let Err(error) = regex::Regex::new(pattern) {
-        let why = error.to_string();
-        let why = if why.contains("unclosed character class") {
-            format!("error parsing regexp: missing closing ]: `{pattern}`")
-        } else {
-            why.lines().last().unwrap_or_default().to_owned()
-        };
-        let detail = format!("must be a valid regular expression, but isn't: {why}");
+    if let Err(error) = Regexp::compile(pattern) {
+        let detail = format!("must be a valid regular expression, but isn't: {error}");
         report.invalid(&at(path, "pattern"), pattern, &detail);
     }
     listing(schema, path, report);
@@ -140,7 +136,7 @@ fn listing(schema: &Value, path: &str, report: &mut Report) {
 fn defaults(schema: &Value, path: &str, report: &mut Report) {
     if has(schema, "default") {
         let place = at(path, "default");
-        for error in schema::Structural::of(schema).validate(get(schema, "default"), "") {
+        for error in schema::validate(&Structural::of(schema), get(schema, "default"), "") {
             report.errors.push(FieldError { field: place.clone(), ..error });
         }
     }

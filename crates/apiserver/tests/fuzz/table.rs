@@ -1,6 +1,6 @@
 //! Prints arbitrary objects as every kind.
 
-use apiserver::{kind, table};
+use apiserver::{kind, table, validation};
 use jiff::Timestamp;
 use objects::schema;
 use serde_json::Value;
@@ -20,6 +20,6 @@ pub(crate) fn run(bytes: &[u8]) {
     let mut pruned = object.clone();
     structural.prune(&mut pruned);
     structural.complete(&mut pruned);
-    let _ = structural.validate(&pruned, "");
+    let _ = validation::schema::validate(&structural, &pruned, "");
     let _ = structural.shape();
 }

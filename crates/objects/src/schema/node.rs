@@ -1,126 +1,170 @@
-//! A schema as a tree of rules.
+//! A schema as it is read: levels of rules that refer to one another.
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
+use golang::regexp::Regexp;
 use serde_json::Value;
 
-/// One schema.
-#[expect(clippy::struct_excessive_bools, reason = "schemas have independent switches")]
-#[derive(Clone, Debug, Default)]
-pub(super) struct Node {
-    /// `object`, `array`, …; empty for any.
-    pub(super) kind: String,
-    pub(super) properties: BTreeMap<String, Node>,
-    pub(super) additional: Option<Box<Node>>,
-    /// Whether keys without a property are allowed although nothing is known of them.
-    pub(super) any_additional: bool,
-    pub(super) items: Option<Box<Node>>,
-    pub(super) nullable: bool,
-    pub(super) preserves: bool,
-    pub(super) int_or_string: bool,
-    pub(super) embedded: bool,
-    pub(super) default: Option<Value>,
-    pub(super) list_type: String,
-    pub(super) list_keys: Vec<String>,
-    pub(super) atomic_map: bool,
-    pub(super) rules: Rules,
+/// A schema, compiled. References are indexes, so it may lead into itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    pub(super) dialect: Dialect,
+    pub(super) nodes: Vec<Node>,
 }
 
-/// What values must fulfil besides their type.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+/// Whose rules a schema follows where the two validators in the field differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// go-openapi: the schemas of values.
+    OpenApi,
+    /// kube-apiserver: the structural schemas of custom resources.
+    Structural,
+}
+
+/// The index of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id(pub(super) usize);
+
+/// A regular expression and its text.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub(super) text: String,
+    pub(super) regex: Regexp,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// What holds for properties, or items, that are not listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Others {
+    /// The schema is silent: they are valid, and unknown.
+    #[default]
+    Unspecified,
+    Allowed,
+    Forbidden,
+    Schema(Id),
+}
+
+/// What holds for the items of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Items {
+    #[default]
+    Free,
+    All(Id),
+    Each(Vec<Id>),
+}
+
+/// What the presence of a property requires.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Dependency {
+    Properties(Vec<String>),
+    Schema(Id),
+}
+
+/// A lower or upper limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// The number.
+    pub value: f64,
+    /// Whether the number itself is out of bounds.
+    pub exclusive: bool,
+}
+
+/// One level of a schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Node {
+    /// Empty for any type.
+    pub(super) types: Vec<String>,
+    pub(super) nullable: bool,
+    pub(super) default: Option<Value>,
+    pub(super) choices: Option<Vec<Value>>,
+    pub(super) properties: BTreeMap<String, Id>,
+    pub(super) pattern_properties: Vec<(Pattern, Id)>,
+    pub(super) other_properties: Others,
     pub(super) required: Vec<String>,
-    pub(super) values: Option<Vec<Value>>,
-    pub(super) format: String,
-    pub(super) pattern: Option<(String, Regex)>,
-    pub(super) minimum: Option<f64>,
-    pub(super) maximum: Option<f64>,
-    pub(super) exclusive_minimum: bool,
-    pub(super) exclusive_maximum: bool,
-    pub(super) multiple_of: Option<f64>,
-    pub(super) min_length: Option<u64>,
-    pub(super) max_length: Option<u64>,
-    pub(super) min_items: Option<u64>,
-    pub(super) max_items: Option<u64>,
+    pub(super) dependencies: BTreeMap<String, Dependency>,
     pub(super) min_properties: Option<u64>,
     pub(super) max_properties: Option<u64>,
-    pub(super) all_of: Vec<Node>,
-    pub(super) any_of: Vec<Node>,
-    pub(super) one_of: Vec<Node>,
-    pub(super) not: Option<Box<Node>>,
+    pub(super) items: Items,
+    pub(super) other_items: Others,
+    pub(super) min_items: Option<u64>,
+    pub(super) max_items: Option<u64>,
+    pub(super) unique_items: bool,
+    pub(super) min_length: Option<u64>,
+    pub(super) max_length: Option<u64>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) format: Option<String>,
+    pub(super) minimum: Option<Limit>,
+    pub(super) maximum: Option<Limit>,
+    pub(super) multiple_of: Option<f64>,
+    pub(super) all_of: Vec<Id>,
+    pub(super) any_of: Vec<Id>,
+    pub(super) one_of: Vec<Id>,
+    pub(super) not: Option<Id>,
+    pub(super) extensions: Extensions,
+}
+
+/// The keywords `x-kubernetes-…` of structural schemas.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Extensions {
+    pub(super) preserve_unknown_fields: bool,
+    pub(super) int_or_string: bool,
+    pub(super) embedded_resource: bool,
+    pub(super) list_type: String,
+    pub(super) list_map_keys: Vec<String>,
+    /// The map is replaced as a whole.
+    pub(super) atomic_map: bool,
+}
+
+impl Schema {
+    /// Returns the outermost level.
+    pub(super) fn root(&self) -> Option<&Node> {
+        self.nodes.first()
+    }
+
+    /// Returns a level.
+    pub(super) fn node(&self, id: Id) -> Option<&Node> {
+        self.nodes.get(id.0)
+    }
+
+    /// Returns the level of a property: its own, or that of properties that are not listed.
+    pub(super) fn property(&self, node: &Node, name: &str) -> Option<&Node> {
+        let listed = node.properties.get(name).copied();
+        let others = if let Others::Schema(id) = node.other_properties { Some(id) } else { None };
+        listed.or(others).and_then(|id| self.node(id))
+    }
+
+    /// Returns the level of the items of a list, where all have the same.
+    pub(super) fn item(&self, node: &Node) -> Option<&Node> {
+        if let Items::All(id) = node.items { self.node(id) } else { None }
+    }
 }
 
 impl Node {
-    pub(super) fn parse(schema: &Value) -> Node {
-        let flag = |key: &str| schema.get(key) == Some(&Value::Bool(true));
-        let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let node = |key: &str| schema.get(key).filter(|v| v.is_object()).map(|v| Box::new(Node::parse(v)));
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        Node {
-            kind: text("type"),
-            properties: properties.map(|(name, part)| (name.clone(), Node::parse(part))).collect(),
-            additional: node("additionalProperties"),
-            any_additional: flag("additionalProperties"),
-            items: node("items"),
-            nullable: flag("nullable"),
-            preserves: flag("x-kubernetes-preserve-unknown-fields"),
-            int_or_string: flag("x-kubernetes-int-or-string"),
-            embedded: flag("x-kubernetes-embedded-resource"),
-            default: schema.get("default").filter(|value| !value.is_null()).cloned(),
-            list_type: text("x-kubernetes-list-type"),
-            list_keys: texts(schema, "x-kubernetes-list-map-keys"),
-            atomic_map: text("x-kubernetes-map-type") == "atomic",
-            rules: Rules::parse(schema),
-        }
+    /// Returns whether `value` has one of the types.
+    pub(super) fn has_type(&self, value: &Value) -> bool {
+        self.types.is_empty()
+            || (value.is_null() && self.nullable)
+            || self.types.iter().any(|name| match (name.as_str(), value) {
+                ("null", Value::Null)
+                | ("boolean", Value::Bool(_))
+                | ("number", Value::Number(_))
+                | ("string", Value::String(_))
+                | ("array", Value::Array(_))
+                | ("object", Value::Object(_)) => true,
+                ("integer", Value::Number(number)) => {
+                    !number.is_f64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+                }
+                _ => false,
+            })
     }
 
-    /// Tells whether nothing is known about the value.
-    pub(super) fn is_any(&self) -> bool {
-        self.kind.is_empty() && !self.int_or_string
-    }
-
-    /// Returns the schema of a key.
-    pub(super) fn child(&self, key: &str) -> Option<&Node> {
-        self.properties.get(key).or(self.additional.as_deref())
-    }
-}
-
-fn texts(schema: &Value, key: &str) -> Vec<String> {
-    let items = schema.get(key).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-impl Rules {
-    fn parse(schema: &Value) -> Rules {
-        let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-        let count = |key: &str| schema.get(key).and_then(Value::as_u64);
-        let flag = |key: &str| schema.get(key) == Some(&Value::Bool(true));
-        let nodes = |key: &str| {
-            let items = schema.get(key).and_then(Value::as_array).into_iter().flatten();
-            items.map(Node::parse).collect::<Vec<_>>()
-        };
-        let pattern = schema.get("pattern").and_then(Value::as_str).filter(|text| !text.is_empty());
-        Rules {
-            required: texts(schema, "required"),
-            values: schema.get("enum").and_then(Value::as_array).cloned(),
-            format: schema.get("format").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            pattern: pattern.and_then(|text| Some((text.to_owned(), Regex::new(text).ok()?))),
-            minimum: number("minimum"),
-            maximum: number("maximum"),
-            exclusive_minimum: flag("exclusiveMinimum"),
-            exclusive_maximum: flag("exclusiveMaximum"),
-            multiple_of: number("multipleOf"),
-            min_length: count("minLength"),
-            max_length: count("maxLength"),
-            min_items: count("minItems"),
-            max_items: count("maxItems"),
-            min_properties: count("minProperties"),
-            max_properties: count("maxProperties"),
-            all_of: nodes("allOf"),
-            any_of: nodes("anyOf"),
-            one_of: nodes("oneOf"),
-            not: schema.get("not").map(|schema| Box::new(Node::parse(schema))),
-        }
+    /// Returns whether unknown properties are kept as they are.
+    pub(super) fn preserves(&self) -> bool {
+        self.extensions.preserve_unknown_fields || self.other_properties == Others::Allowed
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::types::{self, Field, Listing, Object, PatchRule, Shape};
 use serde_json::{Map, Value, json};
 
-use super::node::Node;
+use super::node::{Node, Others, Schema};
 
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Returns the type of a whole object.
-pub(super) fn of_root(root: &Node) -> Shape {
-    let mut object = object_of(root);
+pub(super) fn of_schema(schema: &Schema) -> Shape {
+    let mut object = schema.root().map(|root| object_of(schema, root)).unwrap_or_default();
     for (name, shape) in [("apiVersion", Shape::String), ("kind", Shape::String), ("metadata", metadata())] {
         object.fields.retain(|field| field.name != name);
         object.fields.push(field(name, shape, false, None));
@@ -40,40 +40,50 @@ fn field(name: &str, shape: Shape, atomic: bool, default: Option<&Value>) -> Fie
     }
 }
 
-fn object_of(node: &Node) -> Object {
-    let fields = node.properties.iter();
+fn object_of(schema: &Schema, node: &Node) -> Object {
+    let fields = node.properties.iter().filter_map(|(name, id)| Some((name, schema.node(*id)?)));
     Object {
         fields: fields
-            .map(|(name, part)| field(name, of(part), part.atomic_map, part.default.as_ref()))
+            .map(|(name, part)| {
+                field(name, of(schema, part), part.extensions.atomic_map, part.default.as_ref())
+            })
             .collect(),
-        additional: node.additional.as_deref().map(of),
-        preserves_unknown: node.preserves || node.any_additional,
-        atomic: node.atomic_map,
+        additional: others(schema, node).map(|others| of(schema, others)),
+        preserves_unknown: node.preserves(),
+        atomic: node.extensions.atomic_map,
         ..Object::default()
     }
 }
 
-fn of(node: &Node) -> Shape {
-    if node.int_or_string {
+/// Returns the level of properties that are not listed.
+fn others<'s>(schema: &'s Schema, node: &Node) -> Option<&'s Node> {
+    if let Others::Schema(id) = node.other_properties { schema.node(id) } else { None }
+}
+
+fn of(schema: &Schema, node: &Node) -> Shape {
+    if node.extensions.int_or_string {
         return Shape::IntOrString;
     }
-    match node.kind.as_str() {
+    match node.types.first().map_or("", String::as_str) {
         "string" => Shape::String,
         "boolean" => Shape::Boolean,
         "integer" => Shape::Int64,
         "number" => Shape::Number,
         "array" => {
-            let item = node.items.as_deref().map_or(Shape::Any, of);
-            let listing = match node.list_type.as_str() {
-                "map" => Listing::Map(node.list_keys.iter().map(|key| key.clone().into()).collect()),
+            let item = schema.item(node).map_or(Shape::Any, |item| of(schema, item));
+            let keys = || node.extensions.list_map_keys.iter().map(|key| key.clone().into()).collect();
+            let listing = match node.extensions.list_type.as_str() {
+                "map" => Listing::Map(keys()),
                 "set" => Listing::Set,
                 _ => Listing::Atomic,
             };
             Shape::List(Arc::new(item), listing)
         }
-        "object" => match &node.additional {
-            Some(item) if node.properties.is_empty() => Shape::Map(Arc::new(of(item)), node.atomic_map),
-            _ => Shape::Object(Arc::new(object_of(node))),
+        "object" => match others(schema, node) {
+            Some(item) if node.properties.is_empty() => {
+                Shape::Map(Arc::new(of(schema, item)), node.extensions.atomic_map)
+            }
+            _ => Shape::Object(Arc::new(object_of(schema, node))),
         },
         // Whatever is there is owned key by key.
         _ => Shape::Object(Arc::new(Object { preserves_unknown: true, ..Object::default() })),

@@ -1,17 +1,15 @@
 //! OpenAPI schemas of sections: defaults, completion and validation. See docs/modules.md#schemas.
 
-mod format;
-mod node;
+mod messages;
 mod transform;
-mod validate;
 
 use std::fmt;
 
+use objects::schema::{Problem, Schema};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::yaml::{self, Position, YamlError};
-use node::Schema;
 
 /// The keyword of rules in CEL.
 const CEL_RULES: &str = "x-deckhouse-validations";
@@ -169,24 +167,25 @@ impl Schemas {
 }
 
 fn check(schema: &Schema, key: &str, section: &Value) -> Result<(), Violations> {
-    let messages = validate::violations(schema, key, section);
+    let messages = messages::violations(schema, key, section);
     if messages.is_empty() { Ok(()) } else { Err(Violations(messages)) }
 }
 
 /// Reads a schema and expands what it refers to.
 fn load(file: &str, text: &str) -> Result<Option<Map<String, Value>>, SchemaError> {
-    let invalid = |(pointer, problem): (String, String)| SchemaError::Invalid {
+    let invalid = |problem: Problem| SchemaError::Invalid {
         file: file.to_owned(),
-        position: yaml::locate(text, &pointer),
-        pointer,
-        problem,
+        position: yaml::locate(text, &problem.pointer),
+        pointer: problem.pointer,
+        problem: problem.problem,
     };
     let document = yaml::parse(text).map_err(|reason| SchemaError::Yaml { file: file.to_owned(), reason })?;
     let document = match document {
         Value::Null => return Ok(None),
         Value::Object(_) => document,
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return Err(invalid((String::new(), "a schema must be a map".to_owned())));
+            let problem = "a schema must be a map".to_owned();
+            return Err(invalid(Problem { pointer: String::new(), problem }));
         }
     };
     Schema::compile(&document).map_err(invalid)?;

@@ -32,7 +32,7 @@ fn messages_are_those_of_go_openapi() {
         }
         let mut data = case["data"].clone();
         golang::json::normalize(&mut data);
-        let found = validate::violations(&compiled.unwrap(), "global", &data);
+        let found = messages::violations(&compiled.unwrap(), "global", &data);
         let found: BTreeSet<String> = found.iter().map(|message| comparable(message)).collect();
         let expected = case["errors"].as_array().unwrap().iter();
         let expected: BTreeSet<String> =

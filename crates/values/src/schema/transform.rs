@@ -1,5 +1,6 @@
 //! What becomes of a schema before it is compiled.
 
+use objects::schema::{Problem, child_pointer, resolve_reference};
 use serde_json::{Map, Value};
 
 /// A schema or a part of it, as a tree.
@@ -13,14 +14,14 @@ const MAX_REFERENCES: usize = 64;
 
 /// Returns `document` with its local references replaced by what they refer to.
 ///
-/// A reference that leads to itself is left as it is. An error is the JSON
-/// pointer of the reference and what is wrong with it.
-pub(super) fn expanded(document: &Value) -> Result<Value, (String, String)> {
+/// A reference that leads to itself is left as it is. An error names the place of
+/// the reference and what is wrong with it.
+pub(super) fn expanded(document: &Value) -> Result<Value, Problem> {
     let mut expansion = Expansion { document, open: Vec::new(), nodes: 0 };
     let result = expansion.copy(document);
     result.map_err(|(reference, problem)| {
         let pointer = find(document, &reference, String::new()).unwrap_or_default();
-        (pointer, problem)
+        Problem { pointer, problem }
     })
 }
 
@@ -60,7 +61,7 @@ impl<'d> Expansion<'d> {
         if self.nodes > MAX_NODES {
             return Err((reference.to_owned(), "the schema is too large with its references".to_owned()));
         }
-        let Some(target) = target(self.document, reference) else {
+        let Some(target) = resolve_reference(self.document, reference) else {
             let problem = format!("reference \"{reference}\" leads nowhere in this file");
             return Err((reference.to_owned(), problem));
         };
@@ -71,11 +72,6 @@ impl<'d> Expansion<'d> {
     }
 }
 
-/// Returns what the reference leads to.
-pub(super) fn target<'d>(document: &'d Value, reference: &str) -> Option<&'d Value> {
-    document.pointer(reference.strip_prefix('#')?)
-}
-
 /// Returns the JSON pointer of a reference.
 fn find(value: &Value, reference: &str, pointer: String) -> Option<String> {
     match value {
@@ -83,7 +79,7 @@ fn find(value: &Value, reference: &str, pointer: String) -> Option<String> {
             if map.get("$ref").is_some_and(|found| found == reference) {
                 return Some(pointer);
             }
-            map.iter().find_map(|(key, value)| find(value, reference, below(&pointer, key)))
+            map.iter().find_map(|(key, value)| find(value, reference, child_pointer(&pointer, key)))
         }
         Value::Array(items) => items
             .iter()
@@ -91,11 +87,6 @@ fn find(value: &Value, reference: &str, pointer: String) -> Option<String> {
             .find_map(|(index, item)| find(item, reference, format!("{pointer}/{index}"))),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
-}
-
-/// Returns the JSON pointer of `key` in the map at `pointer`.
-pub(super) fn below(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Returns the schema with other properties forbidden where it is silent.

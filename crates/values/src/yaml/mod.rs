@@ -24,4 +24,3 @@ pub use build::{MAX_DEPTH, parse, parse_all, parse_all_v3, parse_strict};
 pub use emit::{emit, emit_pretty, emit_v3};
 pub use error::{Position, YamlError};
 pub use locate::locate;
-pub(crate) use timestamp::is_timestamp;

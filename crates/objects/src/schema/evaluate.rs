@@ -1,0 +1,398 @@
+//! Holding a value against a schema.
+//!
+//! Both dialects decide the same, but for what stands in their two ways through a level: the order of what is found, and
+//! whether a wrong type ends the matter.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::finding::{Finding, Step, Words};
+use super::format;
+use super::node::{Dependency, Dialect, Id, Items, Node, Others, Schema};
+
+/// How deeply schema and value are followed into one another.
+const MAX_DEPTH: usize = 256;
+
+/// How many levels of the schema are held against a value: alternatives that
+/// lead into themselves multiply.
+const MAX_STEPS: usize = 500_000;
+
+impl Schema {
+    /// Returns how `value` breaks the schema, in the words of `words`.
+    pub fn validate<W: Words>(&self, value: &Value, words: &W) -> Vec<W::Message> {
+        let mut evaluation =
+            Evaluation { schema: self, words, path: Vec::new(), depth: 0, steps: 0, found: Vec::new() };
+        if let Some(root) = self.root() {
+            evaluation.level(root, value);
+            if evaluation.steps > MAX_STEPS {
+                evaluation.report(value, &Finding::TooManySteps);
+            }
+            if self.dialect == Dialect::Structural && value.is_object() {
+                evaluation.duplicates(root, value);
+            }
+        }
+        evaluation.found
+    }
+}
+
+struct Evaluation<'a, W: Words> {
+    schema: &'a Schema,
+    words: &'a W,
+    /// Where the value is that is looked at.
+    path: Vec<Step<'a>>,
+    depth: usize,
+    steps: usize,
+    found: Vec<W::Message>,
+}
+
+impl<'a, W: Words> Evaluation<'a, W> {
+    fn report(&mut self, value: &Value, finding: &Finding<'_>) {
+        self.words.report(&mut self.found, &self.path, value, finding);
+    }
+
+    fn is_structural(&self) -> bool {
+        self.schema.dialect == Dialect::Structural
+    }
+
+    /// Holds `value` against another level.
+    fn at(&mut self, id: Id, value: &'a Value) {
+        // A structural schema has no references: it ends, and only ends there.
+        if !self.is_structural() {
+            if self.depth >= MAX_DEPTH {
+                self.report(value, &Finding::TooDeep);
+                return;
+            }
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return;
+            }
+        }
+        if let Some(node) = self.schema.node(id) {
+            self.depth += 1;
+            self.level(node, value);
+            self.depth -= 1;
+        }
+    }
+
+    /// Holds a part of the value against another level.
+    fn below(&mut self, step: Step<'a>, id: Id, value: &'a Value) {
+        self.path.push(step);
+        self.at(id, value);
+        self.path.pop();
+    }
+
+    /// Returns how `value` breaks another level, separate from what was found.
+    fn separately(&mut self, id: Id, value: &'a Value) -> Vec<W::Message> {
+        let found = std::mem::take(&mut self.found);
+        self.at(id, value);
+        std::mem::replace(&mut self.found, found)
+    }
+
+    fn level(&mut self, node: &'a Node, value: &'a Value) {
+        match self.schema.dialect {
+            Dialect::OpenApi => {
+                if !node.has_type(value) {
+                    self.report(value, &Finding::Type(node.types.join(",")));
+                }
+                if !value.is_null() {
+                    self.combinations(node, value);
+                    self.scalar_or_list(node, value);
+                }
+                self.choices(node, value);
+                if let Value::Object(map) = value {
+                    self.sizes(node, value, map.len());
+                    self.entries(node, map);
+                    self.required(node, value, map);
+                    self.dependencies(node, value, map);
+                }
+            }
+            Dialect::Structural => {
+                if value.is_null() && (node.nullable || node.types.is_empty()) {
+                    return;
+                }
+                if !node.has_type(value) {
+                    self.report(value, &Finding::Type(node.types.join(",")));
+                    return;
+                }
+                if let Value::Object(map) = value {
+                    self.required(node, value, map);
+                    self.entries(node, map);
+                    self.sizes(node, value, map.len());
+                }
+                self.scalar_or_list(node, value);
+                self.choices(node, value);
+                self.combinations(node, value);
+            }
+        }
+    }
+
+    fn choices(&mut self, node: &Node, value: &Value) {
+        let Some(choices) = &node.choices else {
+            return;
+        };
+        let as_number = |choice: &Value| choice.is_number() && choice.as_f64() == value.as_f64();
+        if !choices.contains(value) && !(self.is_structural() && choices.iter().any(as_number)) {
+            self.report(value, &Finding::Enum(choices));
+        }
+    }
+
+    fn combinations(&mut self, node: &'a Node, value: &'a Value) {
+        if !node.any_of.is_empty() {
+            let (valid, best) = self.alternatives(&node.any_of, value);
+            if valid == 0 {
+                self.report(value, &Finding::AnyOf);
+                self.found.extend(best);
+            }
+        }
+        if !node.one_of.is_empty() {
+            let (valid, best) = self.alternatives(&node.one_of, value);
+            if valid != 1 {
+                self.report(value, &Finding::OneOf(valid));
+                if valid == 0 {
+                    self.found.extend(best);
+                }
+            }
+        }
+        let mut failed = 0;
+        for id in &node.all_of {
+            let before = self.found.len();
+            self.at(*id, value);
+            failed += usize::from(self.found.len() > before);
+        }
+        if failed > 0 {
+            self.report(value, &Finding::AllOf { none_fits: failed == node.all_of.len() });
+        }
+        if let Some(not) = node.not
+            && self.separately(not, value).is_empty()
+        {
+            self.report(value, &Finding::Not);
+        }
+    }
+
+    /// Returns how many of the schemas `value` fits, and how it breaks the one that comes closest: for go-openapi the
+    /// first of the right type, for kube-apiserver the first with the fewest findings.
+    fn alternatives(&mut self, ids: &[Id], value: &'a Value) -> (usize, Vec<W::Message>) {
+        let mut valid = 0;
+        let mut best: Option<(usize, Vec<W::Message>)> = None;
+        for id in ids {
+            let found = self.separately(*id, value);
+            if found.is_empty() {
+                valid += 1;
+                continue;
+            }
+            let distance = if self.is_structural() {
+                found.len()
+            } else {
+                usize::from(!self.schema.node(*id).is_some_and(|node| node.has_type(value)))
+            };
+            if best.as_ref().is_none_or(|(least, _)| distance < *least) {
+                best = Some((distance, found));
+            }
+        }
+        (valid, best.map(|(_, found)| found).unwrap_or_default())
+    }
+
+    fn scalar_or_list(&mut self, node: &'a Node, value: &'a Value) {
+        match value {
+            Value::String(text) => self.string(node, value, text),
+            Value::Number(number) => self.number(node, value, number.as_f64().unwrap_or(0.0)),
+            Value::Array(items) => self.list(node, value, items),
+            Value::Object(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn string(&mut self, node: &Node, value: &Value, text: &str) {
+        let length = text.chars().count() as u64;
+        let size = if let Some(most) = node.max_length.filter(|most| length > *most) {
+            Some(Finding::MaxLength(most))
+        } else {
+            node.min_length.filter(|least| length < *least).map(Finding::MinLength)
+        };
+        if let Some(size) = size {
+            self.report(value, &size);
+            if self.is_structural() {
+                return;
+            }
+        } else if let Some(pattern) = &node.pattern
+            && !pattern.regex.is_match(text)
+        {
+            self.report(value, &Finding::Pattern(&pattern.text));
+        }
+        if let Some(format) = &node.format
+            && !format::fits(format, text)
+        {
+            self.report(value, &Finding::Format(format));
+        }
+    }
+
+    fn number(&mut self, node: &Node, value: &Value, number: f64) {
+        if let Some(factor) = node.multiple_of
+            && !self.is_multiple(number, factor)
+        {
+            self.report(value, &Finding::MultipleOf(factor));
+        }
+        let maximum =
+            node.maximum.filter(|limit| number > limit.value || (limit.exclusive && number >= limit.value));
+        let minimum =
+            node.minimum.filter(|limit| number < limit.value || (limit.exclusive && number <= limit.value));
+        let mut findings = [maximum.map(Finding::Maximum), minimum.map(Finding::Minimum)];
+        if self.is_structural() {
+            findings.reverse();
+        }
+        for finding in findings.iter().flatten() {
+            self.report(value, finding);
+        }
+    }
+
+    /// Returns whether `number` is a multiple of `factor`, up to rounding.
+    fn is_multiple(&self, number: f64, factor: f64) -> bool {
+        let quotient = number / factor;
+        let rest = (quotient - quotient.round()).abs();
+        match self.schema.dialect {
+            Dialect::OpenApi => rest <= 1e-9 * quotient.abs().max(1.0),
+            Dialect::Structural => rest <= 1e-9 || rest.is_nan(),
+        }
+    }
+
+    fn list(&mut self, node: &'a Node, value: &'a Value, items: &'a [Value]) {
+        match &node.items {
+            Items::Free => {}
+            Items::All(id) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(Step::Item(index), *id, item);
+                }
+            }
+            Items::Each(ids) => {
+                for (index, (id, item)) in ids.iter().zip(items).enumerate() {
+                    self.below(Step::Position(index), *id, item);
+                }
+                match node.other_items {
+                    Others::Forbidden if items.len() > ids.len() => {
+                        self.report(value, &Finding::AdditionalItems);
+                    }
+                    Others::Unspecified | Others::Allowed | Others::Forbidden => {}
+                    Others::Schema(id) => {
+                        for (index, item) in items.iter().enumerate().skip(ids.len()) {
+                            self.below(Step::Position(index), id, item);
+                        }
+                    }
+                }
+            }
+        }
+        let count = items.len() as u64;
+        if let Some(least) = node.min_items.filter(|least| count < *least) {
+            self.report(value, &Finding::MinItems(least));
+        }
+        if let Some(most) = node.max_items.filter(|most| count > *most) {
+            self.report(value, &Finding::MaxItems(most));
+        }
+        if node.unique_items {
+            let distinct: BTreeSet<String> = items.iter().map(Value::to_string).collect();
+            if distinct.len() < items.len() {
+                self.report(value, &Finding::UniqueItems);
+            }
+        }
+    }
+
+    fn sizes(&mut self, node: &Node, value: &Value, count: usize) {
+        let count = count as u64;
+        if let Some(least) = node.min_properties.filter(|least| count < *least) {
+            self.report(value, &Finding::MinProperties(least));
+        }
+        if let Some(most) = node.max_properties.filter(|most| count > *most) {
+            self.report(value, &Finding::MaxProperties(most));
+        }
+    }
+
+    fn required(&mut self, node: &'a Node, value: &Value, map: &Map<String, Value>) {
+        for name in node.required.iter().filter(|name| !map.contains_key(*name)) {
+            self.path.push(Step::Property(name));
+            self.report(value, &Finding::Required);
+            self.path.pop();
+        }
+    }
+
+    fn dependencies(&mut self, node: &'a Node, value: &'a Value, map: &Map<String, Value>) {
+        let asked = node.dependencies.iter().filter(|(name, _)| map.contains_key(*name));
+        for (_, dependency) in asked {
+            match dependency {
+                Dependency::Properties(names) => {
+                    for name in names.iter().filter(|name| !map.contains_key(*name)) {
+                        self.report(value, &Finding::Dependency(name));
+                    }
+                }
+                Dependency::Schema(id) => self.at(*id, value),
+            }
+        }
+    }
+
+    /// Holds the entries of a map against everything that speaks of them.
+    fn entries(&mut self, node: &'a Node, map: &'a Map<String, Value>) {
+        for (name, value) in map {
+            self.path.push(Step::Property(name));
+            let mut is_known = false;
+            if let Some(id) = node.properties.get(name) {
+                is_known = true;
+                self.at(*id, value);
+            }
+            for (pattern, id) in &node.pattern_properties {
+                if pattern.regex.is_match(name) {
+                    is_known = true;
+                    self.at(*id, value);
+                }
+            }
+            match node.other_properties {
+                _ if is_known => {}
+                Others::Unspecified | Others::Allowed => {}
+                Others::Forbidden => self.report(value, &Finding::Forbidden),
+                Others::Schema(id) => self.at(id, value),
+            }
+            self.path.pop();
+        }
+    }
+
+    /// Reports the items of sets and of lists with keys that come again.
+    fn duplicates(&mut self, node: &'a Node, value: &'a Value) {
+        let schema = self.schema;
+        match value {
+            Value::Object(map) => {
+                for (name, part) in map {
+                    if let Some(inner) = schema.property(node, name) {
+                        self.path.push(Step::Property(name));
+                        self.duplicates(inner, part);
+                        self.path.pop();
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(inner) = schema.item(node) else {
+                    return;
+                };
+                let mut seen: Vec<Value> = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    self.path.push(Step::Item(index));
+                    let keys = &node.extensions.list_map_keys;
+                    let identity = match node.extensions.list_type.as_str() {
+                        "set" => Some(item.clone()),
+                        "map" => {
+                            let parts =
+                                keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+                            Some(Value::Object(parts.collect()))
+                        }
+                        _ => None,
+                    };
+                    if let Some(identity) = identity {
+                        if seen.contains(&identity) {
+                            self.report(item, &Finding::Duplicate(identity.clone()));
+                        }
+                        seen.push(identity);
+                    }
+                    self.duplicates(inner, item);
+                    self.path.pop();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
