@@ -1,7 +1,10 @@
 //! JSON patches as API servers apply them: a little more lenient than the standard.
 
+use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Map, Value};
 use thiserror::Error;
+
+use super::location::{Location, LocationError, decode_element};
 
 /// How many operations a patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -71,7 +74,8 @@ pub fn apply(mut document: Value, operations: &[Map<String, Value>]) -> Result<V
     for (index, operation) in operations.iter().enumerate() {
         let text = |key: &str| operation.get(key).and_then(Value::as_str).unwrap_or_default();
         let (op, path) = (text("op"), text("path"));
-        step(&mut document, operation, op, path, text("from")).map_err(|why| PatchError::Apply {
+        let value = operation.get("value").unwrap_or(&Value::Null);
+        step(&mut document, op, path, text("from"), value).map_err(|why| PatchError::Apply {
             index,
             op: op.to_owned(),
             path: path.to_owned(),
@@ -83,125 +87,79 @@ pub fn apply(mut document: Value, operations: &[Map<String, Value>]) -> Result<V
 
 const MISSING: &str = "there is no such path";
 
-fn step(
-    document: &mut Value,
-    operation: &Map<String, Value>,
-    op: &str,
-    path: &str,
-    from: &str,
-) -> Result<(), &'static str> {
-    let value = || operation.get("value").cloned().unwrap_or(Value::Null);
+fn step(document: &mut Value, op: &str, path: &str, from: &str, value: &Value) -> Result<(), &'static str> {
     match op {
-        "add" => add(document, path, value()),
-        "remove" => remove(document, path).map(drop),
+        "add" => add(document, path, value.clone()),
+        "remove" => remove(document, path),
         "replace" if path.is_empty() => {
-            *document = value();
+            value.clone_into(document);
             Ok(())
         }
         "replace" => {
-            let (container, key) = find(document, path).ok_or(MISSING)?;
+            let location = find(document, path, false)?;
             // A key that is missing in an object is added: servers in the field do so.
-            if let Value::Object(map) = container {
-                map.insert(key, value());
-                return Ok(());
+            if location.in_list {
+                let operation = ReplaceOperation { path: location.pointer, value: value.clone() };
+                return carry_out(document, PatchOperation::Replace(operation));
             }
-            *get_mut(container, &key).ok_or(MISSING)? = value();
-            Ok(())
+            add(document, path, value.clone())
         }
         "move" => {
-            let moved = remove(document, from)?;
+            let moved = find(document, from, false)?.value(document).cloned().ok_or(MISSING)?;
+            remove(document, from)?;
             add(document, path, moved)
         }
         "copy" => {
-            let (container, key) = find(document, from).ok_or(MISSING)?;
-            let is_object = container.is_object();
-            let copied = match get_mut(container, &key) {
-                Some(found) => found.clone(),
-                None if is_object => Value::Null,
-                None => return Err(MISSING),
-            };
+            // What an object does not have is copied as null.
+            let copied = find(document, from, false)?.value(document).cloned().unwrap_or_default();
             add(document, path, copied)
         }
-        "test" => test(document, path, operation.get("value")),
+        "test" => test(document, path, value),
         _ => Err("there is no such operation"),
     }
 }
 
-fn test(document: &mut Value, path: &str, expected: Option<&Value>) -> Result<(), &'static str> {
-    let expected = expected.unwrap_or(&Value::Null);
+fn test(document: &Value, path: &str, expected: &Value) -> Result<(), &'static str> {
     let found = if path.is_empty() {
-        document
+        Some(document)
     } else {
-        let (container, key) = find(document, path).ok_or(MISSING)?;
-        match get_mut(container, &key) {
-            Some(found) => found,
-            None if expected.is_null() => return Ok(()),
-            None => return Err(MISSING),
+        match locate(document, path, false) {
+            Some(Ok(location)) => location.value(document),
+            Some(Err(LocationError::Index { is_last: true, .. })) => None,
+            _ => return Err(MISSING),
         }
     };
-    if found == expected { Ok(()) } else { Err("the value is another one") }
+    match found {
+        None if expected.is_null() => Ok(()),
+        None => Err(MISSING),
+        Some(found) if found == expected => Ok(()),
+        Some(_) => Err("the value is another one"),
+    }
 }
 
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
-    let (container, key) = find(document, path).ok_or(MISSING)?;
-    match container {
-        Value::Object(map) => {
-            map.insert(key, value);
-        }
-        Value::Array(items) if key == "-" => items.push(value),
-        Value::Array(items) => {
-            let at = position(&key, items.len() + 1).ok_or(MISSING)?;
-            items.insert(at, value);
-        }
-        _ => return Err(MISSING),
-    }
-    Ok(())
+    let path = find(document, path, true)?.pointer;
+    carry_out(document, PatchOperation::Add(AddOperation { path, value }))
 }
 
-fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
-    let (container, key) = find(document, path).ok_or(MISSING)?;
-    match container {
-        Value::Object(map) => map.remove(&key).ok_or(MISSING),
-        Value::Array(items) => {
-            let at = position(&key, items.len()).ok_or(MISSING)?;
-            Ok(items.remove(at))
-        }
-        _ => Err(MISSING),
-    }
+fn remove(document: &mut Value, path: &str) -> Result<(), &'static str> {
+    let path = find(document, path, false)?.pointer;
+    carry_out(document, PatchOperation::Remove(RemoveOperation { path }))
 }
 
-/// Returns what holds the last part of the path, and that part.
-fn find<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+fn carry_out(document: &mut Value, operation: PatchOperation) -> Result<(), &'static str> {
+    json_patch::patch_unsafe(document, &[operation]).map_err(|_| MISSING)
+}
+
+fn find(document: &Value, path: &str, inserts: bool) -> Result<Location, &'static str> {
+    locate(document, path, inserts).and_then(Result::ok).ok_or(MISSING)
+}
+
+/// Returns what a path that is not empty means; nothing if it has no slash.
+fn locate(document: &Value, path: &str, inserts: bool) -> Option<Result<Location, LocationError>> {
     // What stands before the first slash is not looked at.
     let (_, path) = path.split_once('/')?;
-    let (parents, last) = path.rsplit_once('/').map_or((None, path), |(p, l)| (Some(p), l));
-    let mut container = document;
-    for part in parents.into_iter().flat_map(|parents| parents.split('/')) {
-        container = get_mut(container, &unescape(part))?;
-    }
-    (container.is_object() || container.is_array()).then(|| (container, unescape(last)))
-}
-
-fn get_mut<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
-    match container {
-        Value::Object(map) => map.get_mut(key),
-        Value::Array(items) => {
-            let at = position(key, items.len())?;
-            items.get_mut(at)
-        }
-        _ => None,
-    }
-}
-
-/// Returns the index that `key` means among `length` places; negative ones count from the end.
-fn position(key: &str, length: usize) -> Option<usize> {
-    let index: i64 = key.parse().ok()?;
-    let at = if index < 0 { index.checked_add(i64::try_from(length).ok()?)? } else { index };
-    usize::try_from(at).ok().filter(|at| *at < length)
-}
-
-fn unescape(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
+    Some(Location::find(document, path.split('/').map(decode_element), inserts))
 }
 
 #[cfg(test)]

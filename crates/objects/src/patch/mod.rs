@@ -2,6 +2,7 @@
 
 pub mod convert;
 pub mod json;
+pub mod location;
 pub mod merge;
 pub mod strategic;
 pub mod text;

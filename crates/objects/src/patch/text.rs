@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::location::decode_element;
 use crate::types::Shape;
 
 /// The objects on the way to what a patch changes.
@@ -27,7 +28,7 @@ impl Touched {
                 let Some((parents, _)) = path.rsplit_once('/') else {
                     continue;
                 };
-                let steps = parents.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+                let steps = parents.split('/').skip(1).map(decode_element);
                 steps.fold(&mut touched, |at, step| at.0.entry(step).or_default());
             }
         }

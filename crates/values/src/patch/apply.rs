@@ -1,7 +1,7 @@
 //! Carrying out operations on a section.
 
-use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
+use objects::patch::location::{Location, LocationError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -108,105 +108,51 @@ pub fn replay(section: &mut Value, operations: &[Operation]) -> Vec<Dropped> {
 }
 
 fn carry_out(section: &mut Value, operation: &Operation) -> Result<(), ApplyPatchError> {
-    let place = Resolved::find(section, operation)?;
+    let location = locate(section, operation)?;
     let patch = match operation {
         Operation::Test { value, .. } => {
-            let found = place.exists.then(|| section.pointer(place.pointer.as_str())).flatten();
-            return if found.unwrap_or(&Value::Null) == value {
+            return if location.value(section).unwrap_or(&Value::Null) == value {
                 Ok(())
             } else {
                 Err(ApplyPatchError::Test { path: operation.path().to_string() })
             };
         }
         Operation::Remove { path } => {
-            if place.pointer.is_root() {
+            if location.pointer.is_root() {
                 *section = Value::Null;
                 return Ok(());
             }
-            if !place.exists {
+            if !location.exists {
                 return Err(ApplyPatchError::MissingKey { path: path.to_string() });
             }
-            PatchOperation::Remove(RemoveOperation { path: place.pointer })
+            PatchOperation::Remove(RemoveOperation { path: location.pointer })
         }
         Operation::Add { value, .. } => {
-            PatchOperation::Add(AddOperation { path: place.pointer, value: value.clone() })
+            PatchOperation::Add(AddOperation { path: location.pointer, value: value.clone() })
         }
     };
-    // The place was found above, with all that may be wrong about it.
-    json_patch::patch_unsafe(section, &[patch]).map_err(|_| ApplyPatchError::MissingPath {
-        op: operation.name(),
-        path: operation.path().to_string(),
+    // The location was found above, with all that may be wrong about it.
+    json_patch::patch_unsafe(section, &[patch]).map_err(|_| missing(operation))
+}
+
+/// Returns where in a section an operation works.
+fn locate(section: &Value, operation: &Operation) -> Result<Location, ApplyPatchError> {
+    // The first element is the section's key.
+    let elements = operation.path().elements().skip(1);
+    let inserts = matches!(operation, Operation::Add { .. });
+    Location::find(section, elements, inserts).map_err(|error| match (error, operation) {
+        (LocationError::MissingPath, _) => missing(operation),
+        (LocationError::Index { .. }, Operation::Test { path, .. }) => {
+            ApplyPatchError::Test { path: path.to_string() }
+        }
+        (LocationError::Index { length, .. }, Operation::Add { path, .. } | Operation::Remove { path }) => {
+            ApplyPatchError::Index { op: operation.name(), path: path.to_string(), length }
+        }
     })
 }
 
-/// Where in a section an operation works.
-struct Resolved {
-    /// The path below the section's key; indexes from the end are resolved.
-    pointer: PointerBuf,
-    /// A value is there.
-    exists: bool,
-}
-
-impl Resolved {
-    fn find(section: &Value, operation: &Operation) -> Result<Self, ApplyPatchError> {
-        let mut pointer = PointerBuf::new();
-        // The first element is the section's key.
-        let mut elements = operation.path().elements().skip(1).peekable();
-        let mut current = Some(section);
-        while let Some(element) = elements.next() {
-            let is_last = elements.peek().is_none();
-            let missing =
-                || ApplyPatchError::MissingPath { op: operation.name(), path: operation.path().to_string() };
-            let (element, next) = match current {
-                Some(Value::Object(map)) => {
-                    let next = map.get(&element);
-                    (element, next)
-                }
-                Some(Value::Array(items)) => {
-                    let inserts = is_last && matches!(operation, Operation::Add { .. });
-                    let Some(index) = resolve_index(&element, items.len(), inserts) else {
-                        return Err(match operation {
-                            Operation::Test { .. } => {
-                                ApplyPatchError::Test { path: operation.path().to_string() }
-                            }
-                            Operation::Add { .. } | Operation::Remove { .. } => ApplyPatchError::Index {
-                                op: operation.name(),
-                                path: operation.path().to_string(),
-                                length: items.len(),
-                            },
-                        });
-                    };
-                    (index.to_string(), items.get(index))
-                }
-                _ => return Err(missing()),
-            };
-            if next.is_none() && !is_last {
-                return Err(missing());
-            }
-            pointer.push_back(element);
-            current = next;
-        }
-        Ok(Self { pointer, exists: current.is_some() })
-    }
-}
-
-/// Returns the index that `element` means in a list of `length` items.
-///
-/// Negative numbers count from the end. Where something is inserted, `-` and
-/// `-1` stand for the place behind the last item.
-fn resolve_index(element: &str, length: usize, inserts: bool) -> Option<usize> {
-    let places = if inserts { length + 1 } else { length };
-    if element == "-" {
-        return inserts.then_some(length);
-    }
-    let index: i64 = element.parse().ok()?;
-    let index = if index < 0 {
-        let from_end = usize::try_from(index.unsigned_abs()).ok()?;
-        places.checked_sub(from_end)?
-    } else {
-        usize::try_from(index).ok()?
-    };
-    (index < places).then_some(index)
+fn missing(operation: &Operation) -> ApplyPatchError {
+    ApplyPatchError::MissingPath { op: operation.name(), path: operation.path().to_string() }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use objects::patch::location::decode_element;
 use serde_json::Value;
 
 use crate::name::GLOBAL;
@@ -62,7 +63,7 @@ impl Path {
 
     /// Returns the decoded elements of the path, the section's key first.
     pub fn elements(&self) -> impl Iterator<Item = String> {
-        self.0.split('/').skip(1).map(decode)
+        self.0.split('/').skip(1).map(decode_element)
     }
 
     /// Returns whether `other` is a path strictly below this one.
@@ -75,11 +76,6 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Decodes one element of a JSON pointer: `~1` first, then `~0`.
-pub(super) fn decode(element: &str) -> String {
-    if element.contains('~') { element.replace("~1", "/").replace("~0", "~") } else { element.to_owned() }
 }
 
 /// One operation on the values of a section.

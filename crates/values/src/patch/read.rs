@@ -1,10 +1,11 @@
 //! From the bytes of a patch file to operations.
 
 use golang::json::normalize;
+use objects::patch::location::decode_element;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::operation::{Operation, Patch, Path, Root, Target, decode};
+use super::operation::{Operation, Patch, Path, Root, Target};
 
 /// How many elements a path may have.
 const MAX_ELEMENTS: usize = 128;
@@ -255,7 +256,7 @@ impl Reader<'_> {
         if rest.split('/').count() > MAX_ELEMENTS {
             return refuse("has too many elements");
         }
-        let first = decode(rest.split('/').next().unwrap_or_default());
+        let first = decode_element(rest.split('/').next().unwrap_or_default());
         let accepted = match self.root {
             Root::Global if first == self.root.key() => return Ok(false),
             Root::Global if first.ends_with(ENABLED) => return Ok(true),
@@ -276,7 +277,7 @@ impl Reader<'_> {
                 problem,
             })
         };
-        let flag = decode(path.strip_prefix('/').unwrap_or_default());
+        let flag = decode_element(path.strip_prefix('/').unwrap_or_default());
         let Some(module) = flag.strip_suffix(ENABLED) else {
             return refuse("nothing lies below a flag, end the path with 'Enabled'");
         };
