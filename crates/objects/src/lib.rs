@@ -15,6 +15,7 @@
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod decode;
+pub mod go_value;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"

@@ -1,4 +1,4 @@
-//! Rules for names, labels, ports and addresses, with the texts that tell why something breaks them.
+//! Rules for names, labels, ports and addresses, with the texts that say what breaks them.
 
 use std::net::IpAddr;
 

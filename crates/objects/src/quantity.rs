@@ -40,12 +40,12 @@ const NANO: i128 = 1_000_000_000;
 const MAX: i128 = i64::MAX as i128 * NANO;
 
 impl Quantity {
-    /// Tells whether the amount is below zero.
+    /// Returns whether the amount is below zero.
     pub fn is_negative(self) -> bool {
         self.nano < 0
     }
 
-    /// Tells whether the amount is a whole number.
+    /// Returns whether the amount is a whole number.
     pub fn is_integer(self) -> bool {
         self.nano % NANO == 0
     }
@@ -85,7 +85,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// Tells whether a suffix has the form that the error text of [`QuantityError::Form`] gives.
+/// Returns whether a suffix has the form that the error text of [`QuantityError::Form`] gives.
 fn is_suffix(suffix: &str) -> bool {
     let rest = suffix.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -129,7 +129,7 @@ fn scale(suffix: &str) -> Result<(Format, Scale), QuantityError> {
 
 /// Returns billionths, rounded up; amounts that are too large become [`MAX`].
 fn amount(whole: &str, fraction: &str, scale: Scale) -> i128 {
-    // Digits beyond these change nothing that could be told apart.
+    // Digits beyond these are below what an amount keeps.
     let fraction = fraction.get(..fraction.len().min(18)).unwrap_or_default();
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');

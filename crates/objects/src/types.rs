@@ -44,17 +44,17 @@ pub enum Shape {
     /// A custom object.
     Object(Arc<Object>),
     /// A list.
-    List(Arc<Shape>, Listing),
+    List(Arc<Shape>, ListType),
     /// A map from any key; the flag says that it is replaced as a whole.
     Map(Arc<Shape>, bool),
 }
 
 /// How the items of a list belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listing {
+pub enum ListType {
     /// The list has one owner and is replaced as a whole.
     Atomic,
-    /// Items are objects that are told apart by these fields.
+    /// Items are objects with these fields as their key.
     Map(Vec<Name>),
     /// Items are scalars that are there once.
     Set,
@@ -107,7 +107,7 @@ pub struct Object {
 #[expect(clippy::struct_excessive_bools, reason = "they are independent facts")]
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The key.
+    /// The key in JSON.
     pub name: Name,
     /// What the value is.
     pub shape: Shape,
@@ -128,7 +128,7 @@ pub struct Field {
     /// The Go type of strings that have one of their own; empty otherwise.
     pub go_type: Name,
     /// Where the field is written among those of the object: from 1 on, 0 for custom objects.
-    pub place: u16,
+    pub position: u16,
 }
 
 /// How strategic merge patches treat a field.
@@ -235,7 +235,7 @@ pub fn name_of(full: &str) -> Option<TypeName> {
     Some(TypeName::of(key))
 }
 
-/// All types, unparsed until somebody asks.
+/// All types, parsed when they are first needed.
 struct Types {
     packages: BTreeMap<&'static str, &'static str>,
     entries: BTreeMap<&'static str, Entry>,
@@ -319,13 +319,13 @@ fn parse_field(line: &'static str) -> Option<Field> {
         default: None,
         values: Vec::new(),
         go_type: "".into(),
-        place: 0,
+        position: 0,
     };
-    let mut listing = Listing::Atomic;
+    let mut list_type = ListType::Atomic;
     for extra in parts {
         match extra.split_once('=').unwrap_or((extra, "")) {
-            ("L", keys) => listing = Listing::Map(keys.split(',').map(Into::into).collect()),
-            ("S", _) => listing = Listing::Set,
+            ("L", keys) => list_type = ListType::Map(keys.split(',').map(Into::into).collect()),
+            ("S", _) => list_type = ListType::Set,
             ("A", _) => field.atomic = true,
             ("M", key) => field.patch.merge_key = Some(key.into()),
             ("R", _) => field.patch.replace = true,
@@ -333,15 +333,15 @@ fn parse_field(line: &'static str) -> Option<Field> {
             ("d", json) => field.default = serde_json::from_str(json).ok().map(Arc::new),
             ("e", values) => field.values = values.split('|').map(Into::into).collect(),
             ("g", go) => field.go_type = go.into(),
-            ("n", place) => field.place = place.parse().unwrap_or_default(),
+            ("n", position) => field.position = position.parse().unwrap_or_default(),
             _ => {}
         }
     }
-    field.shape = parse_shape(shape, listing, field.atomic);
+    field.shape = parse_shape(shape, list_type, field.atomic);
     Some(field)
 }
 
-fn parse_shape(text: &'static str, listing: Listing, atomic: bool) -> Shape {
+fn parse_shape(text: &'static str, list_type: ListType, atomic: bool) -> Shape {
     match text.split_at_checked(1).unwrap_or_default() {
         ("s", _) => Shape::String,
         ("y", _) => Shape::Bytes,
@@ -356,9 +356,9 @@ fn parse_shape(text: &'static str, listing: Listing, atomic: bool) -> Shape {
         ("I", _) => Shape::IntOrString,
         ("F", _) => Shape::Fields,
         ("#", name) => Shape::Named(TypeName::of(name)),
-        ("[", item) => Shape::List(Arc::new(parse_shape(item, Listing::Atomic, false)), listing),
+        ("[", item) => Shape::List(Arc::new(parse_shape(item, ListType::Atomic, false)), list_type),
         ("{", item) => {
-            let item = parse_shape(item, Listing::Atomic, false);
+            let item = parse_shape(item, ListType::Atomic, false);
             Shape::Map(Arc::new(item), atomic)
         }
         _ => Shape::Any,
@@ -427,8 +427,8 @@ mod tests {
         let container = named("io.k8s.api.core.v1.Container").unwrap();
         let ports = container.field("ports").unwrap();
         assert_eq!(ports.patch.merge_key.as_deref(), Some("containerPort"));
-        let Shape::List(item, listing) = &ports.shape else { panic!() };
-        assert_eq!(*listing, Listing::Map(vec!["containerPort".into(), "protocol".into()]));
+        let Shape::List(item, list_type) = &ports.shape else { panic!() };
+        assert_eq!(*list_type, ListType::Map(vec!["containerPort".into(), "protocol".into()]));
         let protocol = item.object().unwrap().field("protocol").unwrap();
         assert_eq!(protocol.default.as_deref(), Some(&Value::from("TCP")));
         assert_eq!(protocol.go_type, "v1.Protocol");

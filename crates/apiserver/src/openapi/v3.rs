@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use objects::schema::Structural;
-use objects::types::{self, Field, Listing, Object, Shape};
+use objects::types::{self, Field, ListType, Object, Shape};
 use serde_json::{Map, Value, json};
 
 use crate::kind::{Kind, Verb, join_group_version};
@@ -117,12 +117,12 @@ fn of_field(field: &Field) -> Value {
     }
     if let Shape::List(_, listing) = &field.shape {
         let kind = match listing {
-            Listing::Atomic => "atomic",
-            Listing::Map(keys) => {
+            ListType::Atomic => "atomic",
+            ListType::Map(keys) => {
                 out.insert("x-kubernetes-list-map-keys".to_owned(), json!(keys));
                 "map"
             }
-            Listing::Set => "set",
+            ListType::Set => "set",
         };
         out.insert("x-kubernetes-list-type".to_owned(), kind.into());
     }

@@ -112,11 +112,10 @@ fn fields_of(group: &str, plural: &str) -> Vec<FieldPath> {
         _ => "",
     };
     // The source of an event is its component, or the component that reports it.
-    let places = |name: &str| match name {
+    let paths = |name: &str| match name {
         "source" => &["source.component", "reportingComponent"] as &[_],
         _ => &[],
     };
-    let path =
-        |name: &&str| FieldPath { name: (*name).to_owned(), absent: absent(name), places: places(name) };
+    let path = |name: &&str| FieldPath { name: (*name).to_owned(), absent: absent(name), paths: paths(name) };
     names.iter().map(path).collect()
 }

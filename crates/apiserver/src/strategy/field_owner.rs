@@ -55,7 +55,7 @@ pub(crate) fn first_owner(
         return None;
     }
     let (now, ignored) = (format_seconds(now), ignored(resource, owner.subresource));
-    managed_fields::first(object, &owner.change(resource, &now, &ignored))
+    managed_fields::create(object, &owner.change(resource, &now, &ignored))
 }
 
 /// Returns the fields that a write through this subresource does not change.

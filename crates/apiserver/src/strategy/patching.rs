@@ -1,7 +1,8 @@
 //! Patches, and the refusals of those that do not fit.
 
 use objects::decode::{self, Node};
-use objects::patch::text::Touched;
+use objects::go_value;
+use objects::patch::patched_text::{Touched, patched_text};
 use objects::patch::{self, json::PatchError};
 use objects::types::Shape;
 use serde_json::{Value, json};
@@ -31,14 +32,14 @@ pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: 
             patch::json::apply(old.clone(), &operations).map_err(|error| refuse_json(&error))
         }
         PatchKind::Merge if !patch.is_object() => {
-            let found = patch::json::go_kind(patch);
+            let found = go_value::json_type(patch);
             let why =
                 format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
             Err(ApiError::bad_request(format!("error decoding patch: {why}")))
         }
         PatchKind::Merge | PatchKind::Apply => Ok(patch::merge::apply(old.clone(), patch.clone())),
         PatchKind::Strategic if !patch.is_object() && !patch.is_null() => {
-            let found = patch::json::go_kind(patch);
+            let found = go_value::json_type(patch);
             let why =
                 format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
             Err(ApiError::bad_request(why))
@@ -95,9 +96,11 @@ pub(crate) fn type_error_of(shape: &Shape, kind: PatchKind, patch: &Value, new: 
     let why = || decode::typed(Node::from(new.clone()), shape).err().map(|error| error.to_string());
     let (shown, why) = match kind {
         PatchKind::Apply => return None,
-        PatchKind::Strategic => (patch::convert::printed(patch), patch::convert::misfit(new, shape)?),
-        PatchKind::Json => (patch::text::shown(new, shape, &Touched::by_operations(patch)), why()?),
-        PatchKind::Merge => (patch::text::shown(new, shape, &Touched::by_merge(patch)), why()?),
+        PatchKind::Strategic => {
+            (go_value::printed(patch), patch::unstructured::conversion_error(new, shape)?)
+        }
+        PatchKind::Json => (patched_text(new, shape, &Touched::by_operations(patch)), why()?),
+        PatchKind::Merge => (patched_text(new, shape, &Touched::by_merge(patch)), why()?),
     };
     let message = format!("Invalid value: {shown:?}: {why}");
     let cause = Cause { reason: "FieldValueInvalid".into(), message, field: "patch".into() };

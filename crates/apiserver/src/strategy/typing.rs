@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use objects::decode::{self, Decoded, Node};
-use objects::managed_fields;
-use objects::patch;
+use objects::go_value;
 use objects::types::{self, Shape};
 use serde_json::Value;
 
@@ -80,7 +79,7 @@ fn replicas(object: &Value, path: &str) -> Option<Cause> {
         Some(number) if number < 0 => format!("Invalid value: {number}: should be a non-negative integer"),
         Some(_) => return None,
         None => {
-            let (shown, kind) = (patch::convert::printed(found), managed_fields::go_type(found));
+            let (shown, kind) = (go_value::printed(found), go_value::type_name(found));
             format!("Invalid value: 0: {path} accessor error: {shown} is of the type {kind}, expected int64")
         }
     };

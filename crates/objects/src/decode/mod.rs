@@ -87,7 +87,7 @@ impl From<Value> for Node {
 
 /// Why a body is no object of a kind, before its fields are looked at.
 ///
-/// `expected` is the kind that the address asks for. The text is that of the real server up to where it prints the body.
+/// `expected` is the kind of the request path. The text is that of the real server up to where it prints the body.
 pub fn header_error(root: &Node) -> Option<String> {
     const TARGET: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     match root {

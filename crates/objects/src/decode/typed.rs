@@ -11,10 +11,10 @@ use crate::quantity::Quantity;
 use crate::time;
 use crate::types::{Field, Object, Shape};
 
-/// An object as it is stored, and what strict clients are told.
+/// An object as it is stored, and what strict validation reports.
 #[derive(Debug, Default)]
 pub struct Decoded {
-    /// The object.
+    /// The object in the form of its type.
     pub value: Value,
     /// Texts like `unknown field "spec.foo"` and `duplicate field "data.x"`, in the order of the document.
     pub strict: Vec<String>,
@@ -35,14 +35,14 @@ pub fn typed(node: Node, shape: &Shape) -> Result<Decoded, TypeError> {
     }
 }
 
-/// Returns `node` as an object without a type; only repeated keys are told.
+/// Returns `node` as an object without a type; only repeated keys are reported.
 pub fn untyped(node: Node) -> Decoded {
     let mut walk = Walk::default();
     let value = walk.any(node);
     Decoded { value, strict: walk.strict }
 }
 
-/// Most texts that are told about one object.
+/// How many texts are reported about one object at most.
 const MAX_STRICT: usize = 100;
 
 /// A step on the way to a value.
@@ -58,16 +58,16 @@ enum Step<'a> {
 #[derive(Default)]
 struct Walk<'a> {
     strict: Vec<String>,
-    /// The first wrong type. Reading goes on, as the first in the document is told.
+    /// The first wrong type. Reading goes on: the first in the document is reported.
     error: Option<TypeError>,
-    /// The way here. Texts are made of it only when there is something to tell.
+    /// The path to the value. It becomes text only when there is something to report.
     path: Vec<Step<'a>>,
     /// The innermost type.
     owner: &'a str,
 }
 
 impl<'a> Walk<'a> {
-    fn tell(&mut self, what: &str, key: &str) {
+    fn report(&mut self, what: &str, key: &str) {
         let mut path = String::new();
         for step in &self.path {
             match step {
@@ -121,11 +121,11 @@ impl<'a> Walk<'a> {
         let mut out = Map::new();
         for (key, node) in fields {
             let Some(field) = object.field(&key) else {
-                self.tell("unknown", &key);
+                self.report("unknown", &key);
                 continue;
             };
             if seen.contains(&&*field.name) {
-                self.tell("duplicate", &key);
+                self.report("duplicate", &key);
             }
             seen.push(&field.name);
             match self.field(node, field) {
@@ -163,7 +163,7 @@ impl<'a> Walk<'a> {
         let mut out = Map::new();
         for (key, node) in fields {
             if out.contains_key(&key) {
-                self.tell("duplicate", &key);
+                self.report("duplicate", &key);
             }
             self.path.push(Step::Key(key));
             let value = self.value(node, item, "").unwrap_or_else(|| zero(item));
@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
                 let mut out = Map::new();
                 for (key, node) in fields {
                     if out.contains_key(&key) {
-                        self.tell("duplicate", &key);
+                        self.report("duplicate", &key);
                     }
                     self.path.push(Step::Key(key));
                     let value = self.any(node);
@@ -311,7 +311,7 @@ fn go_type(shape: &Shape, own: &str) -> String {
     }
 }
 
-/// Tells whether a value is left out of a field that omits empty values. Structs never are.
+/// Returns whether a value is left out of a field that omits empty values. Structs never are.
 fn is_empty(value: &Value, shape: &Shape) -> bool {
     match value {
         Value::Null => true,
@@ -323,7 +323,7 @@ fn is_empty(value: &Value, shape: &Shape) -> bool {
     }
 }
 
-/// Puts in what is written although it was not given: structs, and values of fields that do not omit empty ones.
+/// Adds what is written although it was not given: structs, and values of fields that do not omit empty ones.
 fn complete(out: &mut Map<String, Value>, object: &Object) {
     for field in &object.fields {
         let is_struct =

@@ -4,13 +4,13 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::Change;
-use super::collect::{misfits, paths};
 use super::compare::{compare, equal};
-use super::element::Element;
-use super::entry::{Named, Owner, Owners, Writer};
+use super::entry::{FieldOwner, ManagedFields, VersionedSet};
+use super::field_set::{FieldSet, path_text};
 use super::merge::{merged, removed};
-use super::place::Place;
-use super::set::{FieldSet, path_text};
+use super::path_element::PathElement;
+use super::type_ref::TypeRef;
+use super::typed::{paths, validate};
 use super::update::{NEVER_OWNED, clear, recorded};
 use crate::decode;
 use crate::types::Shape;
@@ -37,7 +37,7 @@ pub enum ApplyError {
     Other(String),
 }
 
-/// One field that somebody else owns.
+/// One field that another owner has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Who, as texts show it: `"kubectl" using apps/v1`.
@@ -88,16 +88,16 @@ pub fn apply(
         None => decode::empty(change.shape),
     };
     let bad = || ApplyError::Other("failed to decode managed fields".to_owned());
-    let mut owners = Owners::of(&current).ok_or_else(bad)?;
+    let mut owners = ManagedFields::of(&current).ok_or_else(bad)?;
     clear(&mut current);
     if owners.0.is_empty() {
         owners = recorded(None, &current, owners, change, "before-first-apply");
     }
-    let mut result = lay_over(&current, applied, &owners, change, force);
+    let mut result = merge_applied(&current, applied, &owners, change, force);
     if let Err(ApplyError::Conflicts(_)) = &result
         && change.manager == "kubectl"
     {
-        result = forgive_last_applied(&current, applied, &owners, change, result);
+        result = without_last_applied_conflicts(&current, applied, &owners, change, result);
     }
     let mut done = result?;
     if change.manager == "kubectl" {
@@ -118,7 +118,7 @@ pub fn check(applied: &Value, shape: &Shape, api_version: &str) -> Result<(), Ap
     if applied.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    let found = misfits(applied, Place::new(shape));
+    let found = validate(applied, TypeRef::new(shape));
     if found.is_empty() {
         return Ok(());
     }
@@ -136,43 +136,43 @@ pub fn check(applied: &Value, shape: &Shape, api_version: &str) -> Result<(), Ap
     Err(ApplyError::Typed { object, why })
 }
 
-fn lay_over(
+fn merge_applied(
     live: &Value,
     applied: &Value,
-    owners: &Owners,
+    owners: &ManagedFields,
     change: &Change<'_>,
     force: bool,
 ) -> Result<Applied, ApplyError> {
-    let place = Place::new(change.shape);
+    let type_ref = TypeRef::new(change.shape);
     let failed = |why| ApplyError::Other(format!("failed to merge config: {why}"));
-    let laid = merged(Some(live), Some(applied), place).map_err(failed)?.unwrap_or_default();
-    let writer = Writer {
+    let laid = merged(Some(live), Some(applied), type_ref).map_err(failed)?.unwrap_or_default();
+    let owner = FieldOwner {
         name: change.manager.to_owned(),
         applies: true,
         api_version: String::new(),
         subresource: change.subresource.to_owned(),
     };
     let mut owners = owners.clone();
-    let before = owners.0.get(&writer).cloned();
-    let owner = Owner {
-        fields: paths(applied, place).without(change.ignored),
+    let before = owners.0.get(&owner).cloned();
+    let owned = VersionedSet {
+        fields: paths(applied, type_ref).without(change.ignored),
         api_version: change.api_version.to_owned(),
-        time: before.as_ref().and_then(|owner| owner.time.clone()),
+        time: before.as_ref().and_then(|owned| owned.time.clone()),
     };
-    owners.0.insert(writer.clone(), owner);
+    owners.0.insert(owner.clone(), owned);
     let object = match &before {
-        Some(before) if !before.fields.is_empty() => pruned(&laid, &before.fields, &owners, place),
+        Some(before) if !before.fields.is_empty() => pruned(&laid, &before.fields, &owners, type_ref),
         _ => laid,
     };
-    take_over(live, &object, &mut owners, &writer, change, force)?;
+    resolve_conflicts(live, &object, &mut owners, &owner, change, force)?;
     let changed = !equal(live, &object);
-    if let Some(owner) = owners.0.get_mut(&writer) {
-        owner.fields = std::mem::take(&mut owner.fields).difference(&NEVER_OWNED);
+    if let Some(owned) = owners.0.get_mut(&owner) {
+        owned.fields = std::mem::take(&mut owned.fields).difference(&NEVER_OWNED);
         if changed {
-            owner.time = Some(change.now.to_owned());
+            owned.time = Some(change.now.to_owned());
         }
-        if owner.fields.is_empty() {
-            owners.0.remove(&writer);
+        if owned.fields.is_empty() {
+            owners.0.remove(&owner);
         }
     }
     let mut object = if changed { object } else { live.clone() };
@@ -180,59 +180,59 @@ fn lay_over(
     Ok(Applied { object, changed })
 }
 
-/// Takes from the others what the write changes or removes, or tells who is in the way.
-fn take_over(
+/// Takes from the other owners what the write changes or removes; without `force`, reports them as conflicts.
+fn resolve_conflicts(
     live: &Value,
     object: &Value,
-    owners: &mut Owners,
-    writer: &Writer,
+    owners: &mut ManagedFields,
+    owner: &FieldOwner,
     change: &Change<'_>,
     force: bool,
 ) -> Result<(), ApplyError> {
-    let found = compare(live, object, Place::new(change.shape)).ignore(change.ignored);
+    let found = compare(live, object, TypeRef::new(change.shape)).ignore(change.ignored);
     let changed = found.modified.union(found.added);
     let mut conflicts = Vec::new();
-    for (other, owner) in owners.0.iter_mut().filter(|(other, _)| *other != writer) {
-        let contested = owner.fields.intersection(&changed);
-        let named = Named(other).to_string();
+    for (other, owned) in owners.0.iter_mut().filter(|(other, _)| *other != owner) {
+        let contested = owned.fields.intersection(&changed);
+        let named = other.to_string();
         contested.each(&mut |path| {
             conflicts.push(Conflict { owner: named.clone(), field: path_text(path) });
         });
-        owner.fields = std::mem::take(&mut owner.fields).difference(&contested).difference(&found.removed);
+        owned.fields = std::mem::take(&mut owned.fields).difference(&contested).difference(&found.removed);
     }
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    owners.0.retain(|other, owner| other == writer || !owner.fields.is_empty());
+    owners.0.retain(|other, owned| other == owner || !owned.fields.is_empty());
     Ok(())
 }
 
-/// Returns the object without what the applier owned before, unless somebody (it included) owns it now.
-fn pruned(laid: &Value, before: &FieldSet, owners: &Owners, place: Place<'_>) -> Value {
-    let full = |set: &FieldSet| with_parents(set, place);
+/// Returns the object without what the applier owned before, unless an owner (it included) has it now.
+fn pruned(laid: &Value, before: &FieldSet, owners: &ManagedFields, type_ref: TypeRef<'_>) -> Value {
+    let full = |set: &FieldSet| with_parents(set, type_ref);
     let before = full(before);
-    let without = removed(laid, &before, place).unwrap_or_default();
-    let all = full(&paths(laid, place));
-    let mut owned = FieldSet::default();
-    for owner in owners.0.values() {
-        owned = owned.union(owner.fields.clone());
+    let without = removed(laid, &before, type_ref).unwrap_or_default();
+    let all = full(&paths(laid, type_ref));
+    let mut all_owned = FieldSet::default();
+    for owned in owners.0.values() {
+        all_owned = all_owned.union(owned.fields.clone());
     }
-    let kept = full(&paths(&without, place)).union(full(&owned));
-    let pruned = removed(laid, &all.clone().difference(&kept), place).unwrap_or_default();
+    let kept = full(&paths(&without, type_ref)).union(full(&all_owned));
+    let pruned = removed(laid, &all.clone().difference(&kept), type_ref).unwrap_or_default();
     // What the applier never owned stays, even when it hangs below something that went.
-    let left = full(&paths(&pruned, place));
-    removed(laid, &all.difference(&left).intersection(&before), place).unwrap_or_default()
+    let left = full(&paths(&pruned, type_ref));
+    removed(laid, &all.difference(&left).intersection(&before), type_ref).unwrap_or_default()
 }
 
-fn with_parents(set: &FieldSet, place: Place<'_>) -> FieldSet {
-    set.with_parents(place, &|place: Place<'_>, step: &Element| place.step(step))
+fn with_parents(set: &FieldSet, type_ref: TypeRef<'_>) -> FieldSet {
+    set.with_parents(type_ref, &|type_ref: TypeRef<'_>, step: &PathElement| type_ref.descend(step))
 }
 
 /// Conflicts about fields that are still as `kubectl apply` left them are none: the same person moves to server-side apply.
-fn forgive_last_applied(
+fn without_last_applied_conflicts(
     live: &Value,
     applied: &Value,
-    owners: &Owners,
+    owners: &ManagedFields,
     change: &Change<'_>,
     result: Result<Applied, ApplyError>,
 ) -> Result<Applied, ApplyError> {
@@ -247,7 +247,7 @@ fn forgive_last_applied(
     let left: Vec<Conflict> =
         conflicts.iter().filter(|conflict| !allowed.contains(&conflict.field)).cloned().collect();
     if left.is_empty() {
-        lay_over(live, applied, owners, change, true)
+        merge_applied(live, applied, owners, change, true)
     } else {
         Err(ApplyError::Conflicts(left))
     }
@@ -259,9 +259,9 @@ fn unchanged_since_last_applied(live: &Value, change: &Change<'_>) -> Option<Fie
     if last.get("apiVersion")?.as_str()? != change.api_version {
         return None;
     }
-    let place = Place::new(change.shape);
-    let found = compare(&last, live, place);
-    let set = paths(&last, place).difference(&found.modified).difference(&found.added);
+    let type_ref = TypeRef::new(change.shape);
+    let found = compare(&last, live, type_ref);
+    let set = paths(&last, type_ref).difference(&found.modified).difference(&found.added);
     Some(set.difference(&found.removed))
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::element::Element;
-use super::place::{Owned, Place, entries, items};
-use super::set::{FieldSet, Node};
-use crate::types::Listing;
+use super::field_set::{FieldSet, Node};
+use super::path_element::PathElement;
+use super::type_ref::{Atom, TypeRef, entries, items};
+use crate::types::ListType;
 
 /// Paths that went, changed and came.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ impl Comparison {
 }
 
 /// Compares two states of one object.
-pub(super) fn compare(old: &Value, new: &Value, place: Place<'_>) -> Comparison {
-    let found = value(Some(old), Some(new), place);
+pub(super) fn compare(old: &Value, new: &Value, type_ref: TypeRef<'_>) -> Comparison {
+    let found = value(Some(old), Some(new), type_ref);
     Comparison { removed: found.removed.below, modified: found.modified.below, added: found.added.below }
 }
 
@@ -44,7 +44,7 @@ struct Found {
 
 impl Found {
     /// Takes over what was found below a step.
-    fn put(&mut self, step: Element, found: Found) {
+    fn put(&mut self, step: PathElement, found: Found) {
         let Found { removed, modified, added } = found;
         let mut parts = [
             (&mut self.removed.below, removed),
@@ -64,23 +64,23 @@ impl Found {
     }
 }
 
-fn value(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Found {
+fn value(old: Option<&Value>, new: Option<&Value>, type_ref: TypeRef<'_>) -> Found {
     let Some(shown) = new.or(old) else {
         return Found::default();
     };
-    let (before, after) = (old.map(|v| place.owned(v)), place.owned(shown));
+    let (before, after) = (old.map(|v| type_ref.atom(v)), type_ref.atom(shown));
     let is_leaf = match (&before, &after) {
-        (Some(Owned::Map) | None, Owned::Map) => entries(old).is_empty() && entries(new).is_empty(),
-        (Some(Owned::List(_)) | None, Owned::List(_)) => items(old).is_empty() && items(new).is_empty(),
+        (Some(Atom::Map) | None, Atom::Map) => entries(old).is_empty() && entries(new).is_empty(),
+        (Some(Atom::List(_)) | None, Atom::List(_)) => items(old).is_empty() && items(new).is_empty(),
         _ => true,
     };
     if is_leaf {
         return leaf(old, new);
     }
     let mut found = match after {
-        Owned::Leaf => Found::default(),
-        Owned::Map => map(old, new, place),
-        Owned::List(listing) => list(old, new, place, listing),
+        Atom::Leaf => Found::default(),
+        Atom::Map => map(old, new, type_ref),
+        Atom::List(list_type) => list(old, new, type_ref, list_type),
     };
     found.added.member |= old.is_none() && new.is_some();
     found.removed.member |= old.is_some() && new.is_none();
@@ -97,36 +97,36 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Found {
     found
 }
 
-fn map(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Found {
+fn map(old: Option<&Value>, new: Option<&Value>, type_ref: TypeRef<'_>) -> Found {
     let mut found = Found::default();
     let (old, new) = (entries(old), entries(new));
     for (key, after) in new {
-        found.put(Element::Field(key.clone()), value(old.get(key), Some(after), place.child(key)));
+        found.put(PathElement::FieldName(key.clone()), value(old.get(key), Some(after), type_ref.child(key)));
     }
     for (key, before) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
-        found.put(Element::Field(key.clone()), value(Some(before), None, place.child(key)));
+        found.put(PathElement::FieldName(key.clone()), value(Some(before), None, type_ref.child(key)));
     }
     found
 }
 
-fn list(old: Option<&Value>, new: Option<&Value>, place: Place<'_>, listing: &Listing) -> Found {
-    let mut both: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+fn list(old: Option<&Value>, new: Option<&Value>, type_ref: TypeRef<'_>, list_type: &ListType) -> Found {
+    let mut both: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in items(old) {
-        if let Ok(element) = place.element(listing, item) {
+        if let Ok(element) = type_ref.path_element(list_type, item) {
             both.entry(element).or_default().0.push(item);
         }
     }
     for item in items(new) {
-        if let Ok(element) = place.element(listing, item) {
+        if let Ok(element) = type_ref.path_element(list_type, item) {
             both.entry(element).or_default().1.push(item);
         }
     }
     let mut found = Found::default();
     for (element, (old, new)) in both {
         let mut here = match (old.as_slice(), new.as_slice()) {
-            ([] | [_], [] | [_]) => value(old.first().copied(), new.first().copied(), place.item()),
-            ([one], _) => value(Some(one), None, place.item()),
-            (_, [one]) => value(None, Some(one), place.item()),
+            ([] | [_], [] | [_]) => value(old.first().copied(), new.first().copied(), type_ref.item()),
+            ([one], _) => value(Some(one), None, type_ref.item()),
+            (_, [one]) => value(None, Some(one), type_ref.item()),
             (_, _) => Found::default(),
         };
         match (old.as_slice(), new.as_slice()) {
@@ -140,7 +140,7 @@ fn list(old: Option<&Value>, new: Option<&Value>, place: Place<'_>, listing: &Li
     found
 }
 
-/// Tells whether two values are the same; `1` and `1.0` are.
+/// Returns whether two values are the same; `1` and `1.0` are.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::set::FieldSet;
+use super::field_set::FieldSet;
 use crate::time;
 
 /// Who writes: a name, how, with which version, and to which part of the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Writer {
+pub(super) struct FieldOwner {
     pub(super) name: String,
     /// Whether it applies; otherwise it updates.
     pub(super) applies: bool,
@@ -19,22 +19,22 @@ pub(super) struct Writer {
     pub(super) subresource: String,
 }
 
-/// What a writer owns.
+/// What an owner owns, and in which version of the API it said so.
 #[derive(Clone, Debug)]
-pub(super) struct Owner {
+pub(super) struct VersionedSet {
     pub(super) fields: FieldSet,
     pub(super) api_version: String,
     pub(super) time: Option<String>,
 }
 
-/// All writers of an object.
+/// The owners of the fields of an object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Owners(pub(super) BTreeMap<Writer, Owner>);
+pub(super) struct ManagedFields(pub(super) BTreeMap<FieldOwner, VersionedSet>);
 
-impl Owners {
+impl ManagedFields {
     /// Reads the entries of an object; nothing if one of them is not understood.
-    pub(super) fn of(object: &Value) -> Option<Owners> {
-        let mut owners = Owners::default();
+    pub(super) fn of(object: &Value) -> Option<ManagedFields> {
+        let mut owners = ManagedFields::default();
         let Some(entries) = object.pointer("/metadata/managedFields") else {
             return Some(owners);
         };
@@ -54,25 +54,25 @@ impl Owners {
                 None => FieldSet::default(),
             };
             let time = entry.get("time").and_then(Value::as_str).map(str::to_owned);
-            let writer = Writer {
+            let owner = FieldOwner {
                 name: text("manager"),
                 applies,
                 api_version: if applies { String::new() } else { api_version.clone() },
                 subresource: text("subresource"),
             };
-            owners.0.insert(writer, Owner { fields, api_version, time });
+            owners.0.insert(owner, VersionedSet { fields, api_version, time });
         }
         Some(owners)
     }
 
     /// Puts the entries into an object, in the order of servers: by operation, time and name.
     pub(super) fn put_into(&self, object: &mut Value) {
-        let mut sorted: Vec<(&Writer, &Owner)> = self.0.iter().collect();
-        sorted.sort_by_key(|(writer, owner)| {
-            let seconds = owner.time.as_deref().and_then(time::parse).map_or(0, jiff::Timestamp::as_second);
-            (!writer.applies, seconds, &writer.name, &owner.api_version, &writer.subresource)
+        let mut sorted: Vec<(&FieldOwner, &VersionedSet)> = self.0.iter().collect();
+        sorted.sort_by_key(|(owner, owned)| {
+            let seconds = owned.time.as_deref().and_then(time::parse).map_or(0, jiff::Timestamp::as_second);
+            (!owner.applies, seconds, &owner.name, &owned.api_version, &owner.subresource)
         });
-        let entries: Vec<Value> = sorted.into_iter().map(|(w, o)| to_value(w, o)).collect();
+        let entries: Vec<Value> = sorted.into_iter().map(|(owner, owned)| to_value(owner, owned)).collect();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             if entries.is_empty() {
                 metadata.remove("managedFields");
@@ -83,35 +83,32 @@ impl Owners {
     }
 }
 
-fn to_value(writer: &Writer, owner: &Owner) -> Value {
+fn to_value(owner: &FieldOwner, owned: &VersionedSet) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: &str| {
         if !value.is_empty() {
             entry.insert(key.to_owned(), Value::from(value));
         }
     };
-    put("manager", &writer.name);
-    put("operation", if writer.applies { "Apply" } else { "Update" });
-    put("apiVersion", &owner.api_version);
-    put("time", owner.time.as_deref().unwrap_or_default());
+    put("manager", &owner.name);
+    put("operation", if owner.applies { "Apply" } else { "Update" });
+    put("apiVersion", &owned.api_version);
+    put("time", owned.time.as_deref().unwrap_or_default());
     put("fieldsType", "FieldsV1");
-    put("subresource", &writer.subresource);
-    entry.insert("fieldsV1".to_owned(), owner.fields.to_fields_v1());
+    put("subresource", &owner.subresource);
+    entry.insert("fieldsV1".to_owned(), owned.fields.to_fields_v1());
     Value::Object(entry)
 }
 
-/// A writer as conflicts name it.
-pub(super) struct Named<'a>(pub(super) &'a Writer);
-
-impl fmt::Display for Named<'_> {
+/// The owner as conflicts name it.
+impl fmt::Display for FieldOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Named(writer) = self;
-        write!(f, "{:?}", writer.name)?;
-        if !writer.subresource.is_empty() {
-            write!(f, " with subresource {:?}", writer.subresource)?;
+        write!(f, "{:?}", self.name)?;
+        if !self.subresource.is_empty() {
+            write!(f, " with subresource {:?}", self.subresource)?;
         }
-        if !writer.applies {
-            write!(f, " using {}", writer.api_version)?;
+        if !self.applies {
+            write!(f, " using {}", self.api_version)?;
         }
         Ok(())
     }

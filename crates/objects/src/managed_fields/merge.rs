@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::element::Element;
-use super::place::{Owned, Place, entries, items};
-use super::set::FieldSet;
-use crate::types::Listing;
+use super::field_set::FieldSet;
+use super::path_element::PathElement;
+use super::type_ref::{Atom, TypeRef, entries, items};
+use crate::types::ListType;
 
 /// Returns `live` with `applied` laid over it. Nothing is left of an object or list that ends up empty.
 pub(super) fn merged(
     live: Option<&Value>,
     applied: Option<&Value>,
-    place: Place<'_>,
+    type_ref: TypeRef<'_>,
 ) -> Result<Option<Value>, String> {
     let Some(shown) = applied.or(live) else {
         return Ok(None);
     };
     let whole = || Ok(Some(shown.clone()));
-    match place.owned(shown) {
-        Owned::Leaf => whole(),
-        Owned::Map => {
-            let same_kind = live.is_none_or(|live| matches!(place.owned(live), Owned::Map));
+    match type_ref.atom(shown) {
+        Atom::Leaf => whole(),
+        Atom::Map => {
+            let same_kind = live.is_none_or(|live| matches!(type_ref.atom(live), Atom::Map));
             if !same_kind || (entries(live).is_empty() && entries(applied).is_empty()) {
                 return whole();
             }
@@ -30,37 +30,37 @@ pub(super) fn merged(
             let keys: BTreeSet<&String> = live.keys().chain(applied.keys()).collect();
             let mut out = Map::new();
             for key in keys {
-                if let Some(value) = merged(live.get(key), applied.get(key), place.child(key))? {
+                if let Some(value) = merged(live.get(key), applied.get(key), type_ref.child(key))? {
                     out.insert(key.clone(), value);
                 }
             }
             Ok((!out.is_empty()).then_some(Value::Object(out)))
         }
-        Owned::List(listing) => {
+        Atom::List(list_type) => {
             if items(live).is_empty() && items(applied).is_empty() {
                 return whole();
             }
-            let out = merged_list(items(live), items(applied), listing, place)?;
+            let out = merged_list(items(live), items(applied), list_type, type_ref)?;
             Ok((!out.is_empty()).then_some(Value::Array(out)))
         }
     }
 }
 
-/// Items by how they are told apart, in their order. A repeated item of the live list has no value of its own.
+/// Items by their elements of a path, in their order. A repeated item of the live list has no value of its own.
 struct Indexed<'a> {
-    order: Vec<Element>,
-    values: BTreeMap<Element, Option<&'a Value>>,
+    order: Vec<PathElement>,
+    values: BTreeMap<PathElement, Option<&'a Value>>,
 }
 
 fn index<'a>(
     list: &'a [Value],
-    listing: &Listing,
-    place: Place<'_>,
+    list_type: &ListType,
+    type_ref: TypeRef<'_>,
     repeats: bool,
 ) -> Result<Indexed<'a>, String> {
     let mut indexed = Indexed { order: Vec::new(), values: BTreeMap::new() };
     for (at, item) in list.iter().enumerate() {
-        let element = place.element(listing, item).map_err(|why| format!("element {at}: {why}"))?;
+        let element = type_ref.path_element(list_type, item).map_err(|why| format!("element {at}: {why}"))?;
         if indexed.values.contains_key(&element) {
             if !repeats {
                 return Err(format!("duplicate entries for key {element}"));
@@ -77,20 +77,20 @@ fn index<'a>(
 fn merged_list(
     live: &[Value],
     applied: &[Value],
-    listing: &Listing,
-    place: Place<'_>,
+    list_type: &ListType,
+    type_ref: TypeRef<'_>,
 ) -> Result<Vec<Value>, String> {
-    let theirs = index(live, listing, place, true)?;
-    let ours = index(applied, listing, place, false)?;
+    let theirs = index(live, list_type, type_ref, true)?;
+    let ours = index(applied, list_type, type_ref, false)?;
     let in_both = ours.order.iter().filter(|element| theirs.values.contains_key(*element));
-    let mut shared: VecDeque<&Element> = in_both.collect();
+    let mut shared: VecDeque<&PathElement> = in_both.collect();
     let mut next_shared = shared.pop_front();
-    let mut done: BTreeSet<&Element> = BTreeSet::new();
+    let mut done: BTreeSet<&PathElement> = BTreeSet::new();
     let mut out = Vec::with_capacity(live.len().max(applied.len()));
     let (mut left, mut right) = (0, 0);
-    let both = |element: &Element| {
+    let both = |element: &PathElement| {
         let theirs = theirs.values.get(element).copied().flatten();
-        merged(theirs, ours.values.get(element).copied().flatten(), place.item())
+        merged(theirs, ours.values.get(element).copied().flatten(), type_ref.item())
     };
     while left < theirs.order.len() || right < ours.order.len() {
         if let (Some(theirs_next), Some(ours_next)) = (theirs.order.get(left), ours.order.get(right)) {
@@ -110,7 +110,7 @@ fn merged_list(
         }
         if let Some(element) = theirs.order.get(left) {
             if !ours.values.contains_key(element) {
-                out.extend(merged(live.get(left), None, place.item())?);
+                out.extend(merged(live.get(left), None, type_ref.item())?);
                 left += 1;
                 continue;
             }
@@ -131,28 +131,28 @@ fn merged_list(
 }
 
 /// Returns `value` without the paths of `gone`.
-pub(super) fn removed(value: &Value, gone: &FieldSet, place: Place<'_>) -> Option<Value> {
-    match (place.owned(value), value) {
-        (Owned::Map, Value::Object(map)) => {
+pub(super) fn removed(value: &Value, gone: &FieldSet, type_ref: TypeRef<'_>) -> Option<Value> {
+    match (type_ref.atom(value), value) {
+        (Atom::Map, Value::Object(map)) => {
             let mut out = Map::new();
             for (key, item) in map {
-                let step = Element::Field(key.clone());
+                let step = PathElement::FieldName(key.clone());
                 if gone.has(&step) {
                     continue;
                 }
                 let left = match gone.below(&step) {
                     // What loses all its parts stays as a null until it is completed again.
-                    Some(inner) => removed(item, inner, place.child(key)).unwrap_or(Value::Null),
+                    Some(inner) => removed(item, inner, type_ref.child(key)).unwrap_or(Value::Null),
                     None => item.clone(),
                 };
                 out.insert(key.clone(), left);
             }
             (!out.is_empty()).then_some(Value::Object(out))
         }
-        (Owned::List(listing), Value::Array(list)) => {
+        (Atom::List(list_type), Value::Array(list)) => {
             let mut out = Vec::with_capacity(list.len());
             for item in list {
-                let Ok(step) = place.element(listing, item) else {
+                let Ok(step) = type_ref.path_element(list_type, item) else {
                     out.push(item.clone());
                     continue;
                 };
@@ -160,14 +160,14 @@ pub(super) fn removed(value: &Value, gone: &FieldSet, place: Place<'_>) -> Optio
                     continue;
                 }
                 out.push(match gone.below(&step) {
-                    Some(inner) => removed(item, inner, place.item()).unwrap_or(Value::Null),
+                    Some(inner) => removed(item, inner, type_ref.item()).unwrap_or(Value::Null),
                     None => item.clone(),
                 });
             }
             (!out.is_empty()).then_some(Value::Array(out))
         }
-        (Owned::Map | Owned::List(_), _) => None,
-        (Owned::Leaf, Value::Array(list)) if list.is_empty() => None,
-        (Owned::Leaf, value) => Some(value.clone()),
+        (Atom::Map | Atom::List(_), _) => None,
+        (Atom::Leaf, Value::Array(list)) if list.is_empty() => None,
+        (Atom::Leaf, value) => Some(value.clone()),
     }
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::Change;
 use super::compare::compare;
-use super::entry::{Owner, Owners, Writer};
-use super::place::Place;
-use super::set::FieldSet;
+use super::entry::{FieldOwner, ManagedFields, VersionedSet};
+use super::field_set::FieldSet;
+use super::type_ref::TypeRef;
 use crate::decode;
 
-/// Nobody owns these.
+/// The fields that get no owner.
 pub(super) static NEVER_OWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         "apiVersion",
@@ -37,12 +37,12 @@ const OLD_UPDATERS: &str = "ancient-changes";
 ///
 /// Entries that a client sent in `new` are taken over, and an empty list forgets all owners.
 pub fn update(live: Option<&Value>, new: &mut Value, change: &Change<'_>) {
-    let sent = Owners::of(new).filter(|owners| !owners.0.is_empty());
+    let sent = ManagedFields::of(new).filter(|owners| !owners.0.is_empty());
     let resets = change.subresource.is_empty() && is_reset(new);
     let owners = if resets {
-        Owners::default()
+        ManagedFields::default()
     } else {
-        let known = || live.and_then(Owners::of).unwrap_or_default();
+        let known = || live.and_then(ManagedFields::of).unwrap_or_default();
         sent.filter(|_| change.subresource.is_empty()).unwrap_or_else(known)
     };
     clear(new);
@@ -55,7 +55,7 @@ pub fn update(live: Option<&Value>, new: &mut Value, change: &Change<'_>) {
     owners.put_into(new);
 }
 
-/// Takes the entries out of an object.
+/// Removes the entries from an object.
 pub fn clear(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -74,62 +74,62 @@ fn is_reset(object: &Value) -> bool {
 pub(super) fn recorded(
     live: Option<&Value>,
     new: &Value,
-    mut owners: Owners,
+    mut owners: ManagedFields,
     change: &Change<'_>,
     manager: &str,
-) -> Owners {
+) -> ManagedFields {
     let empty = decode::empty(change.shape);
-    let found = compare(live.unwrap_or(&empty), new, Place::new(change.shape)).ignore(change.ignored);
+    let found = compare(live.unwrap_or(&empty), new, TypeRef::new(change.shape)).ignore(change.ignored);
     let changed = found.modified.union(found.added);
-    for owner in owners.0.values_mut() {
-        let fields = std::mem::take(&mut owner.fields);
-        owner.fields = fields.difference(&changed).difference(&found.removed);
+    for owned in owners.0.values_mut() {
+        let fields = std::mem::take(&mut owned.fields);
+        owned.fields = fields.difference(&changed).difference(&found.removed);
     }
-    owners.0.retain(|_, owner| !owner.fields.is_empty());
+    owners.0.retain(|_, owned| !owned.fields.is_empty());
     let won = changed.without(change.ignored).difference(&NEVER_OWNED);
     if won.is_empty() {
         return owners;
     }
-    let writer = Writer {
+    let owner = FieldOwner {
         name: if manager.is_empty() { "unknown" } else { manager }.to_owned(),
         applies: false,
         api_version: change.api_version.to_owned(),
         subresource: change.subresource.to_owned(),
     };
-    let owner = owners.0.entry(writer).or_insert_with(|| Owner {
+    let owned = owners.0.entry(owner).or_insert_with(|| VersionedSet {
         fields: FieldSet::default(),
         api_version: change.api_version.to_owned(),
         time: None,
     });
-    owner.fields = std::mem::take(&mut owner.fields).union(won);
-    owner.time = Some(change.now.to_owned());
+    owned.fields = std::mem::take(&mut owned.fields).union(won);
+    owned.time = Some(change.now.to_owned());
     owners
 }
 
 /// Puts the oldest updaters together when there are too many.
-fn cap(owners: &mut Owners) {
-    let mut updaters: Vec<(Option<String>, Writer)> = owners
+fn cap(owners: &mut ManagedFields) {
+    let mut updaters: Vec<(Option<String>, FieldOwner)> = owners
         .0
         .iter()
-        .filter(|(writer, _)| !writer.applies)
-        .map(|(writer, owner)| (owner.time.clone(), writer.clone()))
+        .filter(|(owner, _)| !owner.applies)
+        .map(|(owner, owned)| (owned.time.clone(), owner.clone()))
         .collect();
     if updaters.len() <= MAX_UPDATERS {
         return;
     }
     updaters.sort();
     let surplus = updaters.len() - MAX_UPDATERS + 1;
-    for (time, writer) in updaters.into_iter().take(surplus) {
-        let Some(owner) = owners.0.remove(&writer) else {
+    for (time, owner) in updaters.into_iter().take(surplus) {
+        let Some(owned) = owners.0.remove(&owner) else {
             continue;
         };
-        let bucket = Writer { name: OLD_UPDATERS.to_owned(), subresource: String::new(), ..writer };
-        let slot = owners.0.entry(bucket).or_insert_with(|| Owner {
+        let bucket = FieldOwner { name: OLD_UPDATERS.to_owned(), subresource: String::new(), ..owner };
+        let slot = owners.0.entry(bucket).or_insert_with(|| VersionedSet {
             fields: FieldSet::default(),
-            api_version: owner.api_version.clone(),
+            api_version: owned.api_version.clone(),
             time: None,
         });
-        slot.fields = std::mem::take(&mut slot.fields).union(owner.fields);
+        slot.fields = std::mem::take(&mut slot.fields).union(owned.fields);
         slot.time = time;
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::location::{Location, LocationError, decode_element};
+use crate::go_value::json_type;
 
 /// How many operations a patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -39,7 +40,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Map<String, Value>>, PatchError> {
     let operations = match patch {
         Value::Null => Vec::new(),
         Value::Array(operations) => operations,
-        other => return Err(not_a(go_kind(&other), "[]handlers.jsonPatchOp")),
+        other => return Err(not_a(json_type(&other), "[]handlers.jsonPatchOp")),
     };
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooMany(operations.len()));
@@ -48,25 +49,13 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Map<String, Value>>, PatchError> {
         .into_iter()
         .map(|operation| match operation {
             Value::Object(operation) => Ok(operation),
-            other => Err(not_a(go_kind(&other), "handlers.jsonPatchOp")),
+            other => Err(not_a(json_type(&other), "handlers.jsonPatchOp")),
         })
         .collect()
 }
 
 fn not_a(kind: &str, expected: &str) -> PatchError {
     PatchError::Decode(format!("json: cannot unmarshal {kind} into Go value of type {expected}"))
-}
-
-/// Returns what Go's decoder calls the value.
-pub fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Returns `document` after all operations; on an error nothing has changed for the caller.

@@ -327,7 +327,7 @@ impl<'a, W: Words> Evaluation<'a, W> {
         }
     }
 
-    /// Holds the entries of a map against everything that speaks of them.
+    /// Holds the entries of a map against the rules for their names.
     fn entries(&mut self, node: &'a Node, map: &'a Map<String, Value>) {
         for (name, value) in map {
             self.path.push(Step::Property(name));

@@ -65,7 +65,7 @@ pub enum Finding<'a> {
     Forbidden,
     /// The object lacks the property that another one requires.
     Dependency(&'a str),
-    /// The item was there before; this tells it apart from others.
+    /// The list has an item twice whose items must differ; this is what they must differ in.
     Duplicate(Value),
     /// The value is nested too deeply to be looked at.
     TooDeep,

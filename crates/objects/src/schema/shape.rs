@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::types::{self, Field, Listing, Object, PatchRule, Shape};
+use crate::types::{self, Field, ListType, Object, PatchRule, Shape};
 use serde_json::{Map, Value, json};
 
 use super::node::{Node, Others, Schema};
@@ -36,7 +36,7 @@ fn field(name: &str, shape: Shape, atomic: bool, default: Option<&Value>) -> Fie
         default: default.cloned().map(Arc::new),
         values: Vec::new(),
         go_type: "".into(),
-        place: 0,
+        position: 0,
     }
 }
 
@@ -72,12 +72,12 @@ fn of(schema: &Schema, node: &Node) -> Shape {
         "array" => {
             let item = schema.item(node).map_or(Shape::Any, |item| of(schema, item));
             let keys = || node.extensions.list_map_keys.iter().map(|key| key.clone().into()).collect();
-            let listing = match node.extensions.list_type.as_str() {
-                "map" => Listing::Map(keys()),
-                "set" => Listing::Set,
-                _ => Listing::Atomic,
+            let list_type = match node.extensions.list_type.as_str() {
+                "map" => ListType::Map(keys()),
+                "set" => ListType::Set,
+                _ => ListType::Atomic,
             };
-            Shape::List(Arc::new(item), listing)
+            Shape::List(Arc::new(item), list_type)
         }
         "object" => match others(schema, node) {
             Some(item) if node.properties.is_empty() => {

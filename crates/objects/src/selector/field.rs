@@ -23,12 +23,12 @@ enum Field {
 }
 
 impl FieldSelector {
-    /// Tells whether every object is selected.
+    /// Returns whether every object is selected.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tells whether `object` is selected.
+    /// Returns whether `object` is selected.
     pub fn selects(&self, object: &impl Selectable) -> bool {
         self.0.iter().all(|requirement| {
             let value = match requirement.field {
@@ -143,20 +143,20 @@ pub struct FieldPath {
     /// The value that an absent field has.
     pub absent: &'static str,
     /// The paths whose first value is taken, where it is not the path that selectors write.
-    pub places: &'static [&'static str],
+    pub paths: &'static [&'static str],
 }
 
 impl FieldPath {
     /// A field that is empty when absent.
     pub fn new(name: &str) -> FieldPath {
-        FieldPath { name: name.to_owned(), absent: "", places: &[] }
+        FieldPath { name: name.to_owned(), absent: "", paths: &[] }
     }
 
     /// Returns the value in `object` as text.
     pub fn read(&self, object: &Value) -> String {
-        let found = match self.places {
+        let found = match self.paths {
             [] => text_at(object, &self.name),
-            places => places.iter().find_map(|path| text_at(object, path).filter(|text| !text.is_empty())),
+            paths => paths.iter().find_map(|path| text_at(object, path).filter(|text| !text.is_empty())),
         };
         found.unwrap_or_else(|| self.absent.to_owned())
     }

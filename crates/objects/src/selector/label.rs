@@ -35,12 +35,12 @@ pub enum Operator {
 }
 
 impl LabelSelector {
-    /// Tells whether every object is selected.
+    /// Returns whether every object is selected.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tells whether `object` is selected.
+    /// Returns whether `object` is selected.
     pub fn selects(&self, object: &impl Selectable) -> bool {
         self.0.iter().all(|requirement| requirement.holds(object.label(&requirement.key)))
     }
@@ -53,7 +53,7 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    /// Tells whether a label with this value satisfies the requirement.
+    /// Returns whether a label with this value satisfies the requirement.
     pub fn holds(&self, label: Option<&str>) -> bool {
         let is_listed = |label: &str| self.values.iter().any(|value| value == label);
         match self.operator {

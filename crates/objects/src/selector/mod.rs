@@ -33,12 +33,12 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Tells whether every object is selected.
+    /// Returns whether every object is selected.
     pub fn is_all(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Tells whether `object` is selected.
+    /// Returns whether `object` is selected.
     pub fn selects(&self, object: &impl Selectable) -> bool {
         self.labels.selects(object) && self.fields.selects(object)
     }

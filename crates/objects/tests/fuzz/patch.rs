@@ -1,6 +1,6 @@
 //! Applies arbitrary patches to arbitrary documents: a document and a patch, separated by a line break.
 
-use objects::managed_fields::{Change, FieldSet, apply, first, update};
+use objects::managed_fields::{Change, FieldSet, apply, create, update};
 use objects::patch::{json, merge, strategic};
 use objects::types::{Shape, name_of_kind};
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn owners_agree(mut object: Value, change: &Change<'_>) {
         return;
     };
     metadata.remove("managedFields");
-    let short = first(&object, change).map(|bytes| serde_json::from_slice(&bytes).expect("owners are JSON"));
+    let short = create(&object, change).map(|bytes| serde_json::from_slice(&bytes).expect("owners are JSON"));
     update(None, &mut object, change);
     assert_eq!(short.as_ref(), object.pointer("/metadata/managedFields"), "{object}");
 }

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::list::{Elements, deduplicated, element_kind};
-use super::merge::{Aim, merge_object};
+use super::list::{deduplicated, element_kind};
+use super::merge::{Target, merge_object};
 use super::order::sorted;
 use super::{
-    DELETE_LIST, DIRECTIVE, Object, RETAIN_KEYS, SET_ORDER, StrategicError, go_text, merge_value, rule,
+    DELETE_LIST, DIRECTIVE, ElementKind, Object, RETAIN_KEYS, SET_ORDER, StrategicError, merge_value, rule,
     same_type,
 };
+use crate::go_value::printed;
 use crate::types::Shape;
 
-/// What a difference tells.
+/// What a difference contains.
 #[derive(Clone, Copy)]
 struct Options {
     /// Leave out what is gone.
@@ -44,7 +45,7 @@ pub fn three_way(
     let changes = diff_objects(object(current)?, modified, Some(shape), changes)?;
     let deletions = Options { ignore_additions: true, ..ALL };
     let deletions = diff_objects(original, modified, Some(shape), deletions)?;
-    merge_object(deletions, changes, Some(shape), Aim::Patch).map(Value::Object)
+    merge_object(deletions, changes, Some(shape), Target::Patch).map(Value::Object)
 }
 
 fn object(value: &Value) -> Result<&Object, StrategicError> {
@@ -85,7 +86,7 @@ fn diff_objects(
     if options.retain_keys {
         let kept = modified.iter().filter(|(_, value)| !value.is_null());
         let mut kept: Vec<Value> = kept.map(|(key, _)| Value::from(key.as_str())).collect();
-        kept.sort_by_key(go_text);
+        kept.sort_by_key(printed);
         let lost = original.iter().any(|(key, v)| !v.is_null() && !modified.contains_key(key));
         if !kept.is_empty() && (!patch.is_empty() || lost) {
             patch.insert(RETAIN_KEYS.to_owned(), Value::Array(kept));
@@ -169,10 +170,10 @@ fn diff_lists(
         return Ok(Lists { changes, ..Lists::default() });
     }
     match element_kind(&[from, to])? {
-        Elements::Objects => diff_lists_of_objects(from, to, shape, key, options),
-        Elements::Scalars => {
+        ElementKind::Objects => diff_lists_of_objects(from, to, shape, key, options),
+        ElementKind::Scalars => {
             let mut lists = diff_lists_of_scalars(from, to, options);
-            lists.changes = sorted(lists.changes, to, key, Elements::Scalars)?;
+            lists.changes = sorted(lists.changes, to, key, ElementKind::Scalars)?;
             let deleted = !options.ignore_deletions && !lists.deletions.is_empty();
             if deleted || (!options.ignore_additions && from != to) {
                 lists.order = to.to_vec();
@@ -185,7 +186,7 @@ fn diff_lists(
 fn diff_lists_of_scalars(from: &[Value], to: &[Value], options: Options) -> Lists {
     let by_text = |items: &[Value]| {
         let mut items = items.to_vec();
-        items.sort_by_key(go_text);
+        items.sort_by_key(printed);
         items
     };
     let mut lists = Lists::default();
@@ -195,7 +196,7 @@ fn diff_lists_of_scalars(from: &[Value], to: &[Value], options: Options) -> List
             (None, None) => break,
             (None, Some(_)) => std::cmp::Ordering::Greater,
             (Some(_), None) => std::cmp::Ordering::Less,
-            (Some(old), Some(new)) => go_text(old).cmp(&go_text(new)),
+            (Some(old), Some(new)) => printed(old).cmp(&printed(new)),
         };
         if order.is_le() {
             let item = old.next();
@@ -248,7 +249,7 @@ fn diff_lists_of_objects(
             (_, _) => {}
         }
     }
-    let mut changes = sorted(edits, to, key, Elements::Objects)?;
+    let mut changes = sorted(edits, to, key, ElementKind::Objects)?;
     changes.extend(deletions);
     let same_order = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| a.get(key) == b.get(key));
     let mut order = Vec::new();
@@ -265,7 +266,7 @@ fn diff_lists_of_objects(
 fn by_key<'a>(items: &'a [Value], key: &str) -> Result<Vec<(String, &'a Value)>, StrategicError> {
     let mut keyed = items
         .iter()
-        .map(|item| Ok((go_text(merge_value(item, key)?), item)))
+        .map(|item| Ok((printed(merge_value(item, key)?), item)))
         .collect::<Result<Vec<_>, StrategicError>>()?;
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(keyed)

@@ -2,20 +2,14 @@
 
 use serde_json::Value;
 
-use super::merge::{Aim, merge_object, unknown_directive};
-use super::order::normalise;
-use super::{DIRECTIVE, StrategicError, as_object, merge_value, same_type};
+use super::merge::{Target, merge_object, unknown_directive};
+use super::order::normalise_order;
+use super::{DIRECTIVE, ElementKind, StrategicError, as_object, merge_value, same_type};
+use crate::go_value::printed;
 use crate::types::Shape;
 
-/// What the items of a list are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Elements {
-    Objects,
-    Scalars,
-}
-
 /// Returns what the items of all lists are; they must be of one type.
-pub(super) fn element_kind(lists: &[&[Value]]) -> Result<Elements, StrategicError> {
+pub(super) fn element_kind(lists: &[&[Value]]) -> Result<ElementKind, StrategicError> {
     let mut first: Option<&Value> = None;
     for item in lists.iter().flat_map(|list| list.iter()) {
         match first {
@@ -23,7 +17,7 @@ pub(super) fn element_kind(lists: &[&[Value]]) -> Result<Elements, StrategicErro
             None => first = Some(item),
             Some(known) if same_type(known, item) => {}
             Some(_) => {
-                let all = lists.iter().map(|list| super::go_text(&Value::Array(list.to_vec())));
+                let all = lists.iter().map(|list| printed(&Value::Array(list.to_vec())));
                 let all: Vec<String> = all.collect();
                 let text = format!("list element types are not identical: [{}]", all.join(" "));
                 return Err(StrategicError::Other(text));
@@ -31,8 +25,8 @@ pub(super) fn element_kind(lists: &[&[Value]]) -> Result<Elements, StrategicErro
         }
     }
     match first {
-        Some(Value::Object(_)) => Ok(Elements::Objects),
-        Some(_) => Ok(Elements::Scalars),
+        Some(Value::Object(_)) => Ok(ElementKind::Objects),
+        Some(_) => Ok(ElementKind::Scalars),
         None => Err(StrategicError::Other("no elements in any of the given slices".to_owned())),
     }
 }
@@ -43,7 +37,7 @@ pub(super) fn merge_list(
     patch: Vec<Value>,
     shape: Option<&Shape>,
     key: &str,
-    aim: Aim,
+    target: Target,
     deletes: bool,
 ) -> Result<Vec<Value>, StrategicError> {
     if original.is_empty() && patch.is_empty() {
@@ -51,26 +45,26 @@ pub(super) fn merge_list(
     }
     let kind = element_kind(&[&original, &patch])?;
     let (merged, server_order, patch_order) = match kind {
-        Elements::Scalars => {
-            if aim.is_object() && deletes {
+        ElementKind::Scalars => {
+            if target.is_object() && deletes {
                 return Ok(original.into_iter().filter(|item| !patch.contains(item)).collect());
             }
             let both = original.iter().chain(&patch).cloned().collect();
             (deduplicated(both), original, patch)
         }
-        Elements::Objects => {
+        ElementKind::Objects => {
             if key.is_empty() {
                 let name = shape.and_then(Shape::object).map_or("", |object| &*object.name);
                 let text = format!("cannot merge lists without merge key for {name}");
                 return Err(StrategicError::Other(text));
             }
             let (original, patch) = obey_directives(original, patch, key)?;
-            let merged = merge_items(original.clone(), patch.clone(), key, shape, aim)?;
+            let merged = merge_items(original.clone(), patch.clone(), key, shape, target)?;
             (merged, original, patch)
         }
     };
     let (ours, theirs) = partition(merged, &patch_order, key)?;
-    normalise(ours, theirs, &patch_order, &server_order, key, kind)
+    normalise_order(ours, theirs, &patch_order, &server_order, key, kind)
 }
 
 /// Returns both lists after what `$patch` says in the items of the patch.
@@ -111,7 +105,7 @@ fn merge_items(
     patch: Vec<Value>,
     key: &str,
     shape: Option<&Shape>,
-    aim: Aim,
+    target: Target,
 ) -> Result<Vec<Value>, StrategicError> {
     for item in patch {
         let value = merge_value(&item, key)?.clone();
@@ -119,7 +113,7 @@ fn merge_items(
         match (found, item) {
             (Some(slot), Value::Object(change)) => {
                 let current = as_object(slot)?.clone();
-                *slot = Value::Object(merge_object(current, change, shape, aim)?);
+                *slot = Value::Object(merge_object(current, change, shape, target)?);
             }
             (_, item) => original.push(item),
         }

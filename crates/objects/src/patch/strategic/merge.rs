@@ -2,26 +2,26 @@
 
 use serde_json::Value;
 
-use super::list::{merge_list, partition};
-use super::order::{normalise, validate_order};
+use super::list::{element_kind, merge_list, partition};
+use super::order::{normalise_order, validate_order};
 use super::{
     DELETE_LIST, DIRECTIVE, Object, RETAIN_KEYS, SET_ORDER, StrategicError, as_list, rule, same_type,
 };
-use crate::patch::strategic::list::element_kind;
+use crate::go_value::printed;
 use crate::types::Shape;
 
-/// What a merge is for.
+/// What a patch is merged into.
 #[derive(Clone, Copy)]
-pub(super) enum Aim {
-    /// To change an object: directives are obeyed.
+pub(super) enum Target {
+    /// An object: directives are carried out.
     Object,
-    /// To put two patches together: directives are kept.
+    /// Another patch: directives are kept.
     Patch,
 }
 
-impl Aim {
+impl Target {
     pub(super) fn is_object(self) -> bool {
-        matches!(self, Aim::Object)
+        matches!(self, Target::Object)
     }
 }
 
@@ -30,14 +30,14 @@ pub fn apply(document: Value, patch: Value, shape: &Shape) -> Result<Value, Stra
     let (Value::Object(document), Value::Object(patch)) = (document, patch) else {
         return Err(StrategicError::Other("invalid JSON document".to_owned()));
     };
-    merge_object(document, patch, Some(shape), Aim::Object).map(Value::Object)
+    merge_object(document, patch, Some(shape), Target::Object).map(Value::Object)
 }
 
 pub(super) fn merge_object(
     mut original: Object,
     mut patch: Object,
     shape: Option<&Shape>,
-    aim: Aim,
+    target: Target,
 ) -> Result<Object, StrategicError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match directive.as_str() {
@@ -46,30 +46,27 @@ pub(super) fn merge_object(
             _ => Err(unknown_directive(&directive, patch)),
         };
     }
-    retain_keys(&mut original, &mut patch, aim)?;
+    retain_keys(&mut original, &mut patch, target)?;
     let orders: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
     for key in orders {
-        merge_ordered(&mut original, &mut patch, &key, shape, aim)?;
+        merge_ordered(&mut original, &mut patch, &key, shape, target)?;
     }
     for (key, change) in patch {
-        merge_field(&mut original, key, change, shape, aim)?;
+        merge_field(&mut original, key, change, shape, target)?;
     }
     Ok(original)
 }
 
 pub(super) fn unknown_directive(directive: &Value, mut map: Object) -> StrategicError {
     map.insert(DIRECTIVE.to_owned(), directive.clone());
-    StrategicError::Directive {
-        directive: super::go_text(directive),
-        map: super::go_text(&Value::Object(map)),
-    }
+    StrategicError::Directive { directive: printed(directive), map: printed(&Value::Object(map)) }
 }
 
-fn retain_keys(original: &mut Object, patch: &mut Object, aim: Aim) -> Result<(), StrategicError> {
+fn retain_keys(original: &mut Object, patch: &mut Object, target: Target) -> Result<(), StrategicError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
     };
-    if !aim.is_object() {
+    if !target.is_object() {
         if original.get(RETAIN_KEYS).is_some_and(|known| *known != keys) {
             let text = "the $retainKeys of two patches differ";
             return Err(StrategicError::Other(text.to_owned()));
@@ -99,13 +96,13 @@ fn merge_ordered(
     patch: &mut Object,
     order_key: &str,
     shape: Option<&Shape>,
-    aim: Aim,
+    target: Target,
 ) -> Result<(), StrategicError> {
     const WHAT: &str = "setElementOrder list";
     let Some(order) = patch.remove(order_key) else {
         return Ok(());
     };
-    if !aim.is_object() {
+    if !target.is_object() {
         if original.get(order_key).is_some_and(|known| *known != order) {
             return Err(StrategicError::Format(WHAT));
         }
@@ -124,10 +121,10 @@ fn merge_ordered(
         (Some(current), None) => current,
         (None, Some(change)) => change.into_iter().filter_map(without_directives).collect(),
         (Some(_), Some(change)) if rule.patch.merge_key.is_none() => change,
-        (Some(current), Some(change)) => merge_list(current, change, rule.shape, rule.key(), aim, false)?,
+        (Some(current), Some(change)) => merge_list(current, change, rule.shape, rule.key(), target, false)?,
     };
     let (ours, theirs) = partition(merged, &order, rule.key())?;
-    let both = normalise(ours, theirs, &order, &server_order, rule.key(), kind?)?;
+    let both = normalise_order(ours, theirs, &order, &server_order, rule.key(), kind?)?;
     original.insert(key.to_owned(), Value::Array(both));
     patch.remove(key);
     Ok(())
@@ -138,24 +135,24 @@ fn merge_field(
     key: String,
     change: Value,
     shape: Option<&Shape>,
-    aim: Aim,
+    target: Target,
 ) -> Result<(), StrategicError> {
     let deletes = key.starts_with(DELETE_LIST);
-    if deletes && !aim.is_object() {
+    if deletes && !target.is_object() {
         original.insert(key, change);
         return Ok(());
     }
     let key = if deletes { plain_key(&key, DELETE_LIST, "primitive list")?.to_owned() } else { key };
     if change.is_null() {
         original.remove(&key);
-        if aim.is_object() {
+        if target.is_object() {
             return Ok(());
         }
     }
     let same = original.get(&key).map(|current| same_type(current, &change));
     if same != Some(true) {
         if !deletes {
-            take(original, key, change, aim);
+            insert_change(original, key, change, target);
         }
         return Ok(());
     }
@@ -166,13 +163,13 @@ fn merge_field(
             if rule.patch.replace {
                 Value::Object(change)
             } else {
-                Value::Object(merge_object(current, change, rule.shape, aim)?)
+                Value::Object(merge_object(current, change, rule.shape, target)?)
             }
         }
         (Value::Array(current), Value::Array(change)) => {
             let rule = rule(shape, &key, true)?;
             if rule.patch.merge_key.is_some() || deletes {
-                Value::Array(merge_list(current, change, rule.shape, rule.key(), aim, deletes)?)
+                Value::Array(merge_list(current, change, rule.shape, rule.key(), target, deletes)?)
             } else {
                 Value::Array(change)
             }
@@ -183,9 +180,9 @@ fn merge_field(
     Ok(())
 }
 
-/// Puts in a value that does not merge with anything.
-fn take(original: &mut Object, key: String, mut change: Value, aim: Aim) {
-    if aim.is_object() {
+/// Inserts a value that does not merge with what is there.
+fn insert_change(original: &mut Object, key: String, mut change: Value, target: Target) {
+    if target.is_object() {
         drop_nulls(&mut change);
     }
     match without_directives(change) {

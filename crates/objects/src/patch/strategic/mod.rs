@@ -11,7 +11,7 @@ use thiserror::Error;
 pub use diff::{three_way, two_way};
 pub use merge::apply;
 
-use crate::managed_fields::go_type;
+use crate::go_value::{printed, type_name};
 use crate::types::{PatchRule, Shape};
 
 /// Why a strategic merge patch could not be made or applied.
@@ -82,6 +82,13 @@ const SET_ORDER: &str = "$setElementOrder";
 
 type Object = Map<String, Value>;
 
+/// What the items of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementKind {
+    Objects,
+    Scalars,
+}
+
 /// What a field of an object is and how it is patched.
 struct Rule<'a> {
     shape: Option<&'a Shape>,
@@ -95,7 +102,7 @@ impl Rule<'_> {
     }
 }
 
-/// Returns how the field `key` of `shape` is patched; `list` tells that its value is a list.
+/// Returns how the field `key` of `shape` is patched; `list` says that its value is a list.
 fn rule<'a>(shape: Option<&'a Shape>, key: &str, list: bool) -> Result<Rule<'a>, StrategicError> {
     let unknown =
         |object: &str| StrategicError::UnknownField { object: object.to_owned(), field: key.to_owned() };
@@ -112,7 +119,7 @@ fn rule<'a>(shape: Option<&'a Shape>, key: &str, list: bool) -> Result<Rule<'a>,
     Ok(Rule { shape: inner, patch: PatchRule::default() })
 }
 
-/// Tells whether two values are of one JSON type.
+/// Returns whether two values are of one JSON type.
 fn same_type(a: &Value, b: &Value) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
@@ -120,37 +127,18 @@ fn same_type(a: &Value, b: &Value) -> bool {
 fn as_object(value: &Value) -> Result<&Object, StrategicError> {
     value
         .as_object()
-        .ok_or(StrategicError::Type { expected: "map[string]interface {}", found: go_type(value) })
+        .ok_or(StrategicError::Type { expected: "map[string]interface {}", found: type_name(value) })
 }
 
 fn as_list(value: Value) -> Result<Vec<Value>, StrategicError> {
     match value {
         Value::Array(items) => Ok(items),
-        other => Err(StrategicError::Type { expected: "[]interface {}", found: go_type(&other) }),
+        other => Err(StrategicError::Type { expected: "[]interface {}", found: type_name(&other) }),
     }
 }
 
 /// Returns the value of `key` in `item`.
 fn merge_value<'a>(item: &'a Value, key: &str) -> Result<&'a Value, StrategicError> {
     let object = as_object(item)?;
-    object.get(key).ok_or_else(|| StrategicError::NoMergeKey { item: go_text(item), key: key.to_owned() })
-}
-
-/// Returns the value as Go prints it: `map[a:1 b:[x y]]`.
-pub(crate) fn go_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(map) => {
-            let items: Vec<String> =
-                map.iter().map(|(key, item)| format!("{key}:{}", go_text(item))).collect();
-            format!("map[{}]", items.join(" "))
-        }
-    }
+    object.get(key).ok_or_else(|| StrategicError::NoMergeKey { item: printed(item), key: key.to_owned() })
 }

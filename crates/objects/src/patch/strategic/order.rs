@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::list::Elements;
-use super::{DIRECTIVE, SET_ORDER, StrategicError, go_text, merge_value};
+use super::{DIRECTIVE, ElementKind, SET_ORDER, StrategicError, merge_value};
+use crate::go_value::printed;
 
 /// Returns the place of `item` in `list`.
-fn index(list: &[Value], item: &Value, key: &str, kind: Elements) -> Option<usize> {
+fn index(list: &[Value], item: &Value, key: &str, kind: ElementKind) -> Option<usize> {
     match kind {
-        Elements::Objects => list.iter().position(|other| other.get(key) == item.get(key)),
-        Elements::Scalars => list.iter().position(|other| other == item),
+        ElementKind::Objects => list.iter().position(|other| other.get(key) == item.get(key)),
+        ElementKind::Scalars => list.iter().position(|other| other == item),
     }
 }
 
@@ -17,7 +17,7 @@ fn is_deletion(item: &Value) -> bool {
     item.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
 }
 
-/// Checks that the items of a patch come in the order that the patch announces.
+/// Checks that the items of a patch come in the order that `$setElementOrder` of the patch gives.
 pub(super) fn validate_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), StrategicError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -38,7 +38,7 @@ pub(super) fn validate_order(patch: &[Value], order: &[Value], key: &str) -> Res
             }
         }
         if !found {
-            let list = |items: &[Value]| go_text(&Value::Array(items.to_vec()));
+            let list = |items: &[Value]| printed(&Value::Array(items.to_vec()));
             let (patch, order) = (list(patch), list(order));
             return Err(StrategicError::Other(format!(
                 "The order in patch list:\n{patch}\n doesn't match {SET_ORDER} list:\n{order}\n"
@@ -49,13 +49,13 @@ pub(super) fn validate_order(patch: &[Value], order: &[Value], key: &str) -> Res
 }
 
 /// Returns the items of the patch and those of the server in one list.
-pub(super) fn normalise(
+pub(super) fn normalise_order(
     ours: Vec<Value>,
     theirs: Vec<Value>,
     patch_order: &[Value],
     server_order: &[Value],
     key: &str,
-    kind: Elements,
+    kind: ElementKind,
 ) -> Result<Vec<Value>, StrategicError> {
     let ours = sorted(ours, patch_order, key, kind)?;
     let theirs = sorted(theirs, server_order, key, kind)?;
@@ -81,17 +81,17 @@ pub(super) fn sorted(
     items: Vec<Value>,
     order: &[Value],
     key: &str,
-    kind: Elements,
+    kind: ElementKind,
 ) -> Result<Vec<Value>, StrategicError> {
     let mut deletions = Vec::new();
     let mut sorted: Vec<Value> = Vec::with_capacity(items.len());
-    if kind == Elements::Objects {
+    if kind == ElementKind::Objects {
         for item in items.iter().chain(order) {
             merge_value(item, key)?;
         }
     }
     for item in items {
-        if kind == Elements::Objects && is_deletion(&item) {
+        if kind == ElementKind::Objects && is_deletion(&item) {
             deletions.push(item);
             continue;
         }

@@ -4,24 +4,24 @@ use serde_json::Value;
 
 use super::Change;
 use super::compare::equal;
-use super::element::{Element, write_text};
-use super::place::{Owned, Place, entries, items};
-use super::set::{FieldSet, Node};
+use super::field_set::{FieldSet, Node};
+use super::path_element::{PathElement, write_text};
+use super::type_ref::{Atom, TypeRef, entries, items};
 use super::update::NEVER_OWNED;
 use crate::decode;
-use crate::types::Listing;
+use crate::types::ListType;
 
-/// Returns `managedFields` of an object that is new and carries none, as JSON; nothing if nobody owns anything.
+/// Returns `managedFields` of an object that is new and carries none, as JSON; nothing if there is nothing to own.
 ///
 /// The bytes are those that [`super::update`] leads to.
-pub fn first(new: &Value, change: &Change<'_>) -> Option<Vec<u8>> {
+pub fn create(new: &Value, change: &Change<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(1_024);
     out.extend_from_slice(b"[{\"apiVersion\":");
     write_text(&mut out, change.api_version);
     out.extend_from_slice(b",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
     let empty = decode::empty(change.shape);
     let limits = Limits { never: Some(&NEVER_OWNED), ignored: Some(change.ignored) };
-    if !write(&mut out, Some(&empty), new, Place::new(change.shape), limits, true) {
+    if !write(&mut out, Some(&empty), new, TypeRef::new(change.shape), limits, true) {
         return None;
     }
     out.extend_from_slice(b",\"manager\":");
@@ -37,7 +37,7 @@ pub fn first(new: &Value, change: &Change<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What nobody comes to own at a place and below it.
+/// The fields that get no owner, at a field and below it.
 #[derive(Clone, Copy)]
 struct Limits<'a> {
     /// These paths alone.
@@ -54,7 +54,7 @@ impl<'a> Limits<'a> {
         if self.never.is_none() && self.ignored.is_none() {
             return Some((Limits::NONE, true));
         }
-        let step = Element::Field(key.to_owned());
+        let step = PathElement::FieldName(key.to_owned());
         let (never, ignored) =
             (self.never.and_then(|set| set.node(&step)), self.ignored.and_then(|set| set.node(&step)));
         if ignored.is_some_and(|node| node.member) {
@@ -73,14 +73,14 @@ fn write(
     out: &mut Vec<u8>,
     old: Option<&Value>,
     new: &Value,
-    place: Place<'_>,
+    type_ref: TypeRef<'_>,
     limits: Limits<'_>,
     may_own: bool,
 ) -> bool {
-    let (before, after) = (old.map(|old| place.owned(old)), place.owned(new));
+    let (before, after) = (old.map(|old| type_ref.atom(old)), type_ref.atom(new));
     let is_leaf = match (&before, &after) {
-        (Some(Owned::Map) | None, Owned::Map) => entries(old).is_empty() && entries(Some(new)).is_empty(),
-        (Some(Owned::List(_)) | None, Owned::List(_)) => items(Some(new)).is_empty(),
+        (Some(Atom::Map) | None, Atom::Map) => entries(old).is_empty() && entries(Some(new)).is_empty(),
+        (Some(Atom::List(_)) | None, Atom::List(_)) => items(Some(new)).is_empty(),
         _ => true,
     };
     if is_leaf {
@@ -95,9 +95,9 @@ fn write(
     out.extend_from_slice(if member { b"{\".\":{}" } else { b"{" });
     let empty = out.len();
     match after {
-        Owned::Leaf => {}
-        Owned::Map => fields(out, old, new, place, limits),
-        Owned::List(listing) => elements(out, items(Some(new)), place, listing),
+        Atom::Leaf => {}
+        Atom::Map => fields(out, old, new, type_ref, limits),
+        Atom::List(list_type) => elements(out, items(Some(new)), type_ref, list_type),
     }
     if out.len() == empty {
         out.truncate(start);
@@ -110,7 +110,7 @@ fn write(
     true
 }
 
-fn fields(out: &mut Vec<u8>, old: Option<&Value>, new: &Value, place: Place<'_>, limits: Limits<'_>) {
+fn fields(out: &mut Vec<u8>, old: Option<&Value>, new: &Value, type_ref: TypeRef<'_>, limits: Limits<'_>) {
     let old = entries(old);
     for (key, value) in entries(Some(new)) {
         let Some((limits, may_own)) = limits.below(key) else {
@@ -121,7 +121,7 @@ fn fields(out: &mut Vec<u8>, old: Option<&Value>, new: &Value, place: Place<'_>,
             out.push(b',');
         }
         write_key(out, key);
-        if !write(out, old.get(key), value, place.child(key), limits, may_own) {
+        if !write(out, old.get(key), value, type_ref.child(key), limits, may_own) {
             out.truncate(start);
         }
     }
@@ -138,8 +138,8 @@ fn write_key(out: &mut Vec<u8>, key: &str) {
     out.push(b':');
 }
 
-fn elements(out: &mut Vec<u8>, items: &[Value], place: Place<'_>, listing: &Listing) {
-    let keyed = items.iter().filter_map(|item| Some((place.key(listing, item)?, item)));
+fn elements(out: &mut Vec<u8>, items: &[Value], type_ref: TypeRef<'_>, list_type: &ListType) {
+    let keyed = items.iter().filter_map(|item| Some((type_ref.fields_v1_key(list_type, item)?, item)));
     let mut keyed: Vec<(String, &Value)> = keyed.collect();
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
     for same in keyed.chunk_by(|a, b| a.0 == b.0) {
@@ -152,10 +152,10 @@ fn elements(out: &mut Vec<u8>, items: &[Value], place: Place<'_>, listing: &List
         }
         write_text(out, key);
         out.push(b':');
-        // Items that cannot be told apart are owned together.
+        // Items with the same key are owned together.
         if same.len() > 1 {
             out.extend_from_slice(b"{}");
-        } else if !write(out, None, item, place.item(), Limits::NONE, true) {
+        } else if !write(out, None, item, type_ref.item(), Limits::NONE, true) {
             out.truncate(start);
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         let mut updated = object.clone();
         update(None, &mut updated, &change);
         let slow = updated.pointer("/metadata/managedFields").cloned().unwrap_or_default();
-        let fast = first(object, &change);
+        let fast = create(object, &change);
         let text = fast.clone().map(|bytes| String::from_utf8(bytes).unwrap());
         assert_eq!(text.as_deref().unwrap_or("null"), slow.to_string());
         (slow, fast.map(|bytes| serde_json::from_slice(&bytes).unwrap()).unwrap_or_default())

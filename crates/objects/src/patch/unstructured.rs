@@ -1,4 +1,4 @@
-//! Why a merged object does not fit its type, as servers say it that turn trees into structs.
+//! Why a merged object does not fit its type, in the words of the converter from unstructured objects.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::decode::{self, Node};
 use crate::types::{Object, Shape};
 
 /// Returns the first value that does not fit `shape`; nothing if all do.
-pub fn misfit(value: &Value, shape: &Shape) -> Option<String> {
+pub fn conversion_error(value: &Value, shape: &Shape) -> Option<String> {
     at(value, shape, "")
 }
 
@@ -44,7 +44,7 @@ fn at(value: &Value, shape: &Shape, own: &str) -> Option<String> {
 fn in_object(fields: &serde_json::Map<String, Value>, object: &Object) -> Option<String> {
     let known = object.fields.iter().filter_map(|field| Some((field, fields.get(&*field.name)?)));
     let mut known: Vec<_> = known.collect();
-    known.sort_by_key(|(field, _)| field.place);
+    known.sort_by_key(|(field, _)| field.position);
     known.into_iter().find_map(|(field, value)| at(value, &field.shape, &field.go_type))
 }
 
@@ -52,7 +52,7 @@ fn is_whole(value: &Value) -> bool {
     value.is_i64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Numbers become other numbers and, by their nature, texts; what does not is told with other words.
+/// Only some pairs of types have a conversion that can fail; all others are an unrecognized type.
 fn scalar(value: &Value, target: &str, own: &str, fits: bool) -> Option<String> {
     if fits {
         return None;
@@ -74,22 +74,6 @@ fn kind(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "slice",
         Value::Object(_) => "map",
-    }
-}
-
-/// Returns a value as Go prints it: `map[a:1 b:[x y]]`.
-pub fn printed(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")),
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name}:{}", printed(value))).collect();
-            format!("map[{}]", fields.join(" "))
-        }
     }
 }
 
@@ -128,20 +112,14 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(misfit(&object, &shape).as_deref(), expected, "{object}");
+            assert_eq!(conversion_error(&object, &shape).as_deref(), expected, "{object}");
         }
     }
 
     #[test]
     fn bytes_that_are_no_base64_are_told_with_what_read_them() {
         let shape = Shape::Named(types::name_of_kind("", "v1", "Secret").unwrap());
-        let told = misfit(&json!({"data": {"a": "not base64!"}}), &shape).unwrap();
+        let told = conversion_error(&json!({"data": {"a": "not base64!"}}), &shape).unwrap();
         assert_eq!(told, "error decoding from json: illegal base64 data at input byte 3");
-    }
-
-    #[test]
-    fn values_are_printed_as_maps_and_slices() {
-        let value = json!({"spec": {"b": [1, "x y", null, true], "a": {}}});
-        assert_eq!(printed(&value), "map[spec:map[a:map[] b:[1 x y <nil> true]]]");
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::element::Element;
+use super::path_element::PathElement;
 
 /// A set of paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    nodes: BTreeMap<Element, Node>,
+    nodes: BTreeMap<PathElement, Node>,
 }
 
 /// A step of paths: whether one ends here, and how others go on.
@@ -25,7 +25,7 @@ impl Node {
         !self.member && self.below.is_empty()
     }
 
-    fn put_in(&mut self, rest: &[Element]) {
+    fn put_in(&mut self, rest: &[PathElement]) {
         if rest.is_empty() {
             self.member = true;
         } else {
@@ -35,13 +35,13 @@ impl Node {
 }
 
 impl FieldSet {
-    /// Tells whether there is no path in the set.
+    /// Returns whether there is no path in the set.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Puts in a path; the empty one is left out.
-    pub fn insert(&mut self, path: &[Element]) {
+    /// Adds a path; the empty one is left out.
+    pub fn insert(&mut self, path: &[PathElement]) {
         let Some((first, rest)) = path.split_first() else {
             return;
         };
@@ -55,20 +55,20 @@ impl FieldSet {
         }
     }
 
-    /// Puts in what begins with a step, if there is something.
-    pub(super) fn put(&mut self, step: Element, node: Node) {
+    /// Adds what begins with a step, if there is something.
+    pub(super) fn put(&mut self, step: PathElement, node: Node) {
         if !node.is_empty() {
             self.nodes.insert(step, node);
         }
     }
 
-    /// Tells whether the path of one step is in the set.
-    pub fn has(&self, step: &Element) -> bool {
+    /// Returns whether the path of one step is in the set.
+    pub fn has(&self, step: &PathElement) -> bool {
         self.nodes.get(step).is_some_and(|node| node.member)
     }
 
-    /// Tells whether a path is in the set.
-    pub fn has_path(&self, path: &[Element]) -> bool {
+    /// Returns whether a path is in the set.
+    pub fn has_path(&self, path: &[PathElement]) -> bool {
         match path {
             [] => false,
             [last] => self.has(last),
@@ -77,16 +77,16 @@ impl FieldSet {
     }
 
     /// Returns the paths that start with a step, without it.
-    pub fn below(&self, step: &Element) -> Option<&FieldSet> {
+    pub fn below(&self, step: &PathElement) -> Option<&FieldSet> {
         self.nodes.get(step).map(|node| &node.below).filter(|set| !set.is_empty())
     }
 
     /// Returns what is known of the path of one step and of those that start with it.
-    pub(super) fn node(&self, step: &Element) -> Option<&Node> {
+    pub(super) fn node(&self, step: &PathElement) -> Option<&Node> {
         self.nodes.get(step)
     }
 
-    fn collect(nodes: impl Iterator<Item = (Element, Node)>) -> FieldSet {
+    fn collect(nodes: impl Iterator<Item = (PathElement, Node)>) -> FieldSet {
         FieldSet { nodes: nodes.filter(|(_, node)| !node.is_empty()).collect() }
     }
 
@@ -162,22 +162,22 @@ impl FieldSet {
     /// Returns the set with the paths added that `named` says are there whenever something below them is.
     pub(super) fn with_parents<T: Copy>(
         &self,
-        place: T,
-        named: &impl Fn(T, &Element) -> (bool, T),
+        type_ref: T,
+        named: &impl Fn(T, &PathElement) -> (bool, T),
     ) -> FieldSet {
         Self::collect(self.nodes.iter().map(|(step, node)| {
-            let (is_field, inner) = named(place, step);
+            let (is_field, inner) = named(type_ref, step);
             let below = node.below.with_parents(inner, named);
             (step.clone(), Node { member: node.member || (is_field && !node.below.is_empty()), below })
         }))
     }
 
     /// Calls `visit` with every path: those that end at a level before those that go on.
-    pub fn each(&self, visit: &mut impl FnMut(&[Element])) {
+    pub fn each(&self, visit: &mut impl FnMut(&[PathElement])) {
         self.each_below(&mut Vec::new(), visit);
     }
 
-    fn each_below(&self, path: &mut Vec<Element>, visit: &mut impl FnMut(&[Element])) {
+    fn each_below(&self, path: &mut Vec<PathElement>, visit: &mut impl FnMut(&[PathElement])) {
         for (step, _) in self.nodes.iter().filter(|(_, node)| node.member) {
             path.push(step.clone());
             visit(path);
@@ -219,7 +219,7 @@ impl FieldSet {
                 member: inner_map.is_empty() || inner_map.contains_key("."),
                 below: FieldSet::from_fields_v1(inner)?,
             };
-            set.nodes.insert(Element::from_key(key)?, node);
+            set.nodes.insert(PathElement::from_key(key)?, node);
         }
         Some(set)
     }
@@ -228,7 +228,8 @@ impl FieldSet {
     pub fn of_fields(paths: &[&str]) -> FieldSet {
         let mut set = FieldSet::default();
         for path in paths {
-            let path: Vec<Element> = path.split('.').map(|step| Element::Field(step.to_owned())).collect();
+            let path: Vec<PathElement> =
+                path.split('.').map(|step| PathElement::FieldName(step.to_owned())).collect();
             set.insert(&path);
         }
         set
@@ -236,8 +237,8 @@ impl FieldSet {
 }
 
 /// Returns a path as conflicts write it: `.spec.containers[name="a"].image`.
-pub fn path_text(path: &[Element]) -> String {
-    path.iter().map(Element::to_string).collect()
+pub fn path_text(path: &[PathElement]) -> String {
+    path.iter().map(PathElement::to_string).collect()
 }
 
 #[cfg(test)]

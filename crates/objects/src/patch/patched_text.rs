@@ -37,7 +37,7 @@ impl Touched {
 }
 
 /// Returns an object of `shape` as text.
-pub fn shown(object: &Value, shape: &Shape, touched: &Touched) -> String {
+pub fn patched_text(object: &Value, shape: &Shape, touched: &Touched) -> String {
     let mut out = String::new();
     write(&mut out, object, Some(shape), Some(touched));
     out
@@ -82,7 +82,7 @@ fn in_order<'a>(
 ) -> Vec<(&'a str, &'a Value)> {
     let mut fields: Vec<(&str, &Value)> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
     if let (None, Some(object)) = (touched, shape.and_then(Shape::object)) {
-        fields.sort_by_key(|(key, _)| object.field(key).map_or(u16::MAX, |field| field.place));
+        fields.sort_by_key(|(key, _)| object.field(key).map_or(u16::MAX, |field| field.position));
     }
     fields
 }
@@ -99,13 +99,13 @@ mod tests {
         let map = json!({"kind": "ConfigMap", "metadata": {"labels": {"b": "", "a": 1}, "name": "n", "uid": "u"}, "data": {"x": "y"}});
         let touched = Touched::by_merge(&json!({"data": {"x": 1}, "metadata": null}));
         assert_eq!(
-            shown(&map, &shape, &touched),
+            patched_text(&map, &shape, &touched),
             r#"{"data":{"x":"y"},"kind":"ConfigMap","metadata":{"name":"n","uid":"u","labels":{"a":1,"b":""}}}"#
         );
         let touched =
             Touched::by_operations(&json!([{"op": "add", "path": "/metadata/labels/a", "value": 1}]));
         assert_eq!(
-            shown(&map, &shape, &touched),
+            patched_text(&map, &shape, &touched),
             r#"{"data":{"x":"y"},"kind":"ConfigMap","metadata":{"labels":{"a":1,"b":""},"name":"n","uid":"u"}}"#
         );
     }

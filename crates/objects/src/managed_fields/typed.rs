@@ -4,34 +4,34 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::element::Element;
-use super::place::{Owned, Place, entries, items};
-use super::set::{FieldSet, path_text};
+use super::field_set::{FieldSet, path_text};
+use super::path_element::PathElement;
+use super::type_ref::{Atom, TypeRef, entries, items};
 
 /// Returns the paths that an applied object owns.
-pub(super) fn paths(value: &Value, place: Place<'_>) -> FieldSet {
+pub(super) fn paths(value: &Value, type_ref: TypeRef<'_>) -> FieldSet {
     let mut set = FieldSet::default();
-    collect(value, place, &mut Vec::new(), &mut set);
+    collect(value, type_ref, &mut Vec::new(), &mut set);
     set
 }
 
-fn collect(value: &Value, place: Place<'_>, path: &mut Vec<Element>, set: &mut FieldSet) {
-    match place.owned(value) {
-        Owned::Leaf => set.insert(path),
-        Owned::Map => {
+fn collect(value: &Value, type_ref: TypeRef<'_>, path: &mut Vec<PathElement>, set: &mut FieldSet) {
+    match type_ref.atom(value) {
+        Atom::Leaf => set.insert(path),
+        Atom::Map => {
             for (key, item) in entries(Some(value)) {
-                path.push(Element::Field(key.clone()));
-                collect(item, place.child(key), path, set);
+                path.push(PathElement::FieldName(key.clone()));
+                collect(item, type_ref.child(key), path, set);
                 let empty = item.is_null() || item.as_object().is_some_and(serde_json::Map::is_empty);
-                if empty || !place.declares(key) {
+                if empty || !type_ref.declares(key) {
                     set.insert(path);
                 }
                 path.pop();
             }
         }
-        Owned::List(listing) => {
-            let elements = items(Some(value)).iter().map(|item| place.element(listing, item));
-            let elements: Vec<Option<Element>> = elements.map(Result::ok).collect();
+        Atom::List(list_type) => {
+            let elements = items(Some(value)).iter().map(|item| type_ref.path_element(list_type, item));
+            let elements: Vec<Option<PathElement>> = elements.map(Result::ok).collect();
             for (item, element) in items(Some(value)).iter().zip(&elements) {
                 let Some(element) = element else {
                     continue;
@@ -39,7 +39,7 @@ fn collect(value: &Value, place: Place<'_>, path: &mut Vec<Element>, set: &mut F
                 let repeated = elements.iter().filter(|e| e.as_ref() == Some(element)).count() > 1;
                 path.push(element.clone());
                 if !repeated {
-                    collect(item, place.item(), path, set);
+                    collect(item, type_ref.item(), path, set);
                 }
                 set.insert(path);
                 path.pop();
@@ -49,52 +49,51 @@ fn collect(value: &Value, place: Place<'_>, path: &mut Vec<Element>, set: &mut F
 }
 
 /// Returns what does not fit the type, one line each.
-pub(super) fn misfits(value: &Value, place: Place<'_>) -> Vec<String> {
+pub(super) fn validate(value: &Value, type_ref: TypeRef<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    check(value, place, &mut Vec::new(), &mut found);
+    check(value, type_ref, &mut Vec::new(), &mut found);
     found
 }
 
-fn check(value: &Value, place: Place<'_>, path: &mut Vec<Element>, found: &mut Vec<String>) {
-    if let Some(why) = place.misfit(value) {
+fn check(value: &Value, type_ref: TypeRef<'_>, path: &mut Vec<PathElement>, found: &mut Vec<String>) {
+    if let Some(why) = type_ref.type_error(value) {
         found.push(format!("{}: {why}", path_text(path)));
         return;
     }
     match value {
         Value::Object(map) => {
             for (key, item) in map {
-                path.push(Element::Field(key.clone()));
-                let allowed = place.allows(key);
+                path.push(PathElement::FieldName(key.clone()));
+                let allowed = type_ref.allows(key);
                 if allowed {
-                    check(item, place.child(key), path, found);
+                    check(item, type_ref.child(key), path, found);
                 } else {
                     found.push(format!("{}: field not declared in schema", path_text(path)));
                 }
                 path.pop();
-                // One unknown field is told of each object.
+                // Of each object one unknown field is reported.
                 if !allowed {
                     break;
                 }
             }
         }
         Value::Array(items) => {
-            let Owned::List(listing) = place.owned(value) else {
+            let Atom::List(list_type) = type_ref.atom(value) else {
                 return;
             };
             let mut seen = BTreeSet::new();
             for (index, item) in items.iter().enumerate() {
-                match place.element(listing, item) {
+                match type_ref.path_element(list_type, item) {
                     Err(why) => {
                         found.push(format!("{}: element {index}: {why}", path_text(path)));
                         return;
                     }
                     Ok(element) => {
                         if !seen.insert(element.clone()) {
-                            let place = path_text(path);
-                            found.push(format!("{place}: duplicate entries for key {element}"));
+                            found.push(format!("{}: duplicate entries for key {element}", path_text(path)));
                         }
                         path.push(element);
-                        check(item, place.item(), path, found);
+                        check(item, type_ref.item(), path, found);
                         path.pop();
                     }
                 }

@@ -1,15 +1,15 @@
-//! A step of a path through an object, as `fieldsV1` and conflicts write it.
+//! An element of a path through an object, as `fieldsV1` and conflicts write it.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
 
-/// One step: a field, an item of a list told apart by keys or by its value, or a position.
+/// One step of a path: a field, an item of a list with its key or its value, or a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Element {
+pub enum PathElement {
     /// A field of an object or a key of a map.
-    Field(String),
+    FieldName(String),
     /// The item of a list whose fields have these values, sorted by name.
     Key(Vec<(String, Value)>),
     /// The item of a set.
@@ -18,38 +18,38 @@ pub enum Element {
     Index(i64),
 }
 
-impl Element {
+impl PathElement {
     /// Returns the step as a key of `fieldsV1`: `f:name`, `k:{…}`, `v:…` or `i:…`.
     pub fn to_key(&self) -> String {
         match self {
-            Element::Field(name) => format!("f:{name}"),
-            Element::Key(keys) => key_text(keys.iter().map(|(name, value)| (name.as_str(), value))),
-            Element::Value(value) => format!("v:{value}"),
-            Element::Index(index) => format!("i:{index}"),
+            PathElement::FieldName(name) => format!("f:{name}"),
+            PathElement::Key(keys) => key_text(keys.iter().map(|(name, value)| (name.as_str(), value))),
+            PathElement::Value(value) => format!("v:{value}"),
+            PathElement::Index(index) => format!("i:{index}"),
         }
     }
 
     /// Reads a key of `fieldsV1`.
-    pub fn from_key(key: &str) -> Option<Element> {
+    pub fn from_key(key: &str) -> Option<PathElement> {
         let (kind, rest) = key.split_once(':')?;
         match kind {
-            "f" => Some(Element::Field(rest.to_owned())),
+            "f" => Some(PathElement::FieldName(rest.to_owned())),
             "k" => match serde_json::from_str(rest).ok()? {
-                Value::Object(map) => Some(Element::Key(map.into_iter().collect())),
+                Value::Object(map) => Some(PathElement::Key(map.into_iter().collect())),
                 _ => None,
             },
-            "v" => serde_json::from_str(rest).ok().map(Element::Value),
-            "i" => rest.parse().ok().map(Element::Index),
+            "v" => serde_json::from_str(rest).ok().map(PathElement::Value),
+            "i" => rest.parse().ok().map(PathElement::Index),
             _ => None,
         }
     }
 
     fn rank(&self) -> u8 {
         match self {
-            Element::Field(_) => 0,
-            Element::Key(_) => 1,
-            Element::Value(_) => 2,
-            Element::Index(_) => 3,
+            PathElement::FieldName(_) => 0,
+            PathElement::Key(_) => 1,
+            PathElement::Value(_) => 2,
+            PathElement::Index(_) => 3,
         }
     }
 }
@@ -76,19 +76,19 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-impl PartialOrd for Element {
+impl PartialOrd for PathElement {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Element {
+impl Ord for PathElement {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Element::Field(a), Element::Field(b)) => a.cmp(b),
-            (Element::Key(a), Element::Key(b)) => compare_keys(a, b),
-            (Element::Value(a), Element::Value(b)) => compare_values(a, b),
-            (Element::Index(a), Element::Index(b)) => a.cmp(b),
+            (PathElement::FieldName(a), PathElement::FieldName(b)) => a.cmp(b),
+            (PathElement::Key(a), PathElement::Key(b)) => compare_keys(a, b),
+            (PathElement::Value(a), PathElement::Value(b)) => compare_values(a, b),
+            (PathElement::Index(a), PathElement::Index(b)) => a.cmp(b),
             (a, b) => a.rank().cmp(&b.rank()),
         }
     }
@@ -124,16 +124,16 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Element::Field(name) => write!(f, ".{name}"),
-            Element::Key(keys) => {
+            PathElement::FieldName(name) => write!(f, ".{name}"),
+            PathElement::Key(keys) => {
                 let keys: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 write!(f, "[{}]", keys.join(","))
             }
-            Element::Value(value) => write!(f, "[={value}]"),
-            Element::Index(index) => write!(f, "[{index}]"),
+            PathElement::Value(value) => write!(f, "[={value}]"),
+            PathElement::Index(index) => write!(f, "[{index}]"),
         }
     }
 }

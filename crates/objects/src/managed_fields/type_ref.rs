@@ -1,72 +1,72 @@
-//! Where a walk through an object is: what the value there is, and how its parts are told apart.
+//! The type of a value inside of an object, and how its parts become elements of a path.
 
 use serde_json::{Map, Value};
 
-use super::element::{Element, key_text};
-use crate::patch::convert::printed;
-use crate::types::{Listing, Shape};
+use super::path_element::{PathElement, key_text};
+use crate::go_value::{printed, source, type_name};
+use crate::types::{ListType, Shape};
 
-/// The type of a value; `None` means that the value tells.
+/// The type of a value; without a shape it is deduced from the value.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TypeRef<'a> {
     shape: Option<&'a Shape>,
     atomic: bool,
 }
 
-/// How a value is owned.
-pub(super) enum Owned<'a> {
+/// How the fields of a value are owned.
+pub(super) enum Atom<'a> {
     /// As a whole.
     Leaf,
     /// Key by key.
     Map,
     /// Item by item.
-    List(&'a Listing),
+    List(&'a ListType),
 }
 
-impl<'a> Place<'a> {
+impl<'a> TypeRef<'a> {
     pub(super) fn new(shape: &'a Shape) -> Self {
-        Place { shape: Some(shape), atomic: false }
+        TypeRef { shape: Some(shape), atomic: false }
     }
 
     fn untyped(self) -> bool {
         self.shape.is_none()
     }
 
-    /// Returns how `value` is owned here.
-    pub(super) fn owned(self, value: &Value) -> Owned<'a> {
+    /// Returns how `value` is owned if it has this type.
+    pub(super) fn atom(self, value: &Value) -> Atom<'a> {
         if self.untyped() {
-            return if value.is_object() { Owned::Map } else { Owned::Leaf };
+            return if value.is_object() { Atom::Map } else { Atom::Leaf };
         }
         match self.shape {
             Some(Shape::Map(_, atomic)) => {
                 if *atomic || self.atomic || !is_map(value) {
-                    Owned::Leaf
+                    Atom::Leaf
                 } else {
-                    Owned::Map
+                    Atom::Map
                 }
             }
-            Some(Shape::List(_, listing)) => {
-                if *listing == Listing::Atomic || !(value.is_array() || value.is_null()) {
-                    Owned::Leaf
+            Some(Shape::List(_, list_type)) => {
+                if *list_type == ListType::Atomic || !(value.is_array() || value.is_null()) {
+                    Atom::Leaf
                 } else {
-                    Owned::List(listing)
+                    Atom::List(list_type)
                 }
             }
             Some(shape) => match shape.object() {
-                Some(object) if !object.atomic && !self.atomic && is_map(value) => Owned::Map,
-                _ => Owned::Leaf,
+                Some(object) if !object.atomic && !self.atomic && is_map(value) => Atom::Map,
+                _ => Atom::Leaf,
             },
-            None => Owned::Leaf,
+            None => Atom::Leaf,
         }
     }
 
-    /// Tells whether `key` is a field that the type declares.
+    /// Returns whether `key` is a field that the type declares.
     pub(super) fn declares(self, key: &str) -> bool {
         let object = self.shape.and_then(Shape::object);
         object.is_some_and(|object| object.field(key).is_some())
     }
 
-    /// Tells whether `key` may be here.
+    /// Returns whether `key` may be here.
     pub(super) fn allows(self, key: &str) -> bool {
         self.untyped()
             || match self.shape.and_then(Shape::object) {
@@ -77,21 +77,21 @@ impl<'a> Place<'a> {
             }
     }
 
-    /// Tells why `value` cannot be here; nothing if it can.
-    pub(super) fn misfit(self, value: &Value) -> Option<String> {
+    /// Returns why `value` does not fit the type; nothing if it does.
+    pub(super) fn type_error(self, value: &Value) -> Option<String> {
         if value.is_null() {
             return None;
         }
         match self.shape? {
             Shape::String if !value.is_string() => {
-                let shown = go_literal(value);
+                let shown = source(value);
                 Some(format!("expected string, got &value.valueUnstructured{{Value:{shown}}}"))
             }
             Shape::Boolean if !value.is_boolean() => {
                 Some(format!("expected boolean, got &{{{}}}", printed(value)))
             }
             Shape::Int32 | Shape::Int64 | Shape::Number if !value.is_number() => {
-                Some(format!("expected numeric (int or float), got {}", go_type(value)))
+                Some(format!("expected numeric (int or float), got {}", type_name(value)))
             }
             Shape::Named(_) | Shape::Object(_) | Shape::Map(..) if !value.is_object() => {
                 Some(format!("expected map, got &{{{}}}", printed(value)))
@@ -103,36 +103,36 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the place of a field or key.
-    pub(super) fn child(self, key: &str) -> Place<'a> {
+    /// Returns the type of a field or key.
+    pub(super) fn child(self, key: &str) -> TypeRef<'a> {
         let Some(shape) = self.shape else {
             return self;
         };
         let field = shape.object().and_then(|object| object.field(key));
         match field {
-            Some(field) => Place { shape: Some(&field.shape), atomic: field.atomic },
-            None => Place { shape: shape.child(key), atomic: false },
+            Some(field) => TypeRef { shape: Some(&field.shape), atomic: field.atomic },
+            None => TypeRef { shape: shape.child(key), atomic: false },
         }
     }
 
-    /// Returns the place of the items of a list.
-    pub(super) fn item(self) -> Place<'a> {
-        Place { shape: self.shape.and_then(Shape::item), atomic: false }
+    /// Returns the type of the items of a list.
+    pub(super) fn item(self) -> TypeRef<'a> {
+        TypeRef { shape: self.shape.and_then(Shape::item), atomic: false }
     }
 
-    /// Returns the place a step leads to, and whether it is a declared field.
-    pub(super) fn step(self, step: &Element) -> (bool, Place<'a>) {
+    /// Returns whether a step leads to a declared field, and the type there.
+    pub(super) fn descend(self, step: &PathElement) -> (bool, TypeRef<'a>) {
         match step {
-            Element::Field(name) => (self.declares(name), self.child(name)),
-            Element::Key(_) | Element::Value(_) | Element::Index(_) => (false, self.item()),
+            PathElement::FieldName(name) => (self.declares(name), self.child(name)),
+            PathElement::Key(_) | PathElement::Value(_) | PathElement::Index(_) => (false, self.item()),
         }
     }
 
-    /// Returns how an item of a list is told apart from the others.
-    pub(super) fn element(self, listing: &Listing, item: &Value) -> Result<Element, String> {
-        match listing {
-            Listing::Atomic => Err("invalid indexing of non-associative list".to_owned()),
-            Listing::Set => match item {
+    /// Returns the element of a path that stands for an item of a list.
+    pub(super) fn path_element(self, list_type: &ListType, item: &Value) -> Result<PathElement, String> {
+        match list_type {
+            ListType::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+            ListType::Set => match item {
                 Value::Object(_) => {
                     Err("associative list without keys has an element that's a map type".to_owned())
                 }
@@ -140,9 +140,9 @@ impl<'a> Place<'a> {
                 Value::Null => {
                     Err("associative list without keys has an element that's an explicit null".to_owned())
                 }
-                scalar => Ok(Element::Value(scalar.clone())),
+                scalar => Ok(PathElement::Value(scalar.clone())),
             },
-            Listing::Map(keys) => {
+            ListType::Map(keys) => {
                 let item = match item {
                     Value::Object(item) => item,
                     Value::Null => {
@@ -163,15 +163,15 @@ impl<'a> Place<'a> {
                     ));
                 }
                 found.sort_by(|a, b| a.0.cmp(&b.0));
-                Ok(Element::Key(found))
+                Ok(PathElement::Key(found))
             }
         }
     }
 
-    /// Returns the key of `fieldsV1` that tells an item of a list apart; nothing if it cannot be told apart.
-    pub(super) fn key(self, listing: &Listing, item: &Value) -> Option<String> {
-        let (Listing::Map(keys), Value::Object(fields)) = (listing, item) else {
-            return self.element(listing, item).ok().map(|element| element.to_key());
+    /// Returns the key of `fieldsV1` that stands for an item of a list; nothing if the item has none.
+    pub(super) fn fields_v1_key(self, list_type: &ListType, item: &Value) -> Option<String> {
+        let (ListType::Map(keys), Value::Object(fields)) = (list_type, item) else {
+            return self.path_element(list_type, item).ok().map(|element| element.to_key());
         };
         let object = self.item().shape.and_then(Shape::object);
         let default = |key: &str| object?.field(key)?.default.as_deref();
@@ -188,32 +188,6 @@ impl<'a> Place<'a> {
         let object = self.item().shape?.object()?;
         object.field(key)?.default.as_deref().cloned()
     }
-}
-
-/// Returns what Go calls the type of a value.
-pub fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-/// Returns a value as Go source would have it.
-fn go_literal(value: &Value) -> String {
-    let parts = match value {
-        Value::Null => return "interface {}(nil)".to_owned(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => return value.to_string(),
-        Value::Array(items) => items.iter().map(go_literal).collect::<Vec<_>>(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name:?}:{}", go_literal(value))).collect()
-        }
-    };
-    format!("{}{{{}}}", go_type(value), parts.join(", "))
 }
 
 fn is_map(value: &Value) -> bool {
