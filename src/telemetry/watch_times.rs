@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{FedBinding, MonitorId};
+use engine::{MonitorId, ObservedBinding};
 
 use super::metrics::{Metrics, hook_labels};
 
@@ -23,7 +23,7 @@ pub(super) enum Timing {
 /// The bindings of each watch, and what was measured before they are known.
 #[derive(Debug, Default)]
 pub(super) struct WatchTimes {
-    fed: BTreeMap<MonitorId, Arc<[FedBinding]>>,
+    bindings: BTreeMap<MonitorId, Arc<[ObservedBinding]>>,
     waiting: BTreeMap<MonitorId, Vec<Timing>>,
 }
 
@@ -32,18 +32,18 @@ impl WatchTimes {
     pub(super) fn set_bindings(
         &mut self,
         monitor: MonitorId,
-        bindings: Arc<[FedBinding]>,
+        bindings: Arc<[ObservedBinding]>,
         metrics: &Metrics,
     ) {
         for timing in self.waiting.remove(&monitor).unwrap_or_default() {
             observe(metrics, &bindings, timing);
         }
-        self.fed.insert(monitor, bindings);
+        self.bindings.insert(monitor, bindings);
     }
 
     /// Counts a measurement, at once if the bindings of the watch are known.
     pub(super) fn measured(&mut self, monitor: MonitorId, timing: Timing, metrics: &Metrics) {
-        if let Some(bindings) = self.fed.get(&monitor) {
+        if let Some(bindings) = self.bindings.get(&monitor) {
             return observe(metrics, bindings, timing);
         }
         let waiting = self.waiting.entry(monitor).or_default();
@@ -53,14 +53,14 @@ impl WatchTimes {
     }
 }
 
-fn observe(metrics: &Metrics, bindings: &[FedBinding], timing: Timing) {
+fn observe(metrics: &Metrics, bindings: &[ObservedBinding], timing: Timing) {
     let (metric, took) = match timing {
         Timing::Filtered(took) => (&metrics.jq_seconds, took),
         Timing::PassedOn(took) => (&metrics.event_seconds, took),
     };
-    for fed in bindings {
-        let (module, hook) = hook_labels(&fed.hook);
-        let labels = [module, hook, &*fed.binding, fed.queue.as_str(), &*fed.kind];
+    for binding in bindings {
+        let (module, hook) = hook_labels(&binding.hook);
+        let labels = [module, hook, &*binding.binding, binding.queue.as_str(), &*binding.kind];
         metric.with_label_values(&labels).observe(took.as_secs_f64());
     }
 }

@@ -59,6 +59,6 @@ pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,
 };
-pub use notice::{FedBinding, HookEnd, Notice, TaskInfo, TaskType};
+pub use notice::{HookEnd, Notice, ObservedBinding, TaskInfo, TaskType};
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

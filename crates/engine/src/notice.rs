@@ -136,7 +136,7 @@ pub enum Notice {
         /// The monitor.
         monitor: MonitorId,
         /// The hooks and bindings that it feeds.
-        bindings: Arc<[FedBinding]>,
+        bindings: Arc<[ObservedBinding]>,
         /// How many objects it holds.
         objects: usize,
     },
@@ -202,7 +202,7 @@ pub enum Notice {
 
 /// A binding that a watch feeds.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct FedBinding {
+pub struct ObservedBinding {
     /// The hook.
     pub hook: HookId,
     /// The name of the binding.

@@ -5,8 +5,8 @@ use objects::schema::Structural;
 use serde_json::Value;
 
 use super::errors::{FieldError, Report, at, key};
-use crate::fields::{flag, get, has, list, map, text, texts};
 use super::schema;
+use crate::fields::{flag, get, has, list, map, text, texts};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 

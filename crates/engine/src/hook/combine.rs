@@ -33,15 +33,15 @@ fn push(contexts: &mut Vec<BindingContext>, context: BindingContext) {
 /// Appends a change to those that wait for a Synchronization, in the same way.
 pub(crate) fn hold_back(changes: &mut Vec<Change>, change: Change) {
     if is_full(changes) {
-        let mut kept = Kept::new();
+        let mut compacted = Compacted::new();
         for change in changes.drain(..) {
-            if kept.is_new((0, &change.key), change.event) {
-                kept.list.push(change);
-            } else if let Some(earlier) = kept.earlier((0, &change.key)) {
+            if compacted.is_new((0, &change.key), change.event) {
+                compacted.list.push(change);
+            } else if let Some(earlier) = compacted.earlier((0, &change.key)) {
                 earlier.item = change.item;
             }
         }
-        *changes = kept.finish();
+        *changes = compacted.finish();
     }
     changes.push(change);
 }
@@ -57,12 +57,12 @@ fn is_full<T>(list: &Vec<T>) -> bool {
 }
 
 /// Those that stay of a list, and where the last state of each object that exists is among them.
-struct Kept<T> {
+struct Compacted<T> {
     list: Vec<T>,
     places: BTreeMap<(usize, Key), usize>,
 }
 
-impl<T> Kept<T> {
+impl<T> Compacted<T> {
     fn new() -> Self {
         Self { list: Vec::new(), places: BTreeMap::new() }
     }
@@ -101,24 +101,24 @@ impl<T> Kept<T> {
 
 /// Drops states of objects that a later one of the same object makes worthless. Deletions stay.
 fn condense(contexts: &mut Vec<BindingContext>) {
-    let mut kept = Kept::new();
+    let mut compacted = Compacted::new();
     for context in contexts.drain(..) {
         let Trigger::Event { binding, event, key, item, .. } = &context.trigger else {
-            push(&mut kept.list, context);
+            push(&mut compacted.list, context);
             continue;
         };
         let of = (*binding, key);
         if context.group.is_some() {
-            push(&mut kept.list, context);
-        } else if kept.is_new(of, *event) {
-            kept.list.push(context);
+            push(&mut compacted.list, context);
+        } else if compacted.is_new(of, *event) {
+            compacted.list.push(context);
         } else if let Some(BindingContext { trigger: Trigger::Event { item: shown, .. }, .. }) =
-            kept.earlier(of)
+            compacted.earlier(of)
         {
             *shown = Arc::clone(item);
         }
     }
-    *contexts = kept.finish();
+    *contexts = compacted.finish();
 }
 
 #[cfg(test)]
@@ -129,9 +129,9 @@ mod tests {
     use crate::hook::spec::HookSpec;
 
     fn merged(contexts: Vec<BindingContext>) -> Vec<BindingContext> {
-        let mut kept = Vec::new();
-        append(&mut kept, contexts);
-        kept
+        let mut compacted = Vec::new();
+        append(&mut compacted, contexts);
+        compacted
     }
 
     /// Contexts as letters: a capital one is of the group with that name.

@@ -10,7 +10,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::hook::WatchEvent;
 use crate::hook::snapshot::{Change, Item, Key, Objects};
 use crate::name::{BindingKey, MonitorId};
-use crate::notice::{FedBinding, Notice};
+use crate::notice::{Notice, ObservedBinding};
 use crate::queue::Reason;
 
 impl Modules {
@@ -104,7 +104,7 @@ impl Modules {
         let Some(users) = bindings.users(id) else { return };
         let fed = users.iter().filter_map(|key| {
             let binding = self.runnable_hook(&key.hook)?.spec.kubernetes.get(key.index)?;
-            Some(FedBinding {
+            Some(ObservedBinding {
                 hook: key.hook.clone(),
                 binding: binding.name.as_str().into(),
                 queue: binding.queue.clone(),
