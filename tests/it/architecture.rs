@@ -1,5 +1,8 @@
 //! Rules about the source itself. See ARCHITECTURE.md, "Invariants".
 
+mod imports;
+mod words;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
