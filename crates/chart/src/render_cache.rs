@@ -39,12 +39,12 @@ pub fn render(
     }
     cache.last = None;
     let mut environment = TrackedEnvironment::new(environment);
-    let mut told = Warnings::default();
-    let rendered = render_anew(chart, request, &mut cache.templates, &mut environment, &mut told);
-    warnings.extend(&told);
+    let mut own_warnings = Warnings::default();
+    let rendered = render_anew(chart, request, &mut cache.templates, &mut environment, &mut own_warnings);
+    warnings.extend(&own_warnings);
     let rendered = rendered?;
     if !environment.was_asked() {
-        cache.last = Some(LastRender::new(key, &rendered, told));
+        cache.last = Some(LastRender::new(key, &rendered, own_warnings));
     }
     Ok(rendered)
 }

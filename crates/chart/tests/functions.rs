@@ -93,7 +93,7 @@ fn what_grows_without_end_is_an_error() {
 }
 
 #[test]
-fn randomness_and_time_come_from_the_world() {
+fn randomness_and_time_come_from_the_environment() {
     let template = "{{ randAlphaNum 12 }} {{ uuidv4 }} {{ shuffle \"abcdefgh\" }} {{ randInt 1 1000000 }} \
                     {{ randBytes 6 }} {{ htpasswd \"u\" \"p\" }} {{ now | date \"2006-01-02 15:04\" }}";
     let with_seed = |seed| {
@@ -106,7 +106,7 @@ fn randomness_and_time_come_from_the_world() {
 }
 
 #[test]
-fn certificates_are_made_by_the_world() {
+fn certificates_are_made_by_the_environment() {
     let shape = "{{ $ca := genCA \"ca\" 365 }}{{ $c := genSignedCert \"a\" (list \"10.0.0.1\") (list \"a.b\") 1 $ca }}\
                  {{ $s := genSelfSignedCert \"a\" nil nil 1 }}{{ $k := genSelfSignedCertWithKey \"a\" nil nil 1 $s.Key }}\
                  {{ $d := buildCustomCert (b64enc $c.Cert) (b64enc $c.Key) }}\

@@ -36,11 +36,11 @@ impl Operand for Value {
     }
 
     fn type_name(&self) -> &str {
-        match self.kind() {
-            Kind::Invalid => "<nil>",
-            Kind::Slice => "[]interface {}",
-            Kind::Map => "map[string]interface {}",
-            kind => kind.name(),
+        match self {
+            Self::Null => "<nil>",
+            Self::Bool(_) | Self::Number(_) | Self::String(_) => self.kind().name(),
+            Self::Array(_) => "[]interface {}",
+            Self::Object(_) => "map[string]interface {}",
         }
     }
 

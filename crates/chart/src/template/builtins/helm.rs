@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn lookup_asks_the_world_and_fails_with_it() {
+    fn lookup_asks_the_environment_and_fails_with_it() {
         let found =
             r#"{{ $x := lookup "v1" "ConfigMap" "ns" "a" }}{{ $x.data.k }} {{ printf "%T %T" $x.n $x.f }}"#;
         assert_eq!(run(found).unwrap(), "v int64 float64");
