@@ -154,24 +154,24 @@ fn merge_applied(
     };
     let mut owners = owners.clone();
     let before = owners.0.get(&owner).cloned();
-    let owned = VersionedSet {
+    let versioned = VersionedSet {
         fields: paths(applied, type_ref).without(change.ignored),
         api_version: change.api_version.to_owned(),
-        time: before.as_ref().and_then(|owned| owned.time.clone()),
+        time: before.as_ref().and_then(|versioned| versioned.time.clone()),
     };
-    owners.0.insert(owner.clone(), owned);
+    owners.0.insert(owner.clone(), versioned);
     let object = match &before {
         Some(before) if !before.fields.is_empty() => pruned(&laid, &before.fields, &owners, type_ref),
         _ => laid,
     };
     resolve_conflicts(live, &object, &mut owners, &owner, change, force)?;
     let changed = !equal(live, &object);
-    if let Some(owned) = owners.0.get_mut(&owner) {
-        owned.fields = std::mem::take(&mut owned.fields).difference(&NEVER_OWNED);
+    if let Some(versioned) = owners.0.get_mut(&owner) {
+        versioned.fields = std::mem::take(&mut versioned.fields).difference(&NEVER_OWNED);
         if changed {
-            owned.time = Some(change.now.to_owned());
+            versioned.time = Some(change.now.to_owned());
         }
-        if owned.fields.is_empty() {
+        if versioned.fields.is_empty() {
             owners.0.remove(&owner);
         }
     }
@@ -192,18 +192,19 @@ fn resolve_conflicts(
     let found = compare(live, object, TypeRef::new(change.shape)).ignore(change.ignored);
     let changed = found.modified.union(found.added);
     let mut conflicts = Vec::new();
-    for (other, owned) in owners.0.iter_mut().filter(|(other, _)| *other != owner) {
-        let contested = owned.fields.intersection(&changed);
+    for (other, versioned) in owners.0.iter_mut().filter(|(other, _)| *other != owner) {
+        let contested = versioned.fields.intersection(&changed);
         let named = other.to_string();
         contested.each(&mut |path| {
             conflicts.push(Conflict { owner: named.clone(), field: path_text(path) });
         });
-        owned.fields = std::mem::take(&mut owned.fields).difference(&contested).difference(&found.removed);
+        versioned.fields =
+            std::mem::take(&mut versioned.fields).difference(&contested).difference(&found.removed);
     }
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    owners.0.retain(|other, owned| other == owner || !owned.fields.is_empty());
+    owners.0.retain(|other, versioned| other == owner || !versioned.fields.is_empty());
     Ok(())
 }
 
@@ -214,8 +215,8 @@ fn pruned(laid: &Value, before: &FieldSet, owners: &ManagedFields, type_ref: Typ
     let without = removed(laid, &before, type_ref).unwrap_or_default();
     let all = full(&paths(laid, type_ref));
     let mut all_owned = FieldSet::default();
-    for owned in owners.0.values() {
-        all_owned = all_owned.union(owned.fields.clone());
+    for versioned in owners.0.values() {
+        all_owned = all_owned.union(versioned.fields.clone());
     }
     let kept = full(&paths(&without, type_ref)).union(full(&all_owned));
     let pruned = removed(laid, &all.clone().difference(&kept), type_ref).unwrap_or_default();

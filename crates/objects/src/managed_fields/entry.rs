@@ -68,11 +68,13 @@ impl ManagedFields {
     /// Puts the entries into an object, in the order of servers: by operation, time and name.
     pub(super) fn put_into(&self, object: &mut Value) {
         let mut sorted: Vec<(&FieldOwner, &VersionedSet)> = self.0.iter().collect();
-        sorted.sort_by_key(|(owner, owned)| {
-            let seconds = owned.time.as_deref().and_then(time::parse).map_or(0, jiff::Timestamp::as_second);
-            (!owner.applies, seconds, &owner.name, &owned.api_version, &owner.subresource)
+        sorted.sort_by_key(|(owner, versioned)| {
+            let seconds =
+                versioned.time.as_deref().and_then(time::parse).map_or(0, jiff::Timestamp::as_second);
+            (!owner.applies, seconds, &owner.name, &versioned.api_version, &owner.subresource)
         });
-        let entries: Vec<Value> = sorted.into_iter().map(|(owner, owned)| to_value(owner, owned)).collect();
+        let entries: Vec<Value> =
+            sorted.into_iter().map(|(owner, versioned)| to_value(owner, versioned)).collect();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             if entries.is_empty() {
                 metadata.remove("managedFields");
@@ -83,7 +85,7 @@ impl ManagedFields {
     }
 }
 
-fn to_value(owner: &FieldOwner, owned: &VersionedSet) -> Value {
+fn to_value(owner: &FieldOwner, versioned: &VersionedSet) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: &str| {
         if !value.is_empty() {
@@ -92,11 +94,11 @@ fn to_value(owner: &FieldOwner, owned: &VersionedSet) -> Value {
     };
     put("manager", &owner.name);
     put("operation", if owner.applies { "Apply" } else { "Update" });
-    put("apiVersion", &owned.api_version);
-    put("time", owned.time.as_deref().unwrap_or_default());
+    put("apiVersion", &versioned.api_version);
+    put("time", versioned.time.as_deref().unwrap_or_default());
     put("fieldsType", "FieldsV1");
     put("subresource", &owner.subresource);
-    entry.insert("fieldsV1".to_owned(), owned.fields.to_fields_v1());
+    entry.insert("fieldsV1".to_owned(), versioned.fields.to_fields_v1());
     Value::Object(entry)
 }
 

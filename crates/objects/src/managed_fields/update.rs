@@ -81,11 +81,11 @@ pub(super) fn recorded(
     let empty = decode::empty(change.shape);
     let found = compare(live.unwrap_or(&empty), new, TypeRef::new(change.shape)).ignore(change.ignored);
     let changed = found.modified.union(found.added);
-    for owned in owners.0.values_mut() {
-        let fields = std::mem::take(&mut owned.fields);
-        owned.fields = fields.difference(&changed).difference(&found.removed);
+    for versioned in owners.0.values_mut() {
+        let fields = std::mem::take(&mut versioned.fields);
+        versioned.fields = fields.difference(&changed).difference(&found.removed);
     }
-    owners.0.retain(|_, owned| !owned.fields.is_empty());
+    owners.0.retain(|_, versioned| !versioned.fields.is_empty());
     let won = changed.without(change.ignored).difference(&NEVER_OWNED);
     if won.is_empty() {
         return owners;
@@ -96,13 +96,13 @@ pub(super) fn recorded(
         api_version: change.api_version.to_owned(),
         subresource: change.subresource.to_owned(),
     };
-    let owned = owners.0.entry(owner).or_insert_with(|| VersionedSet {
+    let versioned = owners.0.entry(owner).or_insert_with(|| VersionedSet {
         fields: FieldSet::default(),
         api_version: change.api_version.to_owned(),
         time: None,
     });
-    owned.fields = std::mem::take(&mut owned.fields).union(won);
-    owned.time = Some(change.now.to_owned());
+    versioned.fields = std::mem::take(&mut versioned.fields).union(won);
+    versioned.time = Some(change.now.to_owned());
     owners
 }
 
@@ -112,7 +112,7 @@ fn cap(owners: &mut ManagedFields) {
         .0
         .iter()
         .filter(|(owner, _)| !owner.applies)
-        .map(|(owner, owned)| (owned.time.clone(), owner.clone()))
+        .map(|(owner, versioned)| (versioned.time.clone(), owner.clone()))
         .collect();
     if updaters.len() <= MAX_UPDATERS {
         return;
@@ -120,16 +120,16 @@ fn cap(owners: &mut ManagedFields) {
     updaters.sort();
     let surplus = updaters.len() - MAX_UPDATERS + 1;
     for (time, owner) in updaters.into_iter().take(surplus) {
-        let Some(owned) = owners.0.remove(&owner) else {
+        let Some(versioned) = owners.0.remove(&owner) else {
             continue;
         };
         let bucket = FieldOwner { name: OLD_UPDATERS.to_owned(), subresource: String::new(), ..owner };
         let slot = owners.0.entry(bucket).or_insert_with(|| VersionedSet {
             fields: FieldSet::default(),
-            api_version: owned.api_version.clone(),
+            api_version: versioned.api_version.clone(),
             time: None,
         });
-        slot.fields = std::mem::take(&mut slot.fields).union(owned.fields);
+        slot.fields = std::mem::take(&mut slot.fields).union(versioned.fields);
         slot.time = time;
     }
 }

@@ -131,8 +131,10 @@ impl<'a, W: Words> Evaluation<'a, W> {
         let Some(choices) = &node.choices else {
             return;
         };
-        let as_number = |choice: &Value| choice.is_number() && choice.as_f64() == value.as_f64();
-        if !choices.contains(value) && !(self.is_structural() && choices.iter().any(as_number)) {
+        let is_same_number = |choice: &Value| choice.is_number() && choice.as_f64() == value.as_f64();
+        let is_listed =
+            choices.contains(value) || (self.is_structural() && choices.iter().any(is_same_number));
+        if !is_listed {
             self.report(value, &Finding::Enum(choices));
         }
     }

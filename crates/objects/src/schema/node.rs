@@ -109,6 +109,7 @@ pub(super) struct Node {
 }
 
 /// The keywords `x-kubernetes-…` of structural schemas.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent keywords")]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Extensions {
     pub(super) preserve_unknown_fields: bool,
