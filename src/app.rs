@@ -37,7 +37,7 @@ pub enum Outcome {
     ClusterAway,
     /// As asked for.
     Done,
-    /// `--once` ended before all modules had converged: it was told to, or a whole round brought none further.
+    /// `--once` ended before all modules had converged: it was asked to end, or a whole round brought none further.
     NotConverged,
 }
 
@@ -291,7 +291,7 @@ pub(crate) fn variables(environment: &Environment) -> Vec<(OsString, OsString)> 
     environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Returns what becomes true when the operator shall end: when it is told to, or with `--once` when it has converged or can't.
+/// Returns what becomes true when the operator shall end: when it is asked to, or with `--once` when it has converged or can't.
 fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool> {
     if !around.once {
         return around.shutdown.clone();

@@ -56,7 +56,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
     let request_metrics = app::request_metrics();
     let [client, patcher] = request_metrics
         .each_ref()
-        .map(|meter| connect_in_process(meter.layer(cluster.service.clone()), &dev.settings.namespace));
+        .map(|metrics| connect_in_process(metrics.layer(cluster.service.clone()), &dev.settings.namespace));
     create_namespace(&client, &dev.settings).await?;
     let environment = hook_environment(&dev.environment, &dir, &kubeconfig);
     let environment = with_framework(environment, Path::new("/"), &dir.join("shell"))?;

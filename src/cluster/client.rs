@@ -33,7 +33,7 @@ pub enum ConnectError {
     /// The kubeconfig can't be used.
     #[error("kubeconfig {path} can't be used: {source}")]
     Kubeconfig {
-        /// The file.
+        /// The path of the kubeconfig.
         path: PathBuf,
         /// What is wrong.
         source: kube::config::KubeconfigError,

@@ -58,11 +58,11 @@ impl fmt::Debug for Discovery {
 /// A kind that the API server has.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Resource {
-    /// Its group; empty for the core group.
+    /// The group, such as `apps`; empty for the core group.
     pub group: String,
-    /// Its version.
+    /// The version within the group, such as `v1`.
     pub version: String,
-    /// Its kind.
+    /// The kind, such as `Deployment`.
     pub kind: String,
     /// Its plural name, as in paths.
     pub plural: String,

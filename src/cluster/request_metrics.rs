@@ -16,7 +16,7 @@ pub enum RequestObservation<'a> {
     Answered {
         /// Whose client sent it.
         component: &'static str,
-        /// Its method.
+        /// The HTTP method, in capitals.
         method: &'a str,
         /// Its path, with `{namespace}` and `{name}` in place of those.
         path: &'a str,
@@ -31,7 +31,7 @@ pub enum RequestObservation<'a> {
     Throttled {
         /// Whose client sends it.
         component: &'static str,
-        /// Its method.
+        /// The HTTP method, in capitals.
         method: &'a str,
         /// Its path, as above.
         path: &'a str,

@@ -18,7 +18,7 @@ pub enum ReleaseError {
     /// The chart can't be loaded.
     #[error("chart of module {module}: {source}")]
     Open {
-        /// The module.
+        /// The name of the module whose chart it is.
         module: String,
         /// Why not.
         source: Box<OpenError>,
@@ -45,9 +45,9 @@ pub enum ReleaseError {
         "{path}: {kind} {name}: {source}; the other modules go first, because one of them may bring the CRD"
     )]
     Kind {
-        /// The template.
+        /// The path of the template that the object was rendered from.
         path: String,
-        /// The kind.
+        /// The kind of the object, such as `ConfigMap`.
         kind: String,
         /// The name of the object.
         name: String,
@@ -63,9 +63,9 @@ pub enum ReleaseError {
     /// A record can't be read.
     #[error("revision {version} of release {release} can not be read: {problem}")]
     Record {
-        /// The release.
+        /// The name of the release.
         release: String,
-        /// The revision.
+        /// The number of the revision, counted from 1.
         version: u32,
         /// What is wrong with it.
         problem: String,
@@ -89,7 +89,7 @@ pub enum ReleaseError {
     /// A file of CRDs can't be used.
     #[error("{path}: {problem}")]
     Crd {
-        /// The file.
+        /// The path of the file, with that of its module.
         path: String,
         /// What is wrong.
         problem: String,
@@ -97,7 +97,7 @@ pub enum ReleaseError {
     /// A CRD did not come into force.
     #[error("CRD {name} is not established after {seconds} s")]
     NotEstablished {
-        /// Its name.
+        /// The name of the CRD: `widgets.example.com`.
         name: String,
         /// How long was waited.
         seconds: u64,

@@ -175,7 +175,7 @@ impl Helm {
         );
     }
 
-    /// Watches the objects and records of a module's release and calls `tell` with what drifts.
+    /// Watches the objects and records of a module's release and calls `sink` with what drifts.
     pub fn watch_by(&self, module: ModuleName, sink: EventSink) {
         self.objects.watch(module, sink);
         self.records.watch();

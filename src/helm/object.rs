@@ -21,7 +21,7 @@ pub(super) struct Object {
     pub(super) name: String,
     /// The namespace that the chart writes.
     pub(super) namespace: Option<String>,
-    /// The whole.
+    /// The whole object, as it was rendered.
     pub(super) value: Value,
 }
 
@@ -40,7 +40,7 @@ pub enum ObjectError {
     /// Something that every object has is missing.
     #[error("{path}: an object has no {field}{hint}")]
     Missing {
-        /// The template.
+        /// The path of the template that the object was rendered from.
         path: String,
         /// What is missing.
         field: &'static str,
@@ -50,17 +50,17 @@ pub enum ObjectError {
     /// A name that can't stand in a path.
     #[error("{path}: {kind} has the name {name:?}, which no object can have")]
     Name {
-        /// The template.
+        /// The path of the template that the object was rendered from.
         path: String,
-        /// The kind.
+        /// The kind of the object, such as `ConfigMap`.
         kind: String,
-        /// The name.
+        /// The `metadata.name` that the template gives it.
         name: String,
     },
     /// The document is not a map, or not YAML.
     #[error("{path}: {problem}")]
     Document {
-        /// The template.
+        /// The path of the template that the object was rendered from.
         path: String,
         /// What is wrong.
         problem: String,
@@ -68,7 +68,7 @@ pub enum ObjectError {
     /// One object twice.
     #[error("{kind} {name} is rendered twice, by {first} and by {second}")]
     Duplicate {
-        /// The kind.
+        /// The kind of the object, such as `ConfigMap`.
         kind: String,
         /// Namespace and name.
         name: String,

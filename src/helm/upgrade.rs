@@ -23,9 +23,9 @@ use crate::cluster::Resource;
 /// One revision of a release, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
-    /// The number.
+    /// The number of the revision, counted from 1.
     pub version: u32,
-    /// The state.
+    /// The state that its record has.
     pub status: Status,
     /// The checksum of what was rendered, if it is ours.
     pub checksum: Option<String>,

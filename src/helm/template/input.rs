@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// How much of a file tells what it is.
+/// How many bytes of a file show what it is.
 const HEAD_BYTES: usize = 512;
 
 /// Returns where the chart is; charts of repositories are not fetched.
