@@ -490,17 +490,20 @@ impl Engine {
     /// Goes on with the task of a hook whose output took effect. `changed` says whether values differ.
     fn hook_succeeded(&mut self, mut task: Task, hook: &HookInFlight, changed: bool, flags_changed: bool) {
         let (converges, modules, mut lower) = self.split();
-        let cause = task.head.cause.then(format!("hook {}", hook.hook.id));
+        let because = |task: &Cause| task.then(format!("hook {}", hook.hook.id));
         if flags_changed {
-            converges.flags_changed(modules, &mut lower, &cause);
+            converges.flags_changed(modules, &mut lower, &because(&task.head.cause));
         }
         match &mut task.kind {
             TaskKind::HookRun(run) => {
                 modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
-                let reaction = run.contexts.iter().find_map(|context| reaction(context, &hook.hook.id.scope));
+                let scope = &hook.hook.id.scope;
+                let reaction = run.contexts.iter().find_map(|context| reaction(context, scope));
+                let follows =
+                    reaction.filter(|_| changed).map(|trigger| (trigger, because(&task.head.cause)));
                 self.end(task, None);
-                if let Some(trigger) = reaction.filter(|_| changed) {
-                    self.values_changed(&hook.hook.id.scope, trigger, &cause);
+                if let Some((trigger, cause)) = follows {
+                    self.values_changed(scope, trigger, &cause);
                 }
                 return;
             }

@@ -141,8 +141,11 @@ impl Modules {
 
     /// Returns the hook if it exists and its module is on.
     pub(crate) fn runnable_hook(&self, id: &HookId) -> Option<&Arc<Hook>> {
-        let is_on = id.scope.module().is_none_or(|name| self.is_on(name));
-        self.hooks_of(&id.scope).filter(|_| is_on)?.iter().find(|hook| hook.id == *id)
+        let hooks = match &id.scope {
+            Scope::Global => &self.global.hooks,
+            Scope::Module(name) => &self.states.get(name).filter(|module| module.is_on())?.spec.hooks,
+        };
+        hooks.iter().find(|hook| hook.id == *id)
     }
 
     /// Records and reports that changed files can't be loaded at all.
