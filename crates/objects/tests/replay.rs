@@ -1,5 +1,6 @@
 //! The fuzz targets survive every input of their corpora.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "the corpora are files of this crate")]
 
 #[path = "../../values/tests/fuzz/corpus.rs"]
 mod corpus;

@@ -40,7 +40,7 @@ impl Words for Messages<'_> {
         }
         let mut message = worded(&name, value, finding);
         if !items.is_empty() {
-            message.push_str(&format!(" (item {})", items.join(".")));
+            message.extend([" (item ", &items.join("."), ")"]);
         }
         if messages.len() < MAX_FOUND && !messages.contains(&message) {
             messages.push(message);
