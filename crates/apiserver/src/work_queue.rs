@@ -63,19 +63,19 @@ impl WorkQueue {
     /// Adds the work that follows from a change.
     pub(crate) fn observe(&self, store: &Store, object: &ObjectRef, event: &Event) {
         let stored = &event.object;
-        if event.change != Change::Deleted {
-            if !stored.owners.is_empty() && event.change == Change::Added {
-                self.add(Work::Owned(object.clone()));
-            }
-            if stored.deleting {
-                self.add(Work::Deleting(object.clone()));
-            }
-        } else {
+        if event.change == Change::Deleted {
             if store.dependents_of(&stored.uid).next().is_some() {
                 self.add(Work::OwnerGone(stored.uid.to_string()));
             }
             for waiting in waiting_for(store, object, stored) {
                 self.add(Work::Deleting(waiting));
+            }
+        } else {
+            if !stored.owners.is_empty() && event.change == Change::Added {
+                self.add(Work::Owned(object.clone()));
+            }
+            if stored.deleting {
+                self.add(Work::Deleting(object.clone()));
             }
         }
         if self.simulates && is_simulated(&object.table) {

@@ -154,22 +154,23 @@ pub(super) fn quota(object: &Value, report: &mut Report) {
         "Terminating",
     ];
     let scopes: Vec<&str> = texts(object, "spec.scopes").collect();
-    let mut tell = |detail: &str| report.invalid("spec.scopes", get(object, "spec.scopes").clone(), detail);
+    let mut invalid =
+        |detail: &str| report.invalid("spec.scopes", get(object, "spec.scopes").clone(), detail);
     let mut fits = true;
     for scope in &scopes {
         if !SCOPES.contains(scope) {
-            tell("unsupported scope");
+            invalid("unsupported scope");
         }
         // Pods of the class "best effort" request nothing: they can only be counted.
         let counted: &[&str] = if *scope == "BestEffort" { &["pods"] } else { &PODS };
         fits &= map(object, "spec.hard").keys().all(|name| counted.contains(&name.as_str()));
     }
     if !fits {
-        tell("unsupported scope applied to resource");
+        invalid("unsupported scope applied to resource");
     }
     for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
         if scopes.contains(&one) && scopes.contains(&other) {
-            tell("conflicting scopes");
+            invalid("conflicting scopes");
         }
     }
 }

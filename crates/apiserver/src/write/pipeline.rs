@@ -97,7 +97,7 @@ impl Pipeline<'_> {
         let decoded = strategy::conform(resource, body)?;
         let mut found = strict.to_vec();
         found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
-        self.tell(found)?;
+        self.report_dropped(found)?;
         Ok(decoded.value)
     }
 
@@ -119,12 +119,12 @@ impl Pipeline<'_> {
         let decoded = strategy::conform(resource, body)?;
         let mut found = applied.strict.clone();
         found.extend(decoded.strict);
-        self.tell(found)?;
+        self.report_dropped(found)?;
         Ok(value)
     }
 
     /// Warns of fields that are dropped, or refuses them.
-    fn tell(&mut self, found: Vec<String>) -> Outcome<()> {
+    fn report_dropped(&mut self, found: Vec<String>) -> Outcome<()> {
         let kind = &self.request.resource.kind;
         if found.is_empty() {
             return Ok(());
