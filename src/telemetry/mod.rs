@@ -291,7 +291,7 @@ impl Telemetry {
         let module = task.scope.module().map_or("", |module| module.as_str());
         match (task.kind, failure) {
             (TaskType::ModuleRun, Some(_)) => {
-                self.metrics.module_run_errors.with_label_values(&[module]).inc()
+                self.metrics.module_run_errors.with_label_values(&[module]).inc();
             }
             (TaskType::ModuleDelete, Some(_)) => {
                 self.metrics.module_delete_errors.with_label_values(&[module]).inc();

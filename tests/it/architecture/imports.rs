@@ -316,7 +316,7 @@ fn module_of(file: &Path) -> Option<ModulePath> {
         inside.with_extension("").iter().map(|part| part.to_str().unwrap().to_owned()).collect();
     let mut name = "addon_operator".to_owned();
     if parts[0] == "crates" {
-        name = parts[1].clone();
+        name.clone_from(&parts[1]);
         parts.drain(..2);
     }
     if parts.remove(0) != "src" || parts == ["main"] {
