@@ -74,6 +74,14 @@ impl Collection {
         )
     }
 
+    /// Returns how many seconds the API server keeps a watch open.
+    ///
+    /// Hooks wait for whole objects, so a dead connection is found within a minute. Metadata only wakes a check that
+    /// may be late: of these watches there is one for each kind of all charts, so they are opened seldom.
+    pub(crate) fn watch_seconds(&self) -> u64 {
+        if self.metadata_only { 290 } else { 50 }
+    }
+
     /// Returns the form in which a watch sends objects.
     pub(crate) fn watch_accept(&self) -> &'static str {
         if self.metadata_only {

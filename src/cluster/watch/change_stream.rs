@@ -18,11 +18,8 @@ use crate::cluster::request::Requests;
 /// How long the API server may take to answer, and a page of a list to come to its end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the API server keeps a watch open. A connection that died in silence is found soon after.
-const WATCH_SECONDS: u64 = 50;
-
-/// How long nothing may come.
-const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS + 8);
+/// How many seconds longer than the API server keeps a watch open nothing may come. Then the connection died in silence.
+const GRACE_SECONDS: u64 = 8;
 
 /// How much later than a watch that the API server ended the next one is opened, at least.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -80,9 +77,15 @@ impl Watch {
         }
         let Some(lines) = &mut self.lines else {
             sleep_until(self.not_before).await;
-            let path = self.collection.watch_path(&self.version, WATCH_SECONDS);
+            let seconds = self.collection.watch_seconds();
+            let path = self.collection.watch_path(&self.version, seconds);
             let response = self.requests.open(&path, self.collection.watch_accept(), PATIENCE).await?;
-            self.lines = Some(Lines { body: response.into_body(), rest: BytesMut::new(), looked_at: 0 });
+            self.lines = Some(Lines {
+                body: response.into_body(),
+                silence: Duration::from_secs(seconds + GRACE_SECONDS),
+                rest: BytesMut::new(),
+                looked_at: 0,
+            });
             self.not_before = Instant::now() + SHORTEST;
             return Ok(Progress::Opened);
         };
@@ -188,6 +191,8 @@ impl Head {
 #[derive(Debug)]
 struct Lines {
     body: Body,
+    /// How long nothing may come.
+    silence: Duration,
     /// What came behind the last whole line.
     rest: BytesMut,
     /// How much of the rest is known to hold no end of a line.
@@ -203,7 +208,7 @@ impl Lines {
             if !lines.is_empty() {
                 return Ok(Some(lines));
             }
-            let frame = tokio::time::timeout(SILENCE, self.body.frame()).await;
+            let frame = tokio::time::timeout(self.silence, self.body.frame()).await;
             match frame.map_err(|_| WatchError::Silent)? {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(WatchError::Failed(error.to_string())),
