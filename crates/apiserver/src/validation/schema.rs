@@ -137,7 +137,6 @@ fn type_of(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::needless_pass_by_value, reason = "tests read better so")]
     use super::*;
     use serde_json::json;
 
