@@ -61,15 +61,7 @@ pub enum Included {
 impl BindingContext {
     /// Returns the context of a lifecycle point.
     pub fn lifecycle(point: Lifecycle) -> Self {
-        let snapshots = match point {
-            Lifecycle::OnStartup => Included::Named(Arc::default()),
-            Lifecycle::BeforeAll
-            | Lifecycle::AfterAll
-            | Lifecycle::BeforeHelm
-            | Lifecycle::AfterHelm
-            | Lifecycle::BeforeDeleteHelm
-            | Lifecycle::AfterDeleteHelm => Included::All,
-        };
+        let snapshots = if point.has_snapshots() { Included::All } else { Included::Named(Arc::default()) };
         Self { binding: point.as_str().into(), group: None, trigger: Trigger::Lifecycle(point), snapshots }
     }
 

@@ -56,6 +56,11 @@ impl HookSpec {
         self.lifecycle.get(&point).copied()
     }
 
+    /// Returns whether the hook runs in every converge.
+    pub fn is_of_converge(&self) -> bool {
+        self.lifecycle.keys().any(|point| point.is_of_converge())
+    }
+
     /// Returns the index of the first kubernetes binding with this name.
     ///
     /// Snapshots are included by name, and the first binding of a name is the one that is meant.
@@ -140,6 +145,16 @@ impl Lifecycle {
             Self::BeforeDeleteHelm => "beforeDeleteHelm",
             Self::AfterDeleteHelm => "afterDeleteHelm",
         }
+    }
+
+    /// Returns whether contexts of this point carry all snapshots of the hook. At the start there are none yet.
+    pub fn has_snapshots(self) -> bool {
+        self != Self::OnStartup
+    }
+
+    /// Returns whether each converge reaches this point, so that a new hook of it makes a converge necessary.
+    pub fn is_of_converge(self) -> bool {
+        self != Self::OnStartup && self.is_open_to(HookKind::Global)
     }
 
     /// Returns whether a hook of this kind may ask for this point.

@@ -9,7 +9,6 @@ use crate::cause::Cause;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::{Failure, FailureKind};
-use crate::hook::Lifecycle;
 use crate::name::{HookId, ModuleName, QueueName, Scope};
 use crate::notice::Notice;
 use crate::queue::End;
@@ -89,8 +88,7 @@ impl Modules {
             if find(&old.hooks, &hook.id).as_ref() == Some(hook) {
                 continue;
             }
-            everything |= hook.spec.order(Lifecycle::BeforeAll).is_some()
-                || hook.spec.order(Lifecycle::AfterAll).is_some();
+            everything |= hook.spec.is_of_converge();
             fresh.push(Arc::clone(hook));
         }
         self.index_global_hooks(lower);
