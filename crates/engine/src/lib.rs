@@ -16,7 +16,7 @@
 //!   ◀ configuration ◀ task ◀ queue ◀ binding ◀ inspection ◀ module ◀ converge ◀ command ◀ engine
 //! ```
 //!
-//! A step of a machine gets the [`Context`](context::Context), the machines below it, and returns plain values: what a
+//! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
 //! task does next, or what happened that concerns a machine above it. A task is plain data that machines move on.
 
 mod binding;

@@ -1,6 +1,6 @@
 //! JSON as Go's `encoding/json` reads and writes it, error texts included.
 //!
-//! [`encode`] writes values of Go, [`write`] and its kin what `serde` serialises, both in the same
+//! [`encode`] writes values of Go, [`write()`] and its kin what `serde` serialises, both in the same
 //! text: compact, keys as they come, numbers in Go's form.
 
 mod decode;

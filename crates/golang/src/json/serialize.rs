@@ -17,14 +17,14 @@ pub fn write(writer: &mut impl io::Write, value: &(impl Serialize + ?Sized)) -> 
     serialize(writer, value).map_err(io::Error::from)
 }
 
-/// Returns `value` as [`write`] writes it.
+/// Returns `value` as [`write()`] writes it.
 pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::with_capacity(1024);
     serialize(&mut text, value)?;
     Ok(text)
 }
 
-/// Returns `value` as [`write`] writes it, in no more memory than that takes.
+/// Returns `value` as [`write()`] writes it, in no more memory than that takes.
 pub fn bytes(value: &serde_json::Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     // A `Value` can always be written, and so can anything to a vector.
