@@ -8,7 +8,7 @@ use axum::extract::{FromRef, Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::{ModuleView, TaskView, Telling, nearest};
+use engine::view::{Format, ModuleView, TaskView, nearest};
 use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, Tally, ValuesInput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -221,7 +221,7 @@ fn with_advice(failure: &Failure) -> String {
 }
 
 /// The owner of the socket may see everything.
-const OPEN: Telling<'static> = Telling { show: &as_it_is, at: &explain::time_of_day };
+const OPEN: Format<'static> = Format { show: &as_it_is, at: &explain::time_of_day };
 
 fn as_it_is(text: &str) -> String {
     text.to_owned()

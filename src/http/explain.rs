@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::view::{Telling, View, graph, journal, status, why};
+use engine::view::{Format, View, graph, journal, status, why};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ pub(super) fn why(
     what: &str,
     name: &str,
     output: OutputFormat,
-    telling: Telling<'_>,
+    telling: Format<'_>,
 ) -> Response {
     let found = match what {
         "module" => why::module(view, name, telling),
@@ -90,12 +90,12 @@ pub(super) fn why(
 }
 
 /// Answers the status of the whole operator.
-pub(super) fn status(view: &View, output: OutputFormat, telling: Telling<'_>) -> Response {
+pub(super) fn status(view: &View, output: OutputFormat, telling: Format<'_>) -> Response {
     answer(output, || status::data(view, telling), || status::text(view, telling))
 }
 
 /// Answers which tasks ended after number `?after=`.
-pub(super) fn journal(view: &View, query: &Query, output: OutputFormat, telling: Telling<'_>) -> Response {
+pub(super) fn journal(view: &View, query: &Query, output: OutputFormat, telling: Format<'_>) -> Response {
     let after = query.get("after").and_then(|after| after.parse().ok()).unwrap_or(0);
     answer(output, || journal::data(view, after, telling), || journal::text(view, after, telling))
 }

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
-use engine::view::{TaskView, Telling, View, status};
+use engine::view::{Format, TaskView, View, status};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ async fn queue_page(State(public): State<PublicState>, Query(query): Query<expla
         task.last_failure.as_ref().map(shown).unwrap_or_default()
     };
     let page = || {
-        let telling = Telling { show: &|text| mask.text(text), at: &explain::time_of_day };
+        let telling = Format { show: &|text| mask.text(text), at: &explain::time_of_day };
         queue::page_text(&view, &show, &status::problems(&view, telling))
     };
     explain::answer(
@@ -171,11 +171,8 @@ async fn why(
 }
 
 /// Answers from the current view, with values masked.
-async fn answer_masked(
-    public: &PublicState,
-    answer: impl FnOnce(&View, Telling<'_>) -> Response,
-) -> Response {
+async fn answer_masked(public: &PublicState, answer: impl FnOnce(&View, Format<'_>) -> Response) -> Response {
     let Some(view) = public.questions.view().await else { return ended() };
     let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
-    answer(&view, Telling { show: &|text| mask.text(text), at: &explain::time_of_day })
+    answer(&view, Format { show: &|text| mask.text(text), at: &explain::time_of_day })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::view::status::{self, Problem};
-use engine::view::{ModuleView, QueueView, TaskView, Telling, View, WatchView, graph};
+use engine::view::{Format, ModuleView, QueueView, TaskView, View, WatchView, graph};
 use engine::{Failure, Scope, TaskEnd};
 
 use super::html::Html;
@@ -22,7 +22,7 @@ const TASKS: usize = 200;
 
 /// Returns the problems that need a person. Their texts may quote values.
 pub(super) fn problems(view: &View) -> Vec<Problem> {
-    let telling = Telling { show: &ToOwned::to_owned, at: &time_of_day };
+    let telling = Format { show: &ToOwned::to_owned, at: &time_of_day };
     status::problems(view, telling)
 }
 

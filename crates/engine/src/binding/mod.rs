@@ -1,4 +1,6 @@
 //! Bindings of hooks to objects and times: watches with their snapshots, schedules, and how often hooks may run.
+//!
+//! See docs/hooks.md#kubernetes-bindings.
 
 mod bindings;
 mod rate;

@@ -1,4 +1,4 @@
-//! What the user wrote into the ConfigMap, key by key.
+//! What the user wrote into the ConfigMap, key by key. See docs/modules.md#values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

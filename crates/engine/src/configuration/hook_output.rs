@@ -1,4 +1,4 @@
-//! What a hook wrote, and how it takes effect: all of it or nothing.
+//! What a hook wrote, and how it takes effect: all of it or nothing. See docs/hooks.md#what-a-hook-writes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which modules are on: the discovery of a converge.
+//! Which modules are on: the discovery of a converge. See docs/modules.md#enabled.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Passes over all modules: how they begin and go on, which modules are on, when the operator is ready or stuck.
+//!
+//! See docs/contract.md#a-converge.
 
 mod converges;
 mod discovery;

@@ -1,4 +1,4 @@
-//! Hooks go into service: global ones at the start, those of modules when they run.
+//! Hooks go into service: global ones at the start, those of modules when they run. See docs/contract.md#the-start.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The run of a module: its hooks and its chart.
+//! The run of a module: its hooks and its chart. See docs/contract.md#a-run-of-a-module.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Queues of tasks: what runs, what waits and why, what is tried again when, and how tasks ended.
+//!
+//! See docs/contract.md#queues-and-tasks.
 
 mod attempts;
 mod counts;

@@ -1,4 +1,4 @@
-//! Tasks: units of work as plain data, which machines move on.
+//! Tasks: units of work as plain data, which machines move on. See docs/contract.md#queues-and-tasks.
 
 mod converge;
 mod hook_run;

@@ -8,23 +8,23 @@ use crate::name::{ModuleName, QueueName};
 
 /// How texts that are not ours, and moments, are shown to who asks.
 #[derive(Clone, Copy)]
-pub struct Telling<'a> {
+pub struct Format<'a> {
     /// Returns a text that can quote values as it may be shown: as it is to the owner, masked to everybody.
     pub show: &'a dyn Fn(&str) -> String,
     /// Returns the time of day of a moment that was so long ago.
     pub at: &'a dyn Fn(Duration) -> String,
 }
 
-impl Telling<'_> {
+impl Format<'_> {
     /// Returns a failure as it may be shown.
     pub fn failure(&self, failure: &Failure) -> String {
         (self.show)(&failure.to_string())
     }
 }
 
-impl fmt::Debug for Telling<'_> {
+impl fmt::Debug for Format<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telling").finish_non_exhaustive()
+        f.debug_struct("Format").finish_non_exhaustive()
     }
 }
 

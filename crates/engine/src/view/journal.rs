@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::View;
-use super::format::{Telling, span};
+use super::format::{Format, span};
 use crate::name::Scope;
 use crate::view::TaskEnd;
 
@@ -15,11 +15,11 @@ fn ends(view: &View, after: u64) -> impl Iterator<Item = &TaskEnd> {
 }
 
 /// Returns the ends after the number `after` as data, the oldest first, with the number of the last one.
-pub fn data(view: &View, after: u64, telling: Telling<'_>) -> Value {
+pub fn data(view: &View, after: u64, format: Format<'_>) -> Value {
     let data = |end: &TaskEnd| {
         let mut data = json!({
             "number": end.number,
-            "at": (telling.at)(view.now.since(end.at)),
+            "at": (format.at)(view.now.since(end.at)),
             "task": end.task.id.to_string(),
             "type": end.task.kind.as_str(),
             "title": title(end),
@@ -39,7 +39,7 @@ pub fn data(view: &View, after: u64, telling: Telling<'_>) -> Value {
                 fields.insert("binding".to_owned(), binding.to_string().into());
             }
             if let Some(failure) = &end.failure {
-                fields.insert("error".to_owned(), telling.failure(failure).into());
+                fields.insert("error".to_owned(), format.failure(failure).into());
             }
         }
         data
@@ -49,21 +49,21 @@ pub fn data(view: &View, after: u64, telling: Telling<'_>) -> Value {
 }
 
 /// Returns the ends after the number `after`, a line each, the oldest first.
-pub fn text(view: &View, after: u64, telling: Telling<'_>) -> String {
+pub fn text(view: &View, after: u64, format: Format<'_>) -> String {
     let mut text = String::new();
     for end in ends(view, after) {
-        let _ = writeln!(text, "{}", line(view, end, telling));
+        let _ = writeln!(text, "{}", line(view, end, format));
     }
     text
 }
 
-fn line(view: &View, end: &TaskEnd, telling: Telling<'_>) -> String {
+fn line(view: &View, end: &TaskEnd, format: Format<'_>) -> String {
     let task = &end.task;
-    let at = (telling.at)(view.now.since(end.at));
+    let at = (format.at)(view.now.since(end.at));
     let mut line = format!("{at}  {}  {}  {}", task.id, task.queue, title(end));
     let _ = write!(line, "  {}  {}", span(end.took), outcome(end));
     if let Some(failure) = &end.failure {
-        let shown = telling.failure(failure);
+        let shown = format.failure(failure);
         let lines: Vec<&str> = shown.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let _ = write!(line, ": {}", lines.join(" … "));
     }

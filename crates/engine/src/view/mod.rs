@@ -19,7 +19,7 @@ use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 
 pub use footprint::Footprint;
-pub use format::{Telling, span};
+pub use format::{Format, span};
 pub use mask::{Secrets, ends, masked, masked_text};
 pub use suggestion::nearest;
 

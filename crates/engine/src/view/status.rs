@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::format::{Telling, columns, count, span, why_module, why_queue};
+use super::format::{Format, columns, count, span, why_module, why_queue};
 use super::why::advice;
 use super::{ModuleView, QueueView, View, WatchView};
 use crate::name::ModuleName;
@@ -35,18 +35,18 @@ pub struct Problem {
 }
 
 /// Returns all that is wrong, the worst first.
-pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
+pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for queue in &view.queues {
-        problems.extend(queue_problem(queue, telling));
+        problems.extend(queue_problem(queue, format));
     }
     for module in &view.modules {
-        problems.extend(module_problem(view, module, telling));
+        problems.extend(module_problem(view, module, format));
     }
     problems.extend(view.modules.iter().filter_map(changed_problem));
     for problem in &view.config_problems {
         let advice = problem.failure.advice.clone();
-        let what = telling.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
+        let what = format.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
         problems.push(Problem {
             about: format!("ConfigMap {}", view.config_map),
             what: format!("is wrong for {}: {what}", span(problem.since)),
@@ -59,15 +59,15 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
         let usual = "correct the file that is named; it is read again by itself";
         problems.push(Problem {
             about: "files".to_owned(),
-            what: format!("changed files are not in force: {}", telling.failure(failure)),
+            what: format!("changed files are not in force: {}", format.failure(failure)),
             advice: failure.advice.clone().unwrap_or_else(|| usual.to_owned()),
             module: None,
         });
     }
-    problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, telling)));
+    problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, format)));
     let more = view.warnings.len().saturating_sub(WARNINGS);
     let more = (more > 0).then(|| format!("{more} more; the log has all"));
-    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (telling.show)(warning)).chain(more);
+    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
     problems.extend(warnings.map(|what| Problem {
         about: "files:".to_owned(),
         what,
@@ -77,14 +77,14 @@ pub fn problems(view: &View, telling: Telling<'_>) -> Vec<Problem> {
     problems
 }
 
-fn queue_problem(queue: &QueueView, telling: Telling<'_>) -> Option<Problem> {
+fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
     let head = queue.tasks.first()?;
     // The run of a module is told of with the module.
     let failure = head.last_failure.as_ref().filter(|_| head.kind != TaskType::ModuleRun)?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
     let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
-    let failed = telling.failure(failure);
+    let failed = format.failure(failure);
     Some(Problem {
         about: format!("queue {}", queue.name),
         what: format!("{} {}{hook} fails for {since}, {behind}: {failed}", head.id, head.kind),
@@ -102,14 +102,14 @@ fn behind(queue: &QueueView) -> String {
     }
 }
 
-fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Option<Problem> {
+fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Option<Problem> {
     let name = &module.name;
     let since = span(module.since);
     let told = |what: String, advice: String| {
         Some(Problem { about: format!("module {name}"), what, advice, module: Some(name.clone()) })
     };
     if let Some(why) = &module.parked {
-        let what = format!("is parked for {since}: {}", (telling.show)(why));
+        let what = format!("is parked for {since}: {}", (format.show)(why));
         let advice = format!(
             "`addon-operator module render {name} --diff` shows what its chart changes each time; correct it, then `addon-operator module resume {name}`"
         );
@@ -121,7 +121,7 @@ fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Opt
     }
     if let Some(broken) = &module.broken_version {
         let what =
-            format!("its new version is broken, the old one stays in force: {}", telling.failure(broken));
+            format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
         return told(what, "correct its files; they are read again by themselves".to_owned());
     }
     let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
@@ -131,7 +131,7 @@ fn module_problem(view: &View, module: &ModuleView, telling: Telling<'_>) -> Opt
             .first()
             .is_some_and(|head| head.kind == TaskType::ModuleRun && head.module.as_ref() == Some(name))
     });
-    let failed = telling.failure(error);
+    let failed = format.failure(error);
     let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {
         Some((queue, head)) => (
             format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
@@ -162,7 +162,7 @@ pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
     Some((what, advice))
 }
 
-fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
+fn watch_problem(watch: &WatchView, format: Format<'_>) -> Option<Problem> {
     let about = format!("watch of {}", watch.kind);
     let hooks: Vec<String> =
         watch.bindings.iter().map(|(hook, binding)| format!("{hook} ({binding})")).collect();
@@ -176,7 +176,7 @@ fn watch_problem(watch: &WatchView, telling: Telling<'_>) -> Option<Problem> {
         return Some(Problem { about, what, advice, module: None });
     }
     let failure = watch.failure.as_ref()?;
-    let what = format!("is broken for {since}, hooks {hooks} see no changes: {}", telling.failure(failure));
+    let what = format!("is broken for {since}, hooks {hooks} see no changes: {}", format.failure(failure));
     let usual = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
     let advice = failure.advice.clone().unwrap_or_else(|| usual.to_owned());
     Some(Problem { about, what, advice, module: None })
@@ -203,9 +203,9 @@ pub fn headline(view: &View) -> String {
 }
 
 /// Returns everything as data.
-pub fn data(view: &View, telling: Telling<'_>) -> Value {
+pub fn data(view: &View, format: Format<'_>) -> Value {
     let converge = &view.converge;
-    let problems: Vec<Value> = problems(view, telling)
+    let problems: Vec<Value> = problems(view, format)
         .into_iter()
         .map(|problem| json!({"about": problem.about, "what": problem.what, "advice": problem.advice}))
         .collect();
@@ -220,8 +220,8 @@ pub fn data(view: &View, telling: Telling<'_>) -> Value {
             "endedSecondsAgo": converge.finished_ago.map(|ago| ago.as_secs_f64()),
             "cause": converge.cause,
         },
-        "modules": view.modules.iter().map(|module| module_data(module, telling)).collect::<Vec<_>>(),
-        "queues": view.queues.iter().map(|queue| queue_data(queue, telling)).collect::<Vec<_>>(),
+        "modules": view.modules.iter().map(|module| module_data(module, format)).collect::<Vec<_>>(),
+        "queues": view.queues.iter().map(|queue| queue_data(queue, format)).collect::<Vec<_>>(),
         "watches": {
             "total": view.watches.len(),
             "objects": view.watches.iter().map(|watch| watch.objects).sum::<usize>(),
@@ -238,7 +238,7 @@ fn broken_watches(view: &View) -> (usize, usize) {
     (missing, view.watches.iter().filter(broken).count())
 }
 
-fn module_data(module: &ModuleView, telling: Telling<'_>) -> Value {
+fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     let mut data = Map::from_iter([
         ("name".to_owned(), Value::from(module.name.as_str())),
         ("order".to_owned(), module.order.into()),
@@ -250,41 +250,41 @@ fn module_data(module: &ModuleView, telling: Telling<'_>) -> Value {
         ("maintenance".to_owned(), module.maintenance.into()),
     ]);
     if let Some(error) = &module.last_error {
-        data.insert("lastError".to_owned(), telling.failure(error).into());
+        data.insert("lastError".to_owned(), format.failure(error).into());
     }
     if let Some(why) = &module.parked {
-        data.insert("parked".to_owned(), (telling.show)(why).into());
+        data.insert("parked".to_owned(), (format.show)(why).into());
     }
     if !module.changed_objects.is_empty() {
         data.insert("changedObjects".to_owned(), json!(module.changed_objects));
     }
     if let Some(broken) = &module.broken_version {
-        data.insert("brokenVersion".to_owned(), telling.failure(broken).into());
+        data.insert("brokenVersion".to_owned(), format.failure(broken).into());
     }
     if let Some(problem) = &module.config_problem {
-        data.insert("configProblem".to_owned(), telling.failure(problem).into());
+        data.insert("configProblem".to_owned(), format.failure(problem).into());
     }
     data.into()
 }
 
-fn queue_data(queue: &QueueView, telling: Telling<'_>) -> Value {
+fn queue_data(queue: &QueueView, format: Format<'_>) -> Value {
     json!({
         "name": queue.name.as_str(),
         "tasks": queue.tasks.len(),
-        "state": queue_state(queue, telling),
+        "state": queue_state(queue, format),
         "head": queue.tasks.first().map(|task| format!("{} {}", task.id, task.description)),
     })
 }
 
 /// Returns what a queue is doing, in few words.
-fn queue_state(queue: &QueueView, telling: Telling<'_>) -> String {
+fn queue_state(queue: &QueueView, format: Format<'_>) -> String {
     let Some(head) = queue.tasks.first() else { return "idle".to_owned() };
     let since = head.blocked_for.map(span).unwrap_or_default();
     if let Some(running) = head.running {
         let again = if head.failures > 0 { format!(", failing for {since}") } else { String::new() };
         format!("works for {}{again}", span(running))
     } else if let Some(reason) = &head.waits_for {
-        format!("waits for {since}: {}", (telling.show)(reason))
+        format!("waits for {since}: {}", (format.show)(reason))
     } else if head.failures > 0 {
         let retry = head.retry_in.map(|retry| format!(", tried again in {}", span(retry)));
         format!("failing for {since}{}", retry.unwrap_or_default())
@@ -294,11 +294,11 @@ fn queue_state(queue: &QueueView, telling: Telling<'_>) -> String {
 }
 
 /// Returns one screen for people, in plain lines.
-pub fn text(view: &View, telling: Telling<'_>) -> String {
+pub fn text(view: &View, format: Format<'_>) -> String {
     let mut text = format!("Operator is {}.\n\n", headline(view));
-    text.push_str(&modules_text(view, telling));
+    text.push_str(&modules_text(view, format));
     text.push('\n');
-    text.push_str(&queues_text(view, telling));
+    text.push_str(&queues_text(view, format));
     let (missing, failed) = broken_watches(view);
     let objects: usize = view.watches.iter().map(|watch| watch.objects).sum();
     let _ = write!(text, "\nWatches: {}, {}", view.watches.len(), count(objects, "object"));
@@ -306,7 +306,7 @@ pub fn text(view: &View, telling: Telling<'_>) -> String {
         let _ = write!(text, ", {missing} for kinds that do not exist, {failed} broken");
     }
     text.push('\n');
-    let problems = problems(view, telling);
+    let problems = problems(view, format);
     if problems.is_empty() {
         text.push_str("\nNothing needs attention.\n");
         return text;
@@ -331,7 +331,7 @@ fn by_need(module: &ModuleView) -> u8 {
     }
 }
 
-fn modules_text(view: &View, telling: Telling<'_>) -> String {
+fn modules_text(view: &View, format: Format<'_>) -> String {
     let on = view.modules.iter().filter(|module| module.enabled == Some(true)).count();
     let mut text = format!("Modules: {}, {on} on, {} off\n", view.modules.len(), view.modules.len() - on);
     let mut modules: Vec<&ModuleView> = view.modules.iter().collect();
@@ -339,7 +339,7 @@ fn modules_text(view: &View, telling: Telling<'_>) -> String {
         modules.sort_by_key(|module| by_need(module));
     }
     let rows: Vec<Vec<String>> =
-        modules.iter().take(MODULES).map(|module| module_row(module, telling)).collect();
+        modules.iter().take(MODULES).map(|module| module_row(module, format)).collect();
     text.push_str(&columns(&["NAME", "PHASE", "SINCE", "RELEASE", "NOTE"], &rows, "  "));
     if modules.len() > MODULES {
         let rest = modules.len() - MODULES;
@@ -350,9 +350,9 @@ fn modules_text(view: &View, telling: Telling<'_>) -> String {
     text
 }
 
-fn module_row(module: &ModuleView, telling: Telling<'_>) -> Vec<String> {
+fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
     let note = if let Some(error) = &module.last_error {
-        short(&telling.failure(error))
+        short(&format.failure(error))
     } else if module.parked.is_some() {
         "its release is left alone, see below".to_owned()
     } else if module.broken_version.is_some() {
@@ -389,7 +389,7 @@ fn why_off(module: &ModuleView) -> String {
     }
 }
 
-fn queues_text(view: &View, telling: Telling<'_>) -> String {
+fn queues_text(view: &View, format: Format<'_>) -> String {
     let tasks: usize = view.queues.iter().map(|queue| queue.tasks.len()).sum();
     let mut text = format!("Queues: {}, {}\n", view.queues.len(), count(tasks, "task"));
     let busy: Vec<&QueueView> =
@@ -400,7 +400,7 @@ fn queues_text(view: &View, telling: Telling<'_>) -> String {
         vec![
             queue.name.to_string(),
             queue.tasks.len().to_string(),
-            one_line(&queue_state(queue, telling)),
+            one_line(&queue_state(queue, format)),
             head,
         ]
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::view::{Telling, graph, journal, status, why};
+use engine::view::{Format, graph, journal, status, why};
 use engine::{Drift, Event, Failure, FailureKind, MonitorId, ReleaseAction};
 use insta::assert_snapshot;
 
@@ -19,11 +19,11 @@ fn three() -> Files {
         .off()
 }
 
-fn told<T>(world: &World, tell: impl Fn(&engine::View, Telling<'_>) -> T) -> T {
+fn told<T>(world: &World, tell: impl Fn(&engine::View, Format<'_>) -> T) -> T {
     let view = world.engine.view_at(world.now);
     let at =
         |ago: Duration| format!("{}", engine::Time::from_start(view.now.since_start().saturating_sub(ago)));
-    tell(&view, Telling { show: &|text| text.to_owned(), at: &at })
+    tell(&view, Format { show: &|text| text.to_owned(), at: &at })
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
         told(&world, status::data)["modules"][0]["changedObjects"],
         serde_json::json!(["ops/ConfigMap/a", "ops/ConfigMap/b"])
     );
-    let answer = told(&world, |view, telling| why::module(view, "web", telling)).unwrap();
+    let answer = told(&world, |view, format| why::module(view, "web", format)).unwrap();
     assert!(
         answer.facts.iter().any(|(name, fact)| (*name, fact.as_str()) == ("changed", what)),
         "{answer:?}"
@@ -147,7 +147,7 @@ fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
 fn the_journal_tells_ends_with_cause_length_and_outcome() {
     let mut world = World::new(&three()).fails("web/hooks/a.sh", 1);
     world.run_until(6_000);
-    assert_snapshot!(told(&world, |view, telling| journal::text(view, 0, telling)), @r"
+    assert_snapshot!(told(&world, |view, format| journal::text(view, 0, format)), @r"
     0.010s  t1  main  GlobalHookEnableKubernetesBindings  0.0 s  done  because: start → bindings of hook g.sh
     0.020s  t4  main  GlobalHookRun global/g.sh (pods)  0.0 s  done  because: start → bindings of hook g.sh → Synchronization of pods
     0.020s  t2  main  GlobalHookWaitKubernetesSynchronization  0.0 s  done  because: start
@@ -157,10 +157,10 @@ fn the_journal_tells_ends_with_cause_length_and_outcome() {
     5.140s  t3  main  ConvergeModules  0.0 s  done  because: start → converge 1
     5.145s  t7  main  DiscoverHelmReleases  0.0 s  done  because: start → converge 1
     ");
-    let last = told(&world, |view, telling| journal::data(view, 0, telling))["last"].as_u64().unwrap();
-    let new = told(&world, |view, telling| journal::data(view, last - 1, telling));
+    let last = told(&world, |view, format| journal::data(view, 0, format))["last"].as_u64().unwrap();
+    let new = told(&world, |view, format| journal::data(view, last - 1, format));
     assert_eq!(new["ends"].as_array().unwrap().len(), 1, "{new}");
-    assert_eq!(told(&world, |view, telling| journal::text(view, last, telling)), "");
+    assert_eq!(told(&world, |view, format| journal::text(view, last, format)), "");
 }
 
 #[test]

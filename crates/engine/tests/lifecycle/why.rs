@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::view::{Telling, why};
+use engine::view::{Format, why};
 use engine::{Config, Event, Failure, FailureKind, MonitorId};
 use insta::assert_snapshot;
 
@@ -11,28 +11,28 @@ use crate::world::World;
 
 fn asked(
     world: &World,
-    ask: impl Fn(&engine::View, Telling<'_>) -> Result<why::Answer, why::Unknown>,
+    ask: impl Fn(&engine::View, Format<'_>) -> Result<why::Answer, why::Unknown>,
 ) -> String {
     let view = world.engine.view_at(world.now);
     let at =
         |ago: Duration| format!("{}", engine::Time::from_start(view.now.since_start().saturating_sub(ago)));
-    let telling = Telling { show: &|text| text.to_owned(), at: &at };
-    match ask(&view, telling) {
+    let format = Format { show: &|text| text.to_owned(), at: &at };
+    match ask(&view, format) {
         Ok(answer) => answer.text(),
         Err(unknown) => unknown.to_string(),
     }
 }
 
 fn why_module(world: &World, name: &str) -> String {
-    asked(world, |view, telling| why::module(view, name, telling))
+    asked(world, |view, format| why::module(view, name, format))
 }
 
 fn why_queue(world: &World, name: &str) -> String {
-    asked(world, |view, telling| why::queue(view, name, telling))
+    asked(world, |view, format| why::queue(view, name, format))
 }
 
 fn why_task(world: &World, id: &str) -> String {
-    asked(world, |view, telling| why::task(view, id, telling))
+    asked(world, |view, format| why::task(view, id, format))
 }
 
 fn web() -> Files {
@@ -340,7 +340,7 @@ fn a_module_whose_directory_is_gone() {
     ");
     let status = engine::view::status::text(
         &world.view(),
-        Telling { show: &|text| text.to_owned(), at: &|_| String::new() },
+        Format { show: &|text| text.to_owned(), at: &|_| String::new() },
     );
     assert!(status.contains("its directory is gone, see below"), "{status}");
     let (id, command) = (engine::CommandId::new(1), engine::Command::RunModule("web".into()));
@@ -636,15 +636,15 @@ fn f_e7_answers_and_announcements_quote_no_values() {
     let inspection = world.engine.inspect();
     let values: Vec<_> = inspection.modules.values().map(|scope| &*scope.values).collect();
     let show = |text: &str| engine::view::masked_text(text, &values);
-    let telling = Telling { show: &show, at: &|_| String::new() };
-    let answers = [why::module(&view, "web", telling), why::queue(&view, "main", telling)];
+    let format = Format { show: &show, at: &|_| String::new() };
+    let answers = [why::module(&view, "web", format), why::queue(&view, "main", format)];
     for answer in answers {
         let shown = answer.unwrap().data().to_string();
         assert!(shown.contains("******") && !shown.contains(secret), "{shown}");
     }
-    let status = engine::view::status::data(&view, telling).to_string();
+    let status = engine::view::status::data(&view, format).to_string();
     assert!(status.contains("******") && !status.contains(secret), "{status}");
-    let journal = engine::view::journal::text(&view, 0, telling);
+    let journal = engine::view::journal::text(&view, 0, format);
     assert!(journal.contains("******") && !journal.contains(secret), "{journal}");
     let told = format!("{:?}", world.announcements);
     assert!(told.contains("ModuleFailed") && told.contains("******") && !told.contains(secret), "{told}");
@@ -654,8 +654,8 @@ fn f_e7_answers_and_announcements_quote_no_values() {
 fn data_and_text_say_the_same() {
     let world = World::new(&web()).hook("global/decide.sh", Ok(says(false))).settled();
     let view = world.view();
-    let telling = Telling { show: &|text| text.to_owned(), at: &|_| "now".to_owned() };
-    let answer = why::module(&view, "web", telling).unwrap();
+    let format = Format { show: &|text| text.to_owned(), at: &|_| "now".to_owned() };
+    let answer = why::module(&view, "web", format).unwrap();
     assert_snapshot!(values::yaml::emit(&answer.data()), @r#"
     about: module
     advice:

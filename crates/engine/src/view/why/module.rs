@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
 use crate::notice::TaskType;
-use crate::view::format::{Telling, span, times, why_queue};
+use crate::view::format::{Format, span, times, why_queue};
 use crate::view::status;
 use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
 
 /// Returns why the module `name` is on or off, and what it is doing.
-pub fn module(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, Unknown> {
+pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
     let module = view.modules.iter().find(|module| module.name.as_str() == name);
     let Some(module) = module else { return Err(unknown_module(view, name)) };
     let mut answer = Answer {
@@ -18,21 +18,21 @@ pub fn module(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, U
         name: name.to_owned(),
         state: "unknown",
         verdict: String::new(),
-        chain: module.opinions.iter().map(|opinion| link(view, opinion, telling)).collect(),
+        chain: module.opinions.iter().map(|opinion| link(view, opinion, format)).collect(),
         facts: Vec::new(),
         behind: Vec::new(),
         advice: Vec::new(),
     };
     let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
-    judge(view, module, &tasks, telling, &mut answer);
-    facts(view, module, telling, &mut answer);
+    judge(view, module, &tasks, format, &mut answer);
+    facts(view, module, format, &mut answer);
     for (queue, place, task) in tasks {
-        answer.facts.push(("task", place_of(queue, place, task, telling)));
+        answer.facts.push(("task", place_of(queue, place, task, format)));
     }
     Ok(answer)
 }
 
-fn link(view: &View, opinion: &OpinionView, telling: Telling<'_>) -> Link {
+fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
     let (what, reason) = match opinion.source {
         Source::Static => (opinion.by.clone(), None),
         Source::Dynamic => (
@@ -41,10 +41,10 @@ fn link(view: &View, opinion: &OpinionView, telling: Telling<'_>) -> Link {
         ),
         Source::ConfigMap => (format!("ConfigMap {} key {}", view.config_map, opinion.by), None),
         Source::Script => {
-            ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (telling.show)(reason)))
+            ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (format.show)(reason)))
         }
     };
-    let at = opinion.ago.map(|ago| ((telling.at)(ago), ago.as_secs_f64()));
+    let at = opinion.ago.map(|ago| ((format.at)(ago), ago.as_secs_f64()));
     Link { what, says: Some(opinion.says), reason, at }
 }
 
@@ -56,7 +56,7 @@ fn tasks_of<'v>(view: &'v View, module: &ModuleView) -> Vec<(&'v QueueView, usiz
     all.filter(|(_, _, task)| task.module.as_ref() == Some(&module.name)).collect()
 }
 
-fn place_of(queue: &QueueView, place: usize, task: &TaskView, telling: Telling<'_>) -> String {
+fn place_of(queue: &QueueView, place: usize, task: &TaskView, format: Format<'_>) -> String {
     let mut text = format!("{} {}", task.id, task.kind);
     if let Some(hook) = &task.hook {
         let _ = write!(text, " {}", hook.name);
@@ -68,7 +68,7 @@ fn place_of(queue: &QueueView, place: usize, task: &TaskView, telling: Telling<'
     };
     if let Some(reason) = &task.waits_for {
         let since = span(task.blocked_for.unwrap_or_default());
-        let _ = write!(text, ", waits for {since}: {}", (telling.show)(reason));
+        let _ = write!(text, ", waits for {since}: {}", (format.show)(reason));
     }
     if task.failures > 0 {
         let _ = write!(text, ", failed {}", times(task.failures));
@@ -83,7 +83,7 @@ fn judge(
     view: &View,
     module: &ModuleView,
     tasks: &[(&QueueView, usize, &TaskView)],
-    telling: Telling<'_>,
+    format: Format<'_>,
     answer: &mut Answer,
 ) {
     let name = &module.name;
@@ -103,12 +103,12 @@ fn judge(
             );
             answer.advice.push(format!("{} tells what the discovery waits for", why_queue(&"main".into())));
         }
-        Some(false) => off(view, module, telling, answer),
-        Some(true) => on(module, tasks, telling, answer),
+        Some(false) => off(view, module, format, answer),
+        Some(true) => on(module, tasks, format, answer),
     }
 }
 
-fn off(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answer) {
+fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     let name = &module.name;
     answer.state = if module.phase == "deleting" { "deleting" } else { "off" };
     let begin = if module.phase == "deleting" {
@@ -128,7 +128,7 @@ fn off(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answ
             .push(format!("or set {}Enabled: true in values.yaml of the modules directory", module.key));
         return;
     };
-    let at = last.ago.map(|ago| format!(" at {} ({} ago)", (telling.at)(ago), span(ago))).unwrap_or_default();
+    let at = last.ago.map(|ago| format!(" at {} ({} ago)", (format.at)(ago), span(ago))).unwrap_or_default();
     match last.source {
         Source::Static => {
             answer.verdict = format!("{begin}: {} says so, and nothing after it says otherwise", last.by);
@@ -144,7 +144,7 @@ fn off(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answ
             answer.advice.push(format!("`addon-operator module enable {name}` sets that key to \"true\""));
         }
         Source::Script => {
-            let reason = last.reason.as_ref().map(|reason| (telling.show)(reason));
+            let reason = last.reason.as_ref().map(|reason| (format.show)(reason));
             let reason =
                 reason.map_or_else(|| "without a reason".to_owned(), |reason| format!("because: {reason}"));
             answer.verdict = format!("{begin}: its enabled script said no{at}, {reason}");
@@ -159,14 +159,14 @@ fn off(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answ
 fn on(
     module: &ModuleView,
     tasks: &[(&QueueView, usize, &TaskView)],
-    telling: Telling<'_>,
+    format: Format<'_>,
     answer: &mut Answer,
 ) {
     let name = &module.name;
     let first = tasks.first();
     if let Some(why) = &module.parked {
         answer.state = "parked";
-        answer.verdict = format!("module {name} is on and parked: {}", (telling.show)(why));
+        answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));
         answer.advice.push(format!(
             "`addon-operator module render {name} --diff` shows what the chart changes each time"
         ));
@@ -177,7 +177,7 @@ fn on(
         && let Some(reason) = task.waits_for.as_ref()
     {
         answer.state = "waiting";
-        answer.verdict = format!("module {name} is on, but waits: {}", (telling.show)(reason));
+        answer.verdict = format!("module {name} is on, but waits: {}", (format.show)(reason));
         answer.advice.extend(task.wait_advice.clone());
         return;
     }
@@ -185,7 +185,7 @@ fn on(
         && let Some(error) = &module.last_error
     {
         answer.state = "failing";
-        answer.verdict = format!("module {name} is on, but its last run failed: {}", telling.failure(error));
+        answer.verdict = format!("module {name} is on, but its last run failed: {}", format.failure(error));
         let advice = first
             .map_or_else(|| advice::about_module(error, name), |(_, _, task)| advice::about(error, task));
         answer.advice.push(advice);
@@ -207,13 +207,13 @@ fn on(
         && let Some(error) = &task.last_failure
     {
         answer.state = "failing";
-        let failing = format!(", but a task of it fails in queue {}: {}", queue.name, telling.failure(error));
+        let failing = format!(", but a task of it fails in queue {}: {}", queue.name, format.failure(error));
         answer.verdict.push_str(&failing);
         answer.advice.push(advice::about(error, task));
     }
 }
 
-fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut Answer) {
+fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
         let usual = "correct that key of the ConfigMap; it is taken up by itself";
         answer.advice.push(problem.advice.clone().unwrap_or_else(|| usual.to_owned()));
@@ -243,13 +243,13 @@ fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut An
     if module.phase != "failed"
         && let Some(error) = &module.last_error
     {
-        fact("last error", telling.failure(error));
+        fact("last error", format.failure(error));
     }
     if let Some(problem) = &module.config_problem {
-        fact("ConfigMap", format!("{}; what was good before stays in force", telling.failure(problem)));
+        fact("ConfigMap", format!("{}; what was good before stays in force", format.failure(problem)));
     }
     if let Some(broken) = &module.broken_version {
-        fact("new version", format!("is broken, the old one stays in force: {}", telling.failure(broken)));
+        fact("new version", format!("is broken, the old one stays in force: {}", format.failure(broken)));
     }
     let discovery = view
         .queues
@@ -257,6 +257,6 @@ fn facts(view: &View, module: &ModuleView, telling: Telling<'_>, answer: &mut An
         .filter_map(|queue| queue.tasks.first())
         .find(|task| task.kind == TaskType::ConvergeModules && task.failures > 0);
     if let Some(failure) = discovery.and_then(|task| task.last_failure.as_ref()) {
-        fact("discovery", format!("fails, so that nothing new is decided: {}", telling.failure(failure)));
+        fact("discovery", format!("fails, so that nothing new is decided: {}", format.failure(failure)));
     }
 }

@@ -2,14 +2,14 @@
 
 use super::{Answer, Link, Unknown, advice, unknown};
 use crate::notice::TaskType;
-use crate::view::format::{Telling, count, span, times};
+use crate::view::format::{Format, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
 /// How many tasks behind the first are told one by one.
 const SHOWN: usize = 20;
 
 /// Returns what is first in the queue `name`, what blocks it, and what waits behind it.
-pub fn queue(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, Unknown> {
+pub fn queue(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
     let queue = view.queues.iter().find(|queue| queue.name.as_str() == name);
     let Some(queue) = queue else {
         return Err(unknown("queue", name, view.queues.iter().map(|queue| queue.name.as_str())));
@@ -30,7 +30,7 @@ pub fn queue(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, Un
         }
         return Ok(answer);
     };
-    judge(view, queue, head, telling, &mut answer);
+    judge(view, queue, head, format, &mut answer);
     answer.chain = head
         .chain
         .links()
@@ -41,9 +41,9 @@ pub fn queue(view: &View, name: &str, telling: Telling<'_>) -> Result<Answer, Un
     Ok(answer)
 }
 
-fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, answer: &mut Answer) {
+fn judge(view: &View, queue: &QueueView, head: &TaskView, format: Format<'_>, answer: &mut Answer) {
     let name = &queue.name;
-    let since = head.blocked_for.map(|since| format!("{} ({} ago)", (telling.at)(since), span(since)));
+    let since = head.blocked_for.map(|since| format!("{} ({} ago)", (format.at)(since), span(since)));
     answer.facts.push(("task", format!("{} {}", head.id, head.description)));
     if let Some(running) = head.running {
         answer.state = if head.failures > 0 { "failing" } else { "running" };
@@ -54,10 +54,10 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, 
                 head.failures
             );
         }
-        answer.facts.push(("running since", format!("{} ({} ago)", (telling.at)(running), span(running))));
+        answer.facts.push(("running since", format!("{} ({} ago)", (format.at)(running), span(running))));
     } else if let Some(reason) = &head.waits_for {
         answer.state = "waiting";
-        answer.verdict = format!("queue {name} waits: {}", (telling.show)(reason));
+        answer.verdict = format!("queue {name} waits: {}", (format.show)(reason));
         answer.advice.extend(head.wait_advice.clone());
     } else if head.failures > 0 {
         answer.state = "failing";
@@ -70,7 +70,7 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, 
         answer.facts.push(("blocked since", since));
     }
     if let Some(failure) = &head.last_failure {
-        answer.facts.push(("error", telling.failure(failure)));
+        answer.facts.push(("error", format.failure(failure)));
         answer.advice.insert(0, advice::about(failure, head));
     }
     if let Some(retry) = head.retry_in {
@@ -79,14 +79,14 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, telling: Telling<'_>, 
             answer.advice.push(format!("`addon-operator module run {module}` tries it at once"));
         }
     }
-    watches(view, head, telling, answer);
+    watches(view, head, format, answer);
     if head.running.is_some() && head.failures == 0 {
         answer.advice.push("nothing, unless it takes too long: settings.timeout of a hook or --hook-timeout ends one that hangs".to_owned());
     }
 }
 
 /// Names the watches that a waiting task may wait for and that are broken.
-fn watches(view: &View, head: &TaskView, telling: Telling<'_>, answer: &mut Answer) {
+fn watches(view: &View, head: &TaskView, format: Format<'_>, answer: &mut Answer) {
     if head.waits_for.is_none() {
         return;
     }
@@ -99,9 +99,7 @@ fn watches(view: &View, head: &TaskView, telling: Telling<'_>, answer: &mut Answ
             continue;
         }
         if let Some(failure) = &watch.failure {
-            answer
-                .facts
-                .push(("watch", format!("of {} is broken: {}", watch.kind, telling.failure(failure))));
+            answer.facts.push(("watch", format!("of {} is broken: {}", watch.kind, format.failure(failure))));
         } else if let Some(kind) = &watch.missing_kind {
             answer.facts.push(("watch", format!("waits for kind {kind}, which does not exist")));
         }

@@ -3,11 +3,11 @@
 use super::{Answer, Link, Unknown, advice};
 use crate::cause::Cause;
 use crate::view::TaskEnd;
-use crate::view::format::{Telling, span, times, why_queue};
+use crate::view::format::{Format, span, times, why_queue};
 use crate::view::{QueueView, TaskView, View};
 
 /// Returns why the task `id` exists: `t12` or `12`, waiting, running or one of the last thousand that ended.
-pub fn task(view: &View, id: &str, telling: Telling<'_>) -> Result<Answer, Unknown> {
+pub fn task(view: &View, id: &str, format: Format<'_>) -> Result<Answer, Unknown> {
     let missing = |hint: &str| Unknown { what: "task", name: id.to_owned(), hint: Some(hint.to_owned()) };
     let number: u64 = id.strip_prefix('t').unwrap_or(id).parse().map_err(|_| {
         missing(
@@ -19,12 +19,12 @@ pub fn task(view: &View, id: &str, telling: Telling<'_>) -> Result<Answer, Unkno
         Some((queue, place, queue.tasks.get(place)?))
     });
     if let Some((queue, place, task)) = waiting {
-        return Ok(of_waiting(queue, place, task, telling));
+        return Ok(of_waiting(queue, place, task, format));
     }
     let mut ends: Vec<&TaskEnd> = view.journal.iter().filter(|end| end.task.id.number() == number).collect();
     ends.reverse();
     match ends.last() {
-        Some(last) => Ok(of_ended(view, &ends, last, telling)),
+        Some(last) => Ok(of_ended(view, &ends, last, format)),
         None => Err(missing(
             "it never was, was merged into another one or dropped by a new converge, or ended more than a thousand tasks ago; \
              `addon-operator journal` shows those that ended",
@@ -36,7 +36,7 @@ fn chain(cause: &Cause) -> Vec<Link> {
     cause.links().into_iter().map(|link| Link { what: link.to_owned(), ..Link::default() }).collect()
 }
 
-fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, telling: Telling<'_>) -> Answer {
+fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, format: Format<'_>) -> Answer {
     let (id, kind) = (task.id, task.kind);
     let first = task.chain.links().first().copied().unwrap_or_default().to_owned();
     let mut facts =
@@ -46,7 +46,7 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, telling: Telling
         ("running", format!("runs for {}", span(running)))
     } else if let Some(reason) = &task.waits_for {
         advice.extend(task.wait_advice.clone());
-        ("waiting", format!("waits: {}", (telling.show)(reason)))
+        ("waiting", format!("waits: {}", (format.show)(reason)))
     } else if place == 0 && task.failures > 0 {
         ("failing", format!("failed {}", times(task.failures)))
     } else if place > 0 {
@@ -56,7 +56,7 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, telling: Telling
         ("queued", "is about to begin".to_owned())
     };
     if let Some(failure) = &task.last_failure {
-        facts.push(("error", telling.failure(failure)));
+        facts.push(("error", format.failure(failure)));
         advice.push(advice::about(failure, task));
     }
     if let Some(retry) = task.retry_in {
@@ -74,7 +74,7 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, telling: Telling
     }
 }
 
-fn of_ended(view: &View, ends: &[&TaskEnd], last: &TaskEnd, telling: Telling<'_>) -> Answer {
+fn of_ended(view: &View, ends: &[&TaskEnd], last: &TaskEnd, format: Format<'_>) -> Answer {
     let info = &last.task;
     let first = info.cause.links().first().copied().unwrap_or_default().to_owned();
     let about = match (&info.hook, info.scope.module()) {
@@ -90,13 +90,13 @@ fn of_ended(view: &View, ends: &[&TaskEnd], last: &TaskEnd, telling: Telling<'_>
     let ago = view.now.since(last.at);
     let mut facts = vec![
         ("queue", info.queue.to_string()),
-        ("ended", format!("{} ({} ago), took {}", (telling.at)(ago), span(ago), span(last.took))),
+        ("ended", format!("{} ({} ago), took {}", (format.at)(ago), span(ago), span(last.took))),
     ];
     if ends.len() > 1 {
         facts.push(("attempts", ends.len().to_string()));
     }
     if let Some(failure) = &last.failure {
-        facts.push(("error", telling.failure(failure)));
+        facts.push(("error", format.failure(failure)));
     }
     Answer {
         about: "task",
