@@ -21,7 +21,8 @@ pub struct Failure {
 }
 
 /// What kind of thing went wrong.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, strum::IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize)]
+#[strum(serialize_all = "snake_case")]
 pub enum FailureKind {
     /// A defect of the operator.
     Bug,
@@ -80,19 +81,7 @@ impl Failure {
 impl FailureKind {
     /// Returns the label that metrics and JSON use.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Bug => "bug",
-            Self::Cancelled => "cancelled",
-            Self::Cluster => "cluster",
-            Self::Files => "files",
-            Self::HookExit => "hook_exit",
-            Self::HookOutput => "hook_output",
-            Self::HookTimeout => "hook_timeout",
-            Self::MissingKind => "missing_kind",
-            Self::Release => "release",
-            Self::Render => "render",
-            Self::Values => "values",
-        }
+        self.into()
     }
 }
 

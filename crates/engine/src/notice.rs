@@ -1,6 +1,5 @@
 //! Facts that are worth telling. Telemetry folds them into logs and metrics.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -233,7 +232,7 @@ pub struct TaskInfo {
 }
 
 /// What type of task it is, by the names of the reference operator.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq, strum::IntoStaticStr)]
 pub enum TaskType {
     /// Finds out which modules are on, and runs them.
     ConvergeModules,
@@ -248,6 +247,7 @@ pub enum TaskType {
     /// Removes what a module brought.
     ModuleDelete,
     /// Installs the CRDs of a module.
+    #[strum(to_string = "ModuleEnsureCRDs")]
     ModuleEnsureCrds,
     /// Runs a hook of a module.
     ModuleHookRun,
@@ -262,25 +262,7 @@ pub enum TaskType {
 impl TaskType {
     /// Returns its name as logs, metrics and queue listings show it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ConvergeModules => "ConvergeModules",
-            Self::DiscoverHelmReleases => "DiscoverHelmReleases",
-            Self::GlobalHookEnableKubernetesBindings => "GlobalHookEnableKubernetesBindings",
-            Self::GlobalHookRun => "GlobalHookRun",
-            Self::GlobalHookWaitKubernetesSynchronization => "GlobalHookWaitKubernetesSynchronization",
-            Self::ModuleDelete => "ModuleDelete",
-            Self::ModuleEnsureCrds => "ModuleEnsureCRDs",
-            Self::ModuleHookRun => "ModuleHookRun",
-            Self::ModulePurge => "ModulePurge",
-            Self::ModuleRun => "ModuleRun",
-            Self::ParallelModuleRun => "ParallelModuleRun",
-        }
-    }
-}
-
-impl fmt::Display for TaskType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }
 

@@ -15,7 +15,8 @@ const LONGEST_JSON: usize = 2 << 20;
 const CUT: &str = ":truncated";
 
 /// How grave a entry is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, strum::EnumString, Eq, strum::IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(ascii_case_insensitive, serialize_all = "lowercase")]
 pub enum Level {
     /// Every step.
     Trace,
@@ -24,6 +25,7 @@ pub enum Level {
     /// What happens.
     Info,
     /// What may become an error.
+    #[strum(to_string = "warn", serialize = "warning")]
     Warn,
     /// What went wrong.
     Error,
@@ -34,14 +36,7 @@ pub enum Level {
 impl Level {
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-            Self::Fatal => "fatal",
-        }
+        self.into()
     }
 }
 
@@ -196,8 +191,12 @@ fn entry_of(value: Value, text: &str) -> Entry {
     let Value::Object(mut map) = value else {
         return Entry { level: Level::Info, message: cut(text.trim()), fields: String::new() };
     };
-    let level =
-        map.remove("level").as_ref().and_then(Value::as_str).and_then(level_of).unwrap_or(Level::Info);
+    let level = map
+        .remove("level")
+        .as_ref()
+        .and_then(Value::as_str)
+        .and_then(|name| name.parse().ok())
+        .unwrap_or(Level::Info);
     let message = match map.remove("msg") {
         None => "hook result".to_owned(),
         Some(Value::String(text)) => text,
@@ -217,18 +216,6 @@ fn fields_of(map: Map<String, Value>) -> String {
     };
     fields.insert("proxyJsonLog".to_owned(), true.into());
     String::from_utf8_lossy(&golang::json::bytes(&Value::Object(fields))).into_owned()
-}
-
-fn level_of(name: &str) -> Option<Level> {
-    Some(match name.to_ascii_lowercase().as_str() {
-        "trace" => Level::Trace,
-        "debug" => Level::Debug,
-        "info" => Level::Info,
-        "warn" | "warning" => Level::Warn,
-        "error" => Level::Error,
-        "fatal" => Level::Fatal,
-        _ => return None,
-    })
 }
 
 /// Returns the text, cut between two characters if it is too long.

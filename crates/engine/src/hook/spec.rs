@@ -1,8 +1,9 @@
 //! The parsed configuration of a hook.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
+
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::selection::{LabelSelector, MonitorSpec, Selection};
 use crate::name::{CronLine, HookName, QueueName};
@@ -77,21 +78,13 @@ impl HookSpec {
 }
 
 /// A dialect of hook configurations and binding contexts.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, Eq, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "lowercase")]
 pub enum ConfigVersion {
     /// JSON or YAML without `configVersion`.
     V0,
     /// `configVersion: v1`.
     V1,
-}
-
-impl fmt::Display for ConfigVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::V0 => "v0",
-            Self::V1 => "v1",
-        })
-    }
 }
 
 /// Whose hook it is. It decides which lifecycle properties a configuration may have.
@@ -104,7 +97,8 @@ pub enum HookKind {
 }
 
 /// A point of a lifecycle at which hooks run.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray)]
+#[strum(serialize_all = "camelCase")]
 pub enum Lifecycle {
     /// Once, before everything else of the operator or of the module.
     OnStartup,
@@ -123,28 +117,9 @@ pub enum Lifecycle {
 }
 
 impl Lifecycle {
-    /// Every point, in the order in which they come in a life.
-    pub const ALL: [Self; 7] = [
-        Self::OnStartup,
-        Self::BeforeAll,
-        Self::AfterAll,
-        Self::BeforeHelm,
-        Self::AfterHelm,
-        Self::BeforeDeleteHelm,
-        Self::AfterDeleteHelm,
-    ];
-
     /// Returns the word that configurations and binding contexts use.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OnStartup => "onStartup",
-            Self::BeforeAll => "beforeAll",
-            Self::AfterAll => "afterAll",
-            Self::BeforeHelm => "beforeHelm",
-            Self::AfterHelm => "afterHelm",
-            Self::BeforeDeleteHelm => "beforeDeleteHelm",
-            Self::AfterDeleteHelm => "afterDeleteHelm",
-        }
+        self.into()
     }
 
     /// Returns whether contexts of this point carry all snapshots of the hook. At the start there are none yet.
@@ -166,12 +141,6 @@ impl Lifecycle {
                 kind == HookKind::Module
             }
         }
-    }
-}
-
-impl fmt::Display for Lifecycle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -197,7 +166,7 @@ impl Default for Settings {
 }
 
 /// What happened to a watched object.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Display, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
 pub enum WatchEvent {
     /// The object appeared, or started to match the selectors.
     Added,
@@ -213,11 +182,7 @@ impl WatchEvent {
 
     /// Returns the word of v1 configurations and contexts.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "Added",
-            Self::Modified => "Modified",
-            Self::Deleted => "Deleted",
-        }
+        self.into()
     }
 
     /// Returns the word of v0 configurations and contexts.
@@ -227,12 +192,6 @@ impl WatchEvent {
             Self::Modified => "update",
             Self::Deleted => "delete",
         }
-    }
-}
-
-impl fmt::Display for WatchEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -66,7 +66,8 @@ pub(crate) struct ModuleState {
 }
 
 /// What a module is doing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, strum::IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum Phase {
     /// It is off.
     Disabled,
@@ -147,19 +148,9 @@ pub(crate) struct Parked {
 impl Phase {
     /// Returns the name that pictures use.
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Disabled => "disabled",
-            Self::Deleting => "deleting",
-            Self::Failed => "failed",
-            Self::Orphaned => "orphaned",
-            Self::Parked => "parked",
-            Self::Running => "running",
-            Self::Starting => "starting",
-        }
+        self.into()
     }
-}
 
-impl Phase {
     /// Returns the reason of the Kubernetes Event about it, and whether that is a warning.
     pub(super) fn event(self) -> (&'static str, bool) {
         match self {

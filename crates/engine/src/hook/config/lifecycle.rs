@@ -1,14 +1,16 @@
 //! The points of a lifecycle at which a hook runs.
 
+use strum::VariantArray;
+
 use super::fields::Fields;
 use super::report::{Path, Report};
 use crate::hook::spec::{HookKind, HookSpec, Lifecycle, Order};
 
 /// Reads the lifecycle points that a hook of this kind may ask for.
 pub(super) fn read(fields: &mut Fields<'_>, kind: HookKind, spec: &mut HookSpec) {
-    for point in Lifecycle::ALL.into_iter().filter(|point| point.is_open_to(kind)) {
+    for point in Lifecycle::VARIANTS.iter().filter(|point| point.is_open_to(kind)) {
         if let Some(order) = fields.integer(point.as_str()) {
-            spec.lifecycle.insert(point, Order(order));
+            spec.lifecycle.insert(*point, Order(order));
         }
     }
 }
