@@ -5,24 +5,15 @@ use std::time::Duration;
 /// Why a text is not a duration.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DurationError {
-    /// The text is not a sequence of numbers with units.
-    #[error("invalid duration \"{text}\": write a number and a unit, as 30s, 5m or 1h30m")]
-    Invalid {
-        /// The text.
-        text: String,
-    },
-    /// A number stands without a unit.
-    #[error("missing unit in duration \"{text}\": write ns, us, ms, s, m or h behind each number")]
-    MissingUnit {
-        /// The text.
-        text: String,
-    },
-    /// The duration does not fit into 64 bits of nanoseconds.
-    #[error("duration \"{text}\" is too long: the longest is about 290 years")]
-    TooLong {
-        /// The text.
-        text: String,
-    },
+    /// This text is not a sequence of numbers with units.
+    #[error("invalid duration \"{0}\": write a number and a unit, as 30s, 5m or 1h30m")]
+    Invalid(String),
+    /// In this text, a number stands without a unit.
+    #[error("missing unit in duration \"{0}\": write ns, us, ms, s, m or h behind each number")]
+    MissingUnit(String),
+    /// This duration does not fit into 64 bits of nanoseconds.
+    #[error("duration \"{0}\" is too long: the longest is about 290 years")]
+    TooLong(String),
     /// There is no such unit.
     #[error("unknown unit \"{unit}\" in duration \"{text}\": units are ns, us, ms, s, m and h")]
     UnknownUnit {
@@ -39,9 +30,9 @@ pub fn parse_nanos(text: &str) -> Result<i64, DurationError> {
     let parsed = golang::time::Duration::parse(text.as_bytes());
     let text = || text.to_owned();
     parsed.map(|duration| duration.0).map_err(|error| match error {
-        Go::Invalid(_) => DurationError::Invalid { text: text() },
-        Go::TooLong(_) => DurationError::TooLong { text: text() },
-        Go::NoUnit(_) => DurationError::MissingUnit { text: text() },
+        Go::Invalid(_) => DurationError::Invalid(text()),
+        Go::TooLong(_) => DurationError::TooLong(text()),
+        Go::NoUnit(_) => DurationError::MissingUnit(text()),
         Go::UnknownUnit { unit, .. } => {
             let unit = String::from_utf8_lossy(&unit).into_owned();
             DurationError::UnknownUnit { unit, text: text() }

@@ -292,32 +292,23 @@ impl Engine {
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, cx, .. } = self;
-        match &mut task.kind {
-            TaskKind::ConvergeModules(converge) => {
-                if converge.restart_discovery() {
-                    cx.notify(Notice::DiscoveryFailed { failure: failure.clone() });
-                }
+        if let TaskKind::ConvergeModules(converge) = &mut task.kind {
+            if converge.restart_discovery() {
+                cx.notify(Notice::DiscoveryFailed { failure: failure.clone() });
             }
-            TaskKind::ModuleRun(run) => {
-                run.stage = RunStage::Begin;
-                modules.run_failed(cx, configuration, &run.module, &failure);
-                let generation = task.head.generation;
-                if generation.is_some() && !task.head.queue.is_main() {
-                    converge::member_ended(queues, &run.module, generation, Some(&failure));
-                    converge::put_behind(queues, modules, &run.module, generation, cx.now);
-                }
+        } else if let TaskKind::ModuleRun(run) = &mut task.kind {
+            run.stage = RunStage::Begin;
+            modules.run_failed(cx, configuration, &run.module, &failure);
+            let generation = task.head.generation;
+            if generation.is_some() && !task.head.queue.is_main() {
+                converge::member_ended(queues, &run.module, generation, Some(&failure));
+                converge::put_behind(queues, modules, &run.module, generation, cx.now);
             }
-            TaskKind::ModuleDelete(delete) => {
-                delete.stage = DeleteStage::Begin;
-                modules.attempt_failed(&delete.module, &failure);
-            }
-            TaskKind::ModuleEnsureCrds(name) => modules.attempt_failed(name, &failure),
-            TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::HookRun(_)
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ParallelModuleRun(_) => {}
+        } else if let TaskKind::ModuleDelete(delete) = &mut task.kind {
+            delete.stage = DeleteStage::Begin;
+            modules.attempt_failed(&delete.module, &failure);
+        } else if let TaskKind::ModuleEnsureCrds(name) = &task.kind {
+            modules.attempt_failed(name, &failure);
         }
         self.queues.retry_later(self.cx.now, task, failure, delay);
     }
@@ -494,34 +485,25 @@ impl Engine {
         if flags_changed {
             converges.flags_changed(modules, &mut lower, &because(&task.head.cause));
         }
-        match &mut task.kind {
-            TaskKind::HookRun(run) => {
-                modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
-                let scope = &hook.hook.id.scope;
-                let reaction = run.contexts.iter().find_map(|context| reaction(context, scope));
-                let follows =
-                    reaction.filter(|_| changed).map(|trigger| (trigger, because(&task.head.cause)));
-                self.end(task, None);
-                if let Some((trigger, cause)) = follows {
-                    self.values_changed(scope, trigger, &cause);
-                }
-                return;
+        if let TaskKind::HookRun(run) = &task.kind {
+            modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
+            let scope = &hook.hook.id.scope;
+            let reaction = run.contexts.iter().find_map(|context| reaction(context, scope));
+            let follows = reaction.filter(|_| changed).map(|trigger| (trigger, because(&task.head.cause)));
+            self.end(task, None);
+            if let Some((trigger, cause)) = follows {
+                self.values_changed(scope, trigger, &cause);
             }
-            TaskKind::ModuleDelete(delete) => delete.hook_done(),
-            TaskKind::ModuleRun(run) => {
-                let point = match hook.binding_type {
-                    BindingType::Lifecycle(point) => Some(point),
-                    BindingType::Kubernetes | BindingType::Schedule => None,
-                };
-                modules.run_hook_done(run, &hook.hook, point);
-            }
-            TaskKind::ConvergeModules(_)
-            | TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ParallelModuleRun(_) => {}
+            return;
+        }
+        if let TaskKind::ModuleDelete(delete) = &mut task.kind {
+            delete.hook_done();
+        } else if let TaskKind::ModuleRun(run) = &mut task.kind {
+            let point = match hook.binding_type {
+                BindingType::Lifecycle(point) => Some(point),
+                BindingType::Kubernetes | BindingType::Schedule => None,
+            };
+            modules.run_hook_done(run, &hook.hook, point);
         }
         self.queues.resume(task);
     }

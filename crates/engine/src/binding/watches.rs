@@ -213,8 +213,7 @@ impl Watches {
 
     /// Moves the bindings of a watch on whose first list is complete. Returns them in order.
     pub(super) fn synchronize(&mut self, id: MonitorId) -> Vec<BindingKey> {
-        let users: Vec<BindingKey> =
-            self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
+        let users = self.users(id);
         for key in &users {
             if let Some(binding) = self.binding_mut(&key.hook, key.index)
                 && let BindingState::Listing = binding.state
@@ -245,22 +244,29 @@ impl Watches {
 
     /// Forgets what was held back of a namespace that joined or left.
     pub(super) fn forget_namespace(&mut self, id: MonitorId, namespace: &str) {
-        let users: Vec<BindingKey> =
-            self.monitors.get(&id).into_iter().flat_map(|m| m.users.iter().cloned()).collect();
-        for key in users {
-            if let Some(binding) = self.binding_mut(&key.hook, key.index)
-                && let BindingState::Synchronizing { held_back, .. } = &mut binding.state
-            {
+        for key in self.users(id) {
+            if let Some(held_back) = self.held_back(&key.hook, key.index) {
                 held_back.retain(|change| *change.key.namespace != *namespace);
             }
         }
     }
 
+    /// Returns the bindings that see a watch, in order.
+    fn users(&self, id: MonitorId) -> Vec<BindingKey> {
+        self.monitors.get(&id).into_iter().flat_map(|monitor| monitor.users.iter().cloned()).collect()
+    }
+
+    /// Returns what is held back for a binding, if its Synchronization is under way.
+    fn held_back(&mut self, hook: &HookId, index: usize) -> Option<&mut Vec<Change>> {
+        match &mut self.binding_mut(hook, index)?.state {
+            BindingState::Synchronizing { held_back, .. } => Some(held_back),
+            BindingState::Listing | BindingState::Live => None,
+        }
+    }
+
     /// Forgets what was held back for a binding: the run that begins sees it in its snapshot.
     pub(super) fn forget_held_back(&mut self, hook: &HookId, index: usize) {
-        if let Some(binding) = self.binding_mut(hook, index)
-            && let BindingState::Synchronizing { held_back, .. } = &mut binding.state
-        {
+        if let Some(held_back) = self.held_back(hook, index) {
             held_back.clear();
         }
     }

@@ -19,10 +19,36 @@ impl Configuration {
     }
 
     fn redact_notice(&self, notice: &mut Notice) {
-        let module = match quotes(notice) {
-            Quotes::Nothing => return,
-            Quotes::OfModule(module) => Some(module),
-            Quotes::OfAll => None,
+        // Whose values its texts may quote: those of a module, or those of all.
+        let module = match notice {
+            Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
+                task.scope.module()
+            }
+            Notice::ModuleChanged { module, reason: Some(_), .. }
+            | Notice::Warned { scope: Scope::Module(module), .. } => Some(&*module),
+            Notice::ConfigChecked { .. }
+            | Notice::DiscoveryFailed { .. }
+            | Notice::Warned { scope: Scope::Global, .. }
+            | Notice::WatchFailed { .. } => None,
+            Notice::ConvergeFinished { .. }
+            | Notice::ConvergeStarted { .. }
+            | Notice::HookRan { .. }
+            | Notice::Ready
+            | Notice::ReadinessWaits { .. }
+            | Notice::MetricsExported { .. }
+            | Notice::MetricsForgotten { .. }
+            | Notice::ModuleChanged { reason: None, .. }
+            | Notice::ModulesDiscovered { .. }
+            | Notice::QueueChanged { .. }
+            | Notice::QueueCompacted { .. }
+            | Notice::ReleaseDrifted { .. }
+            | Notice::ReleaseRan { .. }
+            | Notice::SnapshotChanged { .. }
+            | Notice::Stuck { .. }
+            | Notice::TaskFinished { failure: None, .. }
+            | Notice::TaskQueued { .. }
+            | Notice::TaskStarted { .. }
+            | Notice::TaskStopped { .. } => return,
         };
         let secrets = self.secrets(module);
         if let Notice::TaskFinished { failure: Some(failure), .. }
@@ -65,45 +91,5 @@ impl Configuration {
         let all = self.sections.values().filter(|_| own.is_none());
         let seen = std::iter::once(&self.global).chain(own).chain(all);
         seen.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect()
-    }
-}
-
-/// Whose values the texts of a notice may quote.
-enum Quotes<'n> {
-    Nothing,
-    OfModule(&'n ModuleName),
-    OfAll,
-}
-
-fn quotes(notice: &Notice) -> Quotes<'_> {
-    match notice {
-        Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
-            task.scope.module().map_or(Quotes::OfAll, Quotes::OfModule)
-        }
-        Notice::ModuleChanged { module, reason: Some(_), .. }
-        | Notice::Warned { scope: Scope::Module(module), .. } => Quotes::OfModule(module),
-        Notice::ConfigChecked { .. }
-        | Notice::DiscoveryFailed { .. }
-        | Notice::Warned { scope: Scope::Global, .. }
-        | Notice::WatchFailed { .. } => Quotes::OfAll,
-        Notice::ConvergeFinished { .. }
-        | Notice::ConvergeStarted { .. }
-        | Notice::HookRan { .. }
-        | Notice::Ready
-        | Notice::ReadinessWaits { .. }
-        | Notice::MetricsExported { .. }
-        | Notice::MetricsForgotten { .. }
-        | Notice::ModuleChanged { reason: None, .. }
-        | Notice::ModulesDiscovered { .. }
-        | Notice::QueueChanged { .. }
-        | Notice::QueueCompacted { .. }
-        | Notice::ReleaseDrifted { .. }
-        | Notice::ReleaseRan { .. }
-        | Notice::SnapshotChanged { .. }
-        | Notice::Stuck { .. }
-        | Notice::TaskFinished { failure: None, .. }
-        | Notice::TaskQueued { .. }
-        | Notice::TaskStarted { .. }
-        | Notice::TaskStopped { .. } => Quotes::Nothing,
     }
 }

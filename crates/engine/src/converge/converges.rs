@@ -19,7 +19,7 @@ use crate::task::{
 };
 
 /// What is known about converges as a whole.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Converges {
     pub(super) config: Arc<Config>,
     /// The number of the last one.
@@ -35,14 +35,7 @@ pub(crate) struct Converges {
 impl Converges {
     /// Returns the state before the first converge.
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self {
-            config,
-            generation: 0,
-            has_begun: false,
-            discoveries: 0,
-            readiness: Readiness::default(),
-            progress: Progress::default(),
-        }
+        Self { config, ..Self::default() }
     }
 
     /// Returns the number of the last one.

@@ -16,12 +16,9 @@ pub enum CronError {
     /// There is no line, or nothing behind its time zone.
     #[error("Empty spec string; write five fields, as '*/5 * * * *'")]
     Empty,
-    /// A field names no moment at all.
-    #[error("Empty field: {text}")]
-    EmptyField {
-        /// The field.
-        text: String,
-    },
+    /// This field names no moment at all.
+    #[error("Empty field: {0}")]
+    EmptyField(String),
     /// The line has too few or too many fields.
     #[error("Expected 5 or 6 fields, found {found}: {line}")]
     FieldCount {
@@ -40,14 +37,11 @@ pub enum CronError {
         /// The range.
         text: String,
     },
-    /// A number or name can't be read.
+    /// This number or name can't be read.
     #[error(
-        "Failed to parse int from {text}: write a number or, for months and weekdays, the first three letters of a name"
+        "Failed to parse int from {0}: write a number or, for months and weekdays, the first three letters of a name"
     )]
-    NotNumber {
-        /// What was found.
-        text: String,
-    },
+    NotNumber(String),
     /// A number is greater than the field allows.
     #[error("End of range ({end}) above maximum ({maximum}): {text}")]
     TooHigh {
@@ -68,34 +62,19 @@ pub enum CronError {
         /// The range.
         text: String,
     },
-    /// A range has more than two ends.
-    #[error("Too many hyphens: {text}")]
-    TooManyHyphens {
-        /// The range.
-        text: String,
-    },
-    /// A range has more than one step.
-    #[error("Too many slashes: {text}")]
-    TooManySlashes {
-        /// The range.
-        text: String,
-    },
-    /// There is no such descriptor.
-    #[error("Unrecognized descriptor: {text}")]
-    UnknownDescriptor {
-        /// The descriptor.
-        text: String,
-    },
-    /// There is no such time zone.
-    #[error("Provided bad location {name}: write a name of the IANA database, as Europe/Berlin")]
-    UnknownZone {
-        /// The name.
-        name: String,
-    },
-    /// A step of zero leads nowhere.
-    #[error("Step of range should be a positive number: {text}")]
-    ZeroStep {
-        /// The range.
-        text: String,
-    },
+    /// This range has more than two ends.
+    #[error("Too many hyphens: {0}")]
+    TooManyHyphens(String),
+    /// This range has more than one step.
+    #[error("Too many slashes: {0}")]
+    TooManySlashes(String),
+    /// There is no descriptor of this name.
+    #[error("Unrecognized descriptor: {0}")]
+    UnknownDescriptor(String),
+    /// There is no time zone of this name.
+    #[error("Provided bad location {0}: write a name of the IANA database, as Europe/Berlin")]
+    UnknownZone(String),
+    /// This range has a step of zero, which leads nowhere.
+    #[error("Step of range should be a positive number: {0}")]
+    ZeroStep(String),
 }

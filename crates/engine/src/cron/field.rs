@@ -53,7 +53,7 @@ impl Field {
             field.add_range(part, unit)?;
         }
         if field.bits == 0 {
-            return Err(CronError::EmptyField { text: text.to_owned() });
+            return Err(CronError::EmptyField(text.to_owned()));
         }
         Ok(field)
     }
@@ -74,13 +74,13 @@ impl Field {
         let (range, step) = match text.split_once('/') {
             None => (text, None),
             Some((_, step)) if step.contains('/') => {
-                return Err(CronError::TooManySlashes { text: text.to_owned() });
+                return Err(CronError::TooManySlashes(text.to_owned()));
             }
             Some((range, step)) => (range, Some(number(step, &[], 0)?)),
         };
         let step = match step {
             None => 1,
-            Some(0) => return Err(CronError::ZeroStep { text: text.to_owned() }),
+            Some(0) => return Err(CronError::ZeroStep(text.to_owned())),
             Some(step) => usize::try_from(step).unwrap_or(usize::MAX),
         };
         let (start, end) = self.ends(range, text, unit)?;
@@ -104,7 +104,7 @@ impl Field {
         let start = read(first)?;
         let end = match last {
             Some(last) if last.contains('-') => {
-                return Err(CronError::TooManyHyphens { text: text.to_owned() });
+                return Err(CronError::TooManyHyphens(text.to_owned()));
             }
             Some(last) => read(last)?,
             // A single number with a step goes on to the end.
@@ -131,5 +131,5 @@ fn number(text: &str, names: &[&str], first: u8) -> Result<u64, CronError> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|_| is_number);
-    number.ok_or_else(|| CronError::NotNumber { text: text.to_owned() })
+    number.ok_or_else(|| CronError::NotNumber(text.to_owned()))
 }

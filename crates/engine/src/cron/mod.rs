@@ -92,9 +92,7 @@ impl Zone {
         match name {
             "" => Ok(Self::Named(TimeZone::UTC)),
             "Local" => Ok(Self::Local),
-            _ => TimeZone::get(name)
-                .map(Self::Named)
-                .map_err(|_| CronError::UnknownZone { name: name.to_owned() }),
+            _ => TimeZone::get(name).map(Self::Named).map_err(|_| CronError::UnknownZone(name.to_owned())),
         }
     }
 }
@@ -109,7 +107,7 @@ impl Rule {
             "@hourly" => "0 0 * * * *",
             _ => {
                 let every = text.strip_prefix("@every ");
-                let every = every.ok_or_else(|| CronError::UnknownDescriptor { text: text.to_owned() })?;
+                let every = every.ok_or_else(|| CronError::UnknownDescriptor(text.to_owned()))?;
                 let delay = duration::parse(every)
                     .map_err(|error| CronError::Duration { text: text.to_owned(), error })?;
                 let seconds = i64::try_from(delay.as_secs()).unwrap_or(i64::MAX).max(1);

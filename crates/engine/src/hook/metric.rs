@@ -62,12 +62,9 @@ pub enum MetricError {
         /// What is wrong with the text, with line and column.
         reason: String,
     },
-    /// The file is longer than [`MAX_BYTES`].
-    #[error("the file has {length} bytes, more than {MAX_BYTES}; export fewer metrics")]
-    TooLong {
-        /// Its length.
-        length: usize,
-    },
+    /// The file has this many bytes, more than [`MAX_BYTES`].
+    #[error("the file has {0} bytes, more than {MAX_BYTES}; export fewer metrics")]
+    TooLong(usize),
     /// There are more than [`MAX_OPERATIONS`].
     #[error("the file has more than {MAX_OPERATIONS} operations; export fewer metrics")]
     TooMany,
@@ -105,7 +102,7 @@ impl fmt::Display for Problems<'_> {
 /// operations that can be read is told together.
 pub fn parse(text: &[u8]) -> Result<Vec<MetricOperation>, MetricError> {
     if text.len() > MAX_BYTES {
-        return Err(MetricError::TooLong { length: text.len() });
+        return Err(MetricError::TooLong(text.len()));
     }
     let mut operations = Vec::new();
     let mut problems = Vec::new();
@@ -281,12 +278,7 @@ fn is_name(name: &str, with_colons: bool) -> bool {
 }
 
 fn string(value: Value) -> Result<String, &'static str> {
-    match value {
-        Value::String(text) => Ok(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Err("a string")
-        }
-    }
+    if let Value::String(text) = value { Ok(text) } else { Err("a string") }
 }
 
 fn number(value: &Value) -> Result<f64, &'static str> {
@@ -429,7 +421,7 @@ mod tests {
     #[test]
     fn a_file_that_is_too_long_is_refused() {
         let long = vec![b' '; MAX_BYTES + 1];
-        assert_eq!(parse(&long), Err(MetricError::TooLong { length: MAX_BYTES + 1 }));
+        assert_eq!(parse(&long), Err(MetricError::TooLong(MAX_BYTES + 1)));
         let list = format!("{{\"name\":\"a\",\"set\":1}} [{}0]", "0,".repeat(MAX_OPERATION_BYTES / 2));
         let message = parse(list.as_bytes()).unwrap_err().to_string();
         assert!(message.starts_with("operation 2: it has 10485"), "{message}");

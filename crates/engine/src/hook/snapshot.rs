@@ -147,16 +147,20 @@ impl Snapshot {
     /// Returns what happened in the gap, as far as it can be seen: deletions first, then the others in the
     /// order of the keys. What is as it was is not mentioned.
     pub fn replace(&mut self, listed: BTreeMap<Key, Arc<Item>>) -> Vec<Change> {
-        let gone: Vec<Key> = self.0.keys().filter(|key| !listed.contains_key(*key)).cloned().collect();
-        let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.remove(key, None)).collect();
-        changes.extend(listed.into_iter().filter_map(|(key, item)| self.put(key, item)));
-        changes
+        self.replace_where(|_| true, listed)
     }
 
     /// Replaces all objects of one namespace. Returns what is new and what is gone.
     pub fn replace_namespace(&mut self, namespace: &str, objects: Vec<(Key, Arc<Item>)>) -> Vec<Change> {
-        let listed: BTreeMap<Key, Arc<Item>> = objects.into_iter().collect();
-        let is_gone = |key: &&Key| *key.namespace == *namespace && !listed.contains_key(*key);
+        self.replace_where(|key| *key.namespace == *namespace, objects.into_iter().collect())
+    }
+
+    fn replace_where(
+        &mut self,
+        is_listed: impl Fn(&Key) -> bool,
+        listed: BTreeMap<Key, Arc<Item>>,
+    ) -> Vec<Change> {
+        let is_gone = |key: &&Key| is_listed(key) && !listed.contains_key(*key);
         let gone: Vec<Key> = self.0.keys().filter(is_gone).cloned().collect();
         let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.remove(key, None)).collect();
         changes.extend(listed.into_iter().filter_map(|(key, item)| self.put(key, item)));

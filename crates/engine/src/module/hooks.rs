@@ -180,19 +180,9 @@ impl Modules {
         if let Some(module) = id.scope.module().and_then(|name| self.states.get(name)) {
             return module.schedules_on && !module.is_synchronizing;
         }
-        let enables = |task: &Task| match &task.kind {
-            TaskKind::GlobalHookEnableKubernetesBindings(hook) => hook == id,
-            TaskKind::ConvergeModules(_)
-            | TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::HookRun(_)
-            | TaskKind::ModuleDelete(_)
-            | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModulePurge(_)
-            | TaskKind::ModuleRun(_)
-            | TaskKind::ParallelModuleRun(_) => false,
-        };
-        !lower.queues.main_tasks().any(enables)
+        !lower.queues.main_tasks().any(
+            |task| matches!(&task.kind, TaskKind::GlobalHookEnableKubernetesBindings(hook) if hook == id),
+        )
     }
 }
 

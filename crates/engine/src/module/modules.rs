@@ -20,7 +20,7 @@ use crate::queue::{Dropped, End, Queues, Reason};
 use crate::task::{ModuleDelete, ModuleRun, Question, ScriptAnswer, Task, TaskKind, Trigger};
 
 /// All modules and global hooks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Modules {
     pub(super) config: Arc<Config>,
     /// The files of no module, as they are in force.
@@ -56,17 +56,7 @@ pub(crate) struct Lower<'a> {
 impl Modules {
     /// Returns no modules.
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self {
-            config,
-            global: Arc::default(),
-            broken_files: BrokenFiles::default(),
-            complete: false,
-            warnings: Vec::new(),
-            states: BTreeMap::new(),
-            order: Vec::new(),
-            enabled: Arc::from([]),
-            has_kind_waiters: false,
-        }
+        Self { config, ..Self::default() }
     }
 
     /// Puts files into force before anything has begun.

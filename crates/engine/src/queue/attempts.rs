@@ -161,20 +161,9 @@ impl Queues {
     ) -> bool {
         let waiting = self.by_name.get(queue).into_iter().flat_map(|queue| &queue.tasks);
         waiting.filter(|other| other.head.generation == generation && other.head.id != id).any(|other| {
-            match &other.kind {
-                TaskKind::ModuleRun(run) => {
-                    !run.waits_for_kind && other.head.not_before.is_none_or(|until| until <= now)
-                }
-                TaskKind::ParallelModuleRun(_) => true,
-                TaskKind::ConvergeModules(_)
-                | TaskKind::DiscoverHelmReleases
-                | TaskKind::GlobalHookEnableKubernetesBindings(_)
-                | TaskKind::GlobalHookWaitKubernetesSynchronization
-                | TaskKind::HookRun(_)
-                | TaskKind::ModuleDelete(_)
-                | TaskKind::ModuleEnsureCrds(_)
-                | TaskKind::ModulePurge(_) => false,
-            }
+            other.module_run().map_or(matches!(other.kind, TaskKind::ParallelModuleRun(_)), |run| {
+                !run.waits_for_kind && other.head.not_before.is_none_or(|until| until <= now)
+            })
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::time::Time;
 const COMPACT_AT: usize = 100;
 
 /// All queues by name, and how their tasks ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Queues {
     pub(super) config: Arc<Config>,
     pub(super) by_name: BTreeMap<QueueName, Queue>,
@@ -91,22 +91,7 @@ impl Dropped {
 impl Queues {
     /// Returns an empty `main` queue.
     pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self {
-            config,
-            by_name: BTreeMap::from([(QueueName::main(), Queue::default())]),
-            dirty: BTreeSet::new(),
-            wakeups: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            slots: BTreeSet::new(),
-            runs: BTreeMap::new(),
-            counts: Counts::default(),
-            expected: None,
-            changed: BTreeSet::new(),
-            reported: BTreeMap::new(),
-            journal: Journal::default(),
-            processes: 0,
-            stale_answers: 0,
-        }
+        Self { config, by_name: BTreeMap::from([(QueueName::main(), Queue::default())]), ..Self::default() }
     }
 
     /// Makes sure that the queue exists.

@@ -172,25 +172,13 @@ impl Task {
 
     /// Returns whether a new converge makes the task worthless.
     pub(crate) fn is_of_converge(&self) -> bool {
-        match &self.kind {
-            TaskKind::ConvergeModules(_) => true,
-            TaskKind::ModuleDelete(_)
-            | TaskKind::ModuleEnsureCrds(_)
-            | TaskKind::ModuleRun(_)
-            | TaskKind::ParallelModuleRun(_) => self.head.generation.is_some(),
-            TaskKind::HookRun(run) => {
-                (run.hook.scope == Scope::Global || run.is_synchronization())
-                    && self.head.generation.is_some()
-            }
-            TaskKind::DiscoverHelmReleases
-            | TaskKind::GlobalHookEnableKubernetesBindings(_)
-            | TaskKind::GlobalHookWaitKubernetesSynchronization
-            | TaskKind::ModulePurge(_) => false,
-        }
+        let is_part = |run: &HookRun| matches!(run.hook.scope, Scope::Global) || run.is_synchronization();
+        let is_member = self.head.generation.is_some() && self.hook_run().is_none_or(is_part);
+        self.converge().is_some() || (is_member && !self.is_once())
     }
 
-    /// Returns whether readiness waits for the task.
-    pub(crate) fn counts_for_readiness(&self) -> bool {
+    /// Returns whether it is work of the start or of the cleanup after the first converge, which no converge replaces.
+    fn is_once(&self) -> bool {
         match &self.kind {
             TaskKind::DiscoverHelmReleases
             | TaskKind::GlobalHookEnableKubernetesBindings(_)
@@ -201,8 +189,13 @@ impl Task {
             | TaskKind::ModuleDelete(_)
             | TaskKind::ModuleEnsureCrds(_)
             | TaskKind::ModuleRun(_)
-            | TaskKind::ParallelModuleRun(_) => self.is_of_converge(),
+            | TaskKind::ParallelModuleRun(_) => false,
         }
+    }
+
+    /// Returns whether readiness waits for the task.
+    pub(crate) fn counts_for_readiness(&self) -> bool {
+        self.is_once() || self.is_of_converge()
     }
 
     /// Returns what type of task it is.

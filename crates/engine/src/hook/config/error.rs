@@ -20,20 +20,14 @@ pub enum ConfigError {
     /// Properties have the wrong shape or meaning.
     #[error("{0}")]
     Invalid(Violations),
-    /// The whole is something else than a mapping.
-    #[error("config unmarshal: the configuration must be a mapping, found \"{found}\"")]
-    NotMapping {
-        /// The type of what was found.
-        found: &'static str,
-    },
-    /// The text is longer than [`MAX_BYTES`].
+    /// The whole is not a mapping but of this type.
+    #[error("config unmarshal: the configuration must be a mapping, found \"{0}\"")]
+    NotMapping(&'static str),
+    /// The text has this many bytes, more than [`MAX_BYTES`].
     #[error(
-        "config unmarshal: the configuration has {length} bytes, more than {MAX_BYTES}; print less for --config"
+        "config unmarshal: the configuration has {0} bytes, more than {MAX_BYTES}; print less for --config"
     )]
-    TooLong {
-        /// Its length.
-        length: usize,
-    },
+    TooLong(usize),
     /// The text is not YAML, or a key occurs twice.
     #[error("config unmarshal: {0}")]
     Unmarshal(YamlError),

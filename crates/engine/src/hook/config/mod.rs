@@ -50,7 +50,7 @@ pub fn parse_with(
     compile: Compile<'_>,
 ) -> Result<HookSpec, ConfigError> {
     if text.len() > MAX_BYTES {
-        return Err(ConfigError::TooLong { length: text.len() });
+        return Err(ConfigError::TooLong(text.len()));
     }
     let value = yaml::parse_strict(text).map_err(ConfigError::Unmarshal)?;
     let empty = serde_json::Map::new();
@@ -59,7 +59,7 @@ pub fn parse_with(
         // A hook that prints nothing is told what an empty mapping is told.
         Value::Null => &empty,
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return Err(ConfigError::NotMapping { found: type_name(&value) });
+            return Err(ConfigError::NotMapping(type_name(&value)));
         }
     };
     match version(map, text)? {

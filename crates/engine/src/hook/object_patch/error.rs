@@ -15,12 +15,9 @@ pub enum ObjectPatchError {
         /// What it says of itself and what is wrong with it.
         problem: Problem,
     },
-    /// The file is not UTF-8.
-    #[error("the file is not UTF-8 text from byte {offset} on")]
-    NotText {
-        /// The first byte that does not fit.
-        offset: usize,
-    },
+    /// The file is not UTF-8 from this byte on.
+    #[error("the file is not UTF-8 text from byte {0} on")]
+    NotText(usize),
     /// The file is neither JSON nor YAML.
     #[error("the file is neither JSON ({json}) nor YAML ({yaml})")]
     Syntax {
@@ -29,21 +26,15 @@ pub enum ObjectPatchError {
         /// Why it is not YAML.
         yaml: String,
     },
-    /// The file is longer than [`MAX_BYTES`].
-    #[error("the file has {length} bytes, more than {}; change fewer objects in one run", MAX_BYTES)]
-    TooLong {
-        /// Its length.
-        length: usize,
-    },
+    /// The file has this many bytes, more than [`MAX_BYTES`].
+    #[error("the file has {0} bytes, more than {MAX_BYTES}; change fewer objects in one run")]
+    TooLong(usize),
     /// There are more than [`MAX_VALUES`].
-    #[error("the file holds more than {} values; change fewer objects in one run", MAX_VALUES)]
+    #[error("the file holds more than {MAX_VALUES} values; change fewer objects in one run")]
     TooLarge,
-    /// There are more than [`MAX_OPERATIONS`].
-    #[error("the file has {count} operations, more than {}; change fewer objects in one run", MAX_OPERATIONS)]
-    TooMany {
-        /// How many there are.
-        count: usize,
-    },
+    /// There are this many, more than [`MAX_OPERATIONS`].
+    #[error("the file has {0} operations, more than {MAX_OPERATIONS}; change fewer objects in one run")]
+    TooMany(usize),
 }
 
 /// What a document says of itself and what is wrong with it.

@@ -19,10 +19,9 @@ pub use self::operation::{Existing, ObjectPatch, Operation, Propagation, Target}
 /// document that is wrong and everything that is wrong with it.
 pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
     if text.len() > MAX_BYTES {
-        return Err(ObjectPatchError::TooLong { length: text.len() });
+        return Err(ObjectPatchError::TooLong(text.len()));
     }
-    let text = std::str::from_utf8(text)
-        .map_err(|error| ObjectPatchError::NotText { offset: error.valid_up_to() })?;
+    let text = std::str::from_utf8(text).map_err(|error| ObjectPatchError::NotText(error.valid_up_to()))?;
     if count_values(text) > MAX_VALUES {
         return Err(ObjectPatchError::TooLarge);
     }
@@ -31,7 +30,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<ObjectPatch>, ObjectPatchError> {
         Err(json) => yaml_documents(text, &json)?,
     };
     if documents.len() > MAX_OPERATIONS {
-        return Err(ObjectPatchError::TooMany { count: documents.len() });
+        return Err(ObjectPatchError::TooMany(documents.len()));
     }
     let read = |(index, document)| {
         document::read(document).map_err(|problem| ObjectPatchError::Invalid { index, problem })

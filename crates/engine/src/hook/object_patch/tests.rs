@@ -255,8 +255,8 @@ fn text_that_is_nothing_at_all_is_refused_with_both_reasons() {
     let message = refused("{\"operation\": \"Delete\"");
     assert!(message.contains("neither JSON (EOF") && message.contains("nor YAML (line 2"), "{message}");
     assert!(refused("a: [").contains("neither"));
-    assert_eq!(parse(&[b'a', 0xff]), Err(ObjectPatchError::NotText { offset: 1 }));
-    assert_eq!(parse(&vec![b' '; MAX_BYTES + 1]), Err(ObjectPatchError::TooLong { length: MAX_BYTES + 1 }));
+    assert_eq!(parse(&[b'a', 0xff]), Err(ObjectPatchError::NotText(1)));
+    assert_eq!(parse(&vec![b' '; MAX_BYTES + 1]), Err(ObjectPatchError::TooLong(MAX_BYTES + 1)));
 }
 
 #[test]
