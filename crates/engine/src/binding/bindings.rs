@@ -191,20 +191,30 @@ impl Bindings {
     }
 
     /// Records that a task for the Synchronization of the binding was queued or dropped.
-    pub(crate) fn mark_queued(&mut self, key: &BindingKey, queued: bool) {
-        self.watches.mark_queued(&key.hook, key.index, queued);
+    pub(crate) fn mark_queued(&mut self, key: &BindingKey, now_queued: bool) {
+        if let Some(binding) = self.watches.binding_mut(&key.hook, key.index)
+            && let BindingState::Synchronizing { queued, .. } = &mut binding.state
+        {
+            *queued = now_queued;
+        }
     }
 
     /// Forgets what was held back for bindings: the run that begins sees it in its snapshots.
     pub(crate) fn forget_held_back(&mut self, keys: &[BindingKey]) {
         for key in keys {
-            self.watches.forget_held_back(&key.hook, key.index);
+            if let Some(held_back) = self.watches.held_back(key) {
+                held_back.clear();
+            }
         }
     }
 
     /// Makes a binding live and returns the events that were held back.
     pub(crate) fn go_live(&mut self, key: &BindingKey) -> Vec<Change> {
-        self.watches.go_live(&key.hook, key.index)
+        let Some(binding) = self.watches.binding_mut(&key.hook, key.index) else { return Vec::new() };
+        match std::mem::replace(&mut binding.state, BindingState::Live) {
+            BindingState::Synchronizing { held_back, .. } => held_back,
+            BindingState::Listing | BindingState::Live => Vec::new(),
+        }
     }
 
     /// Returns what a binding knows of the cluster, if it is on.

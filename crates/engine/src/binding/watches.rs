@@ -224,28 +224,10 @@ impl Watches {
         users
     }
 
-    /// Makes a binding live and returns the events that were held back.
-    pub(super) fn go_live(&mut self, hook: &HookId, index: usize) -> Vec<Change> {
-        let Some(binding) = self.binding_mut(hook, index) else { return Vec::new() };
-        match std::mem::replace(&mut binding.state, BindingState::Live) {
-            BindingState::Synchronizing { held_back, .. } => held_back,
-            BindingState::Listing | BindingState::Live => Vec::new(),
-        }
-    }
-
-    /// Records that a Synchronization of the binding was queued or dropped.
-    pub(super) fn mark_queued(&mut self, hook: &HookId, index: usize, now_queued: bool) {
-        if let Some(binding) = self.binding_mut(hook, index)
-            && let BindingState::Synchronizing { queued, .. } = &mut binding.state
-        {
-            *queued = now_queued;
-        }
-    }
-
     /// Forgets what was held back of a namespace that joined or left.
     pub(super) fn forget_namespace(&mut self, id: MonitorId, namespace: &str) {
         for key in self.users(id) {
-            if let Some(held_back) = self.held_back(&key.hook, key.index) {
+            if let Some(held_back) = self.held_back(&key) {
                 held_back.retain(|change| *change.key.namespace != *namespace);
             }
         }
@@ -257,17 +239,10 @@ impl Watches {
     }
 
     /// Returns what is held back for a binding, if its Synchronization is under way.
-    fn held_back(&mut self, hook: &HookId, index: usize) -> Option<&mut Vec<Change>> {
-        match &mut self.binding_mut(hook, index)?.state {
+    pub(super) fn held_back(&mut self, key: &BindingKey) -> Option<&mut Vec<Change>> {
+        match &mut self.binding_mut(&key.hook, key.index)?.state {
             BindingState::Synchronizing { held_back, .. } => Some(held_back),
             BindingState::Listing | BindingState::Live => None,
-        }
-    }
-
-    /// Forgets what was held back for a binding: the run that begins sees it in its snapshot.
-    pub(super) fn forget_held_back(&mut self, hook: &HookId, index: usize) {
-        if let Some(held_back) = self.held_back(hook, index) {
-            held_back.clear();
         }
     }
 }

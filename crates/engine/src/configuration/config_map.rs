@@ -70,11 +70,6 @@ impl Changes {
 }
 
 impl ConfigMap {
-    /// Returns what is wrong with a key.
-    pub(super) fn problem(&self, key: &str) -> Option<&Failure> {
-        self.problems.get(key)
-    }
-
     /// Returns all that is wrong, by key, each with the time since when it is so.
     pub(super) fn problems_since(&self) -> impl Iterator<Item = (Failure, Time)> {
         let at = |key: &String| self.problems_at.get(key).copied().unwrap_or_default();
@@ -85,11 +80,6 @@ impl ConfigMap {
     /// Records what is being written, so that it does not count as a change by somebody else.
     pub(super) fn save_began(&mut self, run: RunId, key: String, text: String, value: Arc<Value>) {
         self.saves.insert(run, PendingSave { key, text, value });
-    }
-
-    /// Forgets what was being written.
-    pub(super) fn save_ended(&mut self, run: RunId) -> Option<PendingSave> {
-        self.saves.remove(&run)
     }
 
     /// Records that the ConfigMap has what we wrote, since `version`.

@@ -23,7 +23,7 @@ impl Configuration {
         if let Some(flag) = self.dynamic_flags.get(&module.name) {
             opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
         }
-        if let Some(on) = self.enabled_flag(&module.key) {
+        if let Some(on) = self.config_map.flags.get(&*module.key).copied() {
             opinions.push(Opinion::ConfigMap { on, key: format!("{}Enabled", module.key) });
         }
         let enabled = opinions.last().is_some_and(Opinion::is_yes);

@@ -91,7 +91,7 @@ impl Configuration {
 
     /// Forgets a write of the ConfigMap for a hook whose answer is not wanted any more.
     pub(crate) fn forget_save(&mut self, run: RunId) {
-        self.config_map.save_ended(run);
+        self.config_map.saves.remove(&run);
     }
 
     /// Goes on when the ConfigMap was written for a hook, or not.
@@ -104,7 +104,7 @@ impl Configuration {
         outcome: Result<String, Failure>,
         cause: &Cause,
     ) -> Carried {
-        match (outcome, self.config_map.save_ended(run)) {
+        match (outcome, self.config_map.saves.remove(&run)) {
             (Ok(version), Some(pending)) => {
                 prepared.saved = Some(Arc::clone(&pending.value));
                 self.config_map.saved(pending, &version);
@@ -173,8 +173,11 @@ impl Configuration {
         let section = self.section(&hook.id.scope).ok_or_else(|| {
             Failure::new(FailureKind::Bug, format!("hook {} ran, but its module is gone", hook.id))
         })?;
-        if let Some(problem) =
-            self.config_map.problem(section.key()).filter(|_| !output.config_patch.operations().is_empty())
+        if let Some(problem) = self
+            .config_map
+            .problems
+            .get(section.key())
+            .filter(|_| !output.config_patch.operations().is_empty())
         {
             let message = format!(
                 "{} changes the configuration, but what is there can't be used: {problem}",

@@ -18,11 +18,6 @@ use crate::time::Time;
 use crate::view::ConfigProblem;
 
 impl Configuration {
-    /// Returns what the ConfigMap says about `<key>Enabled`.
-    pub(super) fn enabled_flag(&self, key: &str) -> Option<bool> {
-        self.config_map.flags.get(key).copied()
-    }
-
     /// Returns whether the module with this key is in maintenance.
     pub(crate) fn is_in_maintenance(&self, key: &str) -> bool {
         self.config_map.maintenance.contains(key)
@@ -30,7 +25,7 @@ impl Configuration {
 
     /// Returns why a section can't be used that never had good content.
     pub(crate) fn blocking_problem(&self, key: &str) -> Option<&Failure> {
-        self.config_map.problem(key).filter(|_| !self.config_map.good.contains(key))
+        self.config_map.problems.get(key).filter(|_| !self.config_map.good.contains(key))
     }
 
     /// Returns what is wrong with the keys of a module: its section, whether it is on, its maintenance.

@@ -98,10 +98,7 @@ impl BindingContext {
 
     /// Returns whether this is the first list of an ungrouped binding, whose objects the context shows.
     pub fn is_synchronization(&self) -> bool {
-        match self.trigger {
-            Trigger::Synchronization { .. } => true,
-            Trigger::Event { .. } | Trigger::Lifecycle(_) | Trigger::Schedule => false,
-        }
+        matches!(self.trigger, Trigger::Synchronization { .. })
     }
 }
 
@@ -117,11 +114,8 @@ pub fn required_bindings(spec: &HookSpec, contexts: &[BindingContext]) -> BTreeS
                 required.extend(names.iter().filter_map(|name| spec.kubernetes_index(name)));
             }
         }
-        match context.trigger {
-            Trigger::Synchronization { binding } => {
-                required.insert(binding);
-            }
-            Trigger::Event { .. } | Trigger::Lifecycle(_) | Trigger::Schedule => {}
+        if let Trigger::Synchronization { binding } = context.trigger {
+            required.insert(binding);
         }
     }
     required
@@ -298,16 +292,13 @@ fn write_fields(out: &mut impl Write, item: &Item, with_object: bool, follows: b
 fn write_v0(out: &mut impl Write, context: &BindingContext) -> io::Result<()> {
     out.write_all(b"{\"binding\":")?;
     json::write(out, &*context.binding)?;
-    match &context.trigger {
-        Trigger::Event { event, key, item, .. } => {
-            write!(out, ",\"resourceEvent\":\"{}\",\"resourceKind\":", event.as_v0_str())?;
-            json::write(out, &kind_of(item))?;
-            out.write_all(b",\"resourceName\":")?;
-            json::write(out, &*key.name)?;
-            out.write_all(b",\"resourceNamespace\":")?;
-            json::write(out, &*key.namespace)?;
-        }
-        Trigger::Lifecycle(_) | Trigger::Schedule | Trigger::Synchronization { .. } => {}
+    if let Trigger::Event { event, key, item, .. } = &context.trigger {
+        write!(out, ",\"resourceEvent\":\"{}\",\"resourceKind\":", event.as_v0_str())?;
+        json::write(out, &kind_of(item))?;
+        out.write_all(b",\"resourceName\":")?;
+        json::write(out, &*key.name)?;
+        out.write_all(b",\"resourceNamespace\":")?;
+        json::write(out, &*key.namespace)?;
     }
     out.write_all(b"}")
 }

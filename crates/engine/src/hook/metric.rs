@@ -6,6 +6,8 @@ use std::fmt;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::error_list;
+
 /// How long the file may be.
 pub const MAX_BYTES: usize = 32 << 20;
 
@@ -71,7 +73,8 @@ pub enum MetricError {
 }
 
 /// What is wrong with one operation.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("operation {number}: {reason}")]
 pub struct MetricProblem {
     /// Which operation, counted from one.
     pub number: usize,
@@ -83,14 +86,7 @@ struct Problems<'a>(&'a [MetricProblem]);
 
 impl fmt::Display for Problems<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
-            1 => writeln!(f, "1 error occurred:")?,
-            count => writeln!(f, "{count} errors occurred:")?,
-        }
-        for problem in self.0 {
-            writeln!(f, "\t* operation {}: {}", problem.number, problem.reason)?;
-        }
-        writeln!(f)
+        error_list::write(f, self.0)
     }
 }
 

@@ -9,6 +9,7 @@
 pub(crate) mod combine;
 pub mod config;
 pub mod context;
+mod error_list;
 pub mod log;
 pub mod metric;
 pub mod object_patch;

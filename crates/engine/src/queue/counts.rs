@@ -9,13 +9,13 @@ use crate::task::{Converge, ModuleRun, Task};
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Module runs that will see the values as they are now, by module.
-    pending_runs: BTreeMap<ModuleName, usize>,
+    pub(super) pending_runs: BTreeMap<ModuleName, usize>,
     /// Hook runs that wait, by queue and hook.
     waiting_hooks: BTreeMap<(QueueName, HookId), usize>,
     /// Converges that did not begin.
-    unstarted_converges: usize,
+    pub(super) unstarted_converges: usize,
     /// Tasks that readiness waits for, the running ones too.
-    unready: usize,
+    pub(super) unready: usize,
 }
 
 impl Counts {
@@ -57,24 +57,9 @@ impl Counts {
         self.unready = self.unready.saturating_sub(usize::from(task.counts_for_readiness()));
     }
 
-    /// Returns whether a run of the module waits that will see the values as they are now.
-    pub(super) fn is_pending(&self, module: &ModuleName) -> bool {
-        self.pending_runs.contains_key(module)
-    }
-
     /// Returns how many runs of the hook wait in the queue.
     pub(super) fn waiting_runs(&self, queue: &QueueName, hook: &HookId) -> usize {
         self.waiting_hooks.get(&(queue.clone(), hook.clone())).copied().unwrap_or(0)
-    }
-
-    /// Returns whether a converge waits that did not begin.
-    pub(super) fn has_unstarted_converge(&self) -> bool {
-        self.unstarted_converges > 0
-    }
-
-    /// Returns how many tasks there are that readiness waits for.
-    pub(super) fn unready(&self) -> usize {
-        self.unready
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Queue {
     /// The head, while an effect of it is in flight.
     pub(super) running: Option<Running>,
     /// The tasks that did not start, or that started and wait.
-    pub(super) tasks: VecDeque<Task>,
+    pub(crate) tasks: VecDeque<Task>,
     /// Why the first of `tasks` does not go on, as far as that is known.
     pub(super) blocked: Option<Blocked>,
 }
@@ -52,21 +52,6 @@ impl Queue {
     /// Iterates over all tasks, the running one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Task> {
         self.running.iter().map(|running| &running.task).chain(&self.tasks)
-    }
-
-    /// Returns the first task that does not run.
-    pub(crate) fn first_waiting(&self) -> Option<&Task> {
-        self.tasks.front()
-    }
-
-    /// Returns the running task with its effect.
-    pub(crate) fn running(&self) -> Option<&Running> {
-        self.running.as_ref()
-    }
-
-    /// Returns why the first task that does not run does not go on, as far as that is known.
-    pub(crate) fn blocked(&self) -> Option<&Blocked> {
-        self.blocked.as_ref()
     }
 
     /// Returns when the first task is worth another look, if that is known.

@@ -423,17 +423,17 @@ impl Queues {
 
     /// Returns whether a run of the module waits that will see the values as they are now.
     pub(crate) fn is_pending(&self, module: &ModuleName) -> bool {
-        self.counts.is_pending(module)
+        self.counts.pending_runs.contains_key(module)
     }
 
     /// Returns whether a converge waits that did not begin.
     pub(crate) fn has_unstarted_converge(&self) -> bool {
-        self.counts.has_unstarted_converge()
+        self.counts.unstarted_converges > 0
     }
 
     /// Returns how many tasks there are that readiness waits for.
     pub(crate) fn unready(&self) -> usize {
-        self.counts.unready()
+        self.counts.unready
     }
 
     fn touch(&mut self, name: &QueueName) {

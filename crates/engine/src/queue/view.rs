@@ -14,8 +14,9 @@ impl Queues {
     pub(crate) fn views(&self, now: Time) -> Vec<QueueView> {
         let view = |(name, queue): (&QueueName, &Queue)| {
             let tasks = queue.iter().enumerate().map(|(place, task)| {
-                let running = queue.running().filter(|_| place == 0).map(|running| now.since(running.since));
-                let blocked = queue.blocked().filter(|_| place == 0 && queue.running().is_none());
+                let running =
+                    queue.running.as_ref().filter(|_| place == 0).map(|running| now.since(running.since));
+                let blocked = queue.blocked.as_ref().filter(|_| place == 0 && queue.running.is_none());
                 task_view(task, running, blocked, &self.journal, now)
             });
             QueueView { name: name.clone(), status: status(queue, now), tasks: tasks.collect() }
@@ -41,10 +42,10 @@ impl Queues {
 }
 
 fn status(queue: &Queue, now: Time) -> String {
-    if queue.running().is_some() {
+    if queue.running.is_some() {
         return "run first task".to_owned();
     }
-    match queue.blocked() {
+    match &queue.blocked {
         None => String::new(),
         Some(Blocked::Waiting { .. }) => "repeat head task".to_owned(),
         Some(Blocked::Backoff { until, delay }) => {

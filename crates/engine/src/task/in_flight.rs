@@ -68,10 +68,7 @@ impl Answer {
     /// Returns whether a process runs that can be ended.
     pub(crate) fn is_process(&self) -> bool {
         match self {
-            Self::Hook(hook) => match hook.stage {
-                HookStage::Process => true,
-                HookStage::Patching(_) | HookStage::Saving(_) => false,
-            },
+            Self::Hook(hook) => matches!(hook.stage, HookStage::Process),
             Self::Script(_) => true,
             Self::Release(_) | Self::Task => false,
         }

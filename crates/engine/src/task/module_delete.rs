@@ -37,9 +37,8 @@ impl ModuleDelete {
 
     /// Records that a hook of the current stage succeeded.
     pub(crate) fn hook_done(&mut self) {
-        match &mut self.stage {
-            DeleteStage::BeforeDeleteHelm(n) | DeleteStage::AfterDeleteHelm(n) => *n += 1,
-            DeleteStage::Begin | DeleteStage::Uninstall => {}
+        if let DeleteStage::BeforeDeleteHelm(n) | DeleteStage::AfterDeleteHelm(n) = &mut self.stage {
+            *n += 1;
         }
     }
 }

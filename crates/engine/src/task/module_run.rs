@@ -54,10 +54,7 @@ impl ModuleRun {
 
     /// Returns whether the run will see the values as they are now: no hook and no chart has read any.
     pub(crate) fn is_pending(&self) -> bool {
-        match self.stage {
-            RunStage::Begin | RunStage::OnStartup | RunStage::Synchronize => true,
-            RunStage::BeforeHelm(_) | RunStage::Upgrade | RunStage::AfterHelm { .. } => false,
-        }
+        matches!(self.stage, RunStage::Begin | RunStage::OnStartup | RunStage::Synchronize)
     }
 
     /// Returns whether the chart was not rendered yet.
@@ -67,9 +64,8 @@ impl ModuleRun {
 
     /// Records that a hook of the current stage succeeded.
     pub(crate) fn hook_done(&mut self) {
-        match &mut self.stage {
-            RunStage::BeforeHelm(n) | RunStage::AfterHelm { n, .. } => *n += 1,
-            RunStage::Begin | RunStage::OnStartup | RunStage::Synchronize | RunStage::Upgrade => {}
+        if let RunStage::BeforeHelm(n) | RunStage::AfterHelm { n, .. } = &mut self.stage {
+            *n += 1;
         }
     }
 }

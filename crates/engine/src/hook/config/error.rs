@@ -40,3 +40,12 @@ pub enum ConfigError {
 pub(super) fn passed(report: Report, text: &str) -> Result<(), ConfigError> {
     report.finish(text).map_or(Ok(()), |violations| Err(ConfigError::Invalid(violations)))
 }
+
+/// Checks the meaning, section by section; the first wrong section ends it.
+pub(super) fn checked(spec: &HookSpec, text: &str, sections: &[Check<'_>]) -> Result<(), ConfigError> {
+    sections.iter().try_for_each(|check| {
+        let report = Report::default();
+        check(spec, &report);
+        passed(report, text)
+    })
+}

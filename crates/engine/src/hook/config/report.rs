@@ -5,6 +5,8 @@ use std::fmt;
 
 use values::yaml::{Position, locate};
 
+use crate::hook::error_list;
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
@@ -30,14 +32,7 @@ pub struct Violations(pub Vec<Violation>);
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
-            1 => writeln!(f, "1 error occurred:")?,
-            count => writeln!(f, "{count} errors occurred:")?,
-        }
-        for violation in &self.0 {
-            writeln!(f, "\t* {violation}")?;
-        }
-        writeln!(f)
+        error_list::write(f, &self.0)
     }
 }
 

@@ -26,23 +26,12 @@ pub(super) fn labels(fields: &mut Fields<'_>, key: &'static str) -> Option<Label
         let operator = item.word("operator", &["In", "NotIn", "Exists", "DoesNotExist"]);
         let values = item.strings("values", 0).unwrap_or_default().into_iter().collect();
         item.finish();
-        if let Some(operator) = operator.and_then(label_operator) {
+        if let Some(operator) = operator.and_then(|word| word.parse().ok()) {
             match_expressions.push(LabelRequirement { key, operator, values });
         }
     }
     selector.finish();
     Some(LabelSelector { match_labels, match_expressions })
-}
-
-/// Returns the operator with this name.
-pub(super) fn label_operator(name: &str) -> Option<LabelOperator> {
-    Some(match name {
-        "In" => LabelOperator::In,
-        "NotIn" => LabelOperator::NotIn,
-        "Exists" => LabelOperator::Exists,
-        "DoesNotExist" => LabelOperator::DoesNotExist,
-        _ => return None,
-    })
 }
 
 /// Reads a field selector.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::error::{Check, Compile, ConfigError, passed};
+use super::error::{Check, Compile, ConfigError, checked, passed};
 use super::fields::Fields;
 use super::report::{Path, Report};
-use super::{kubernetes, lifecycle, schedule, selector};
+use super::{kubernetes, lifecycle, schedule};
 use crate::hook::selection::{FieldSelector, LabelRequirement, LabelSelector, Namespaces, Selection};
 use crate::hook::spec::{
     ConfigVersion, HookKind, HookSpec, KubernetesBinding, MAIN_QUEUE, ScheduleBinding, WatchEvent,
@@ -52,11 +52,7 @@ pub(super) fn parse(
         &|spec, report| kubernetes::check(spec, EVENTS, report, compile),
         &schedule::check,
     ];
-    for section in sections {
-        let report = Report::default();
-        section(&spec, &report);
-        passed(report, text)?;
-    }
+    checked(&spec, text, &sections)?;
     Ok(spec)
 }
 
@@ -122,7 +118,7 @@ fn read_labels(item: &mut Fields<'_>, report: &Report) -> LabelSelector {
     let mut match_expressions = Vec::new();
     for mut part in labels.objects("matchExpressions", 0).unwrap_or_default() {
         let operator = part.string("operator").unwrap_or_default();
-        let Some(operator) = selector::label_operator(&operator) else {
+        let Ok(operator) = operator.parse() else {
             let path = part.path().key("operator");
             report.note(
                 &path,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::error::{Check, Compile, ConfigError, passed};
+use super::error::{Check, Compile, ConfigError, checked, passed};
 use super::fields::Fields;
 use super::report::{Path, Report};
 use super::{admission, kubernetes, lifecycle, schedule, settings};
@@ -58,12 +58,7 @@ fn check(
         &admission::check_mutating,
         &admission::check_conversions,
     ];
-    for section in sections {
-        let report = Report::default();
-        section(spec, &report);
-        passed(report, text)?;
-    }
-    Ok(())
+    checked(spec, text, &sections)
 }
 
 /// Adds the members of each group to the snapshots of the bindings that name the group.

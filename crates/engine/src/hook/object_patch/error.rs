@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::limits::{MAX_BYTES, MAX_OPERATIONS, MAX_VALUES};
+use crate::hook::error_list;
 
 /// Why the object patches of a hook were refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -51,13 +52,7 @@ impl fmt::Display for Problem {
         for (key, value) in &self.said {
             writeln!(f, "{key}: {value}")?;
         }
-        match self.reasons.len() {
-            1 => writeln!(f, "\n1 error occurred:")?,
-            count => writeln!(f, "\n{count} errors occurred:")?,
-        }
-        for reason in &self.reasons {
-            writeln!(f, "\t* {reason}")?;
-        }
-        writeln!(f)
+        writeln!(f)?;
+        error_list::write(f, &self.reasons)
     }
 }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use crate::cause::Cause;
+
 /// Why there is no answer.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("there is no {what} {name}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
@@ -16,7 +18,7 @@ pub struct Unknown {
 }
 
 /// An answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// What it is about: `module`, `queue` or `task`.
     pub about: &'static str,
@@ -85,4 +87,9 @@ impl Link {
         }
         data.into()
     }
+}
+
+/// Returns the links of a chain of causes.
+pub(super) fn chain(cause: &Cause) -> Vec<Link> {
+    cause.links().into_iter().map(|link| Link { what: link.to_owned(), ..Link::default() }).collect()
 }

@@ -17,11 +17,8 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
         about: "module",
         name: name.to_owned(),
         state: "unknown",
-        verdict: String::new(),
         chain: module.opinions.iter().map(|opinion| link(view, opinion, format)).collect(),
-        facts: Vec::new(),
-        behind: Vec::new(),
-        advice: Vec::new(),
+        ..Answer::default()
     };
     let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
     judge(view, module, &tasks, format, &mut answer);

@@ -1,6 +1,7 @@
 //! Why a queue is stuck, or is not.
 
-use super::{Answer, Link, Unknown, advice, unknown};
+use super::answer::chain;
+use super::{Answer, Unknown, advice, unknown};
 use crate::notice::TaskType;
 use crate::view::format::{Format, count, span, times};
 use crate::view::{QueueView, TaskView, View};
@@ -19,10 +20,7 @@ pub fn queue(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unkn
         name: name.to_owned(),
         state: "idle",
         verdict: format!("queue {name} is empty: nothing waits"),
-        chain: Vec::new(),
-        facts: Vec::new(),
-        behind: Vec::new(),
-        advice: Vec::new(),
+        ..Answer::default()
     };
     let Some(head) = queue.tasks.first() else {
         if let Some(ago) = view.converge.finished_ago.filter(|_| queue.name.is_main()) {
@@ -31,12 +29,7 @@ pub fn queue(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unkn
         return Ok(answer);
     };
     judge(view, queue, head, format, &mut answer);
-    answer.chain = head
-        .chain
-        .links()
-        .into_iter()
-        .map(|link| Link { what: link.to_owned(), ..Link::default() })
-        .collect();
+    answer.chain = chain(&head.chain);
     behind(queue, &mut answer);
     Ok(answer)
 }

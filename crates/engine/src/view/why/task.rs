@@ -1,7 +1,7 @@
 //! Why a task exists, and what became of it.
 
-use super::{Answer, Link, Unknown, advice};
-use crate::cause::Cause;
+use super::answer::chain;
+use super::{Answer, Unknown, advice};
 use crate::view::TaskEnd;
 use crate::view::format::{Format, span, times, why_queue};
 use crate::view::{QueueView, TaskView, View};
@@ -30,10 +30,6 @@ pub fn task(view: &View, id: &str, format: Format<'_>) -> Result<Answer, Unknown
              `addon-operator journal` shows those that ended",
         )),
     }
-}
-
-fn chain(cause: &Cause) -> Vec<Link> {
-    cause.links().into_iter().map(|link| Link { what: link.to_owned(), ..Link::default() }).collect()
 }
 
 fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, format: Format<'_>) -> Answer {
@@ -69,8 +65,8 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, format: Format<'
         verdict: format!("task {id} ({kind}) exists because of: {first}; it {doing}"),
         chain: chain(&task.chain),
         facts,
-        behind: Vec::new(),
         advice,
+        ..Answer::default()
     }
 }
 
@@ -105,7 +101,7 @@ fn of_ended(view: &View, ends: &[&TaskEnd], last: &TaskEnd, format: Format<'_>) 
         verdict: format!("task {} ({}{about}) existed because of: {first}; it {outcome}", info.id, info.kind),
         chain: chain(&info.cause),
         facts,
-        behind: Vec::new(),
         advice: last.failure.as_ref().and_then(|failure| failure.advice.clone()).into_iter().collect(),
+        ..Answer::default()
     }
 }
