@@ -245,7 +245,7 @@ mod tests {
         HookId { scope: Scope::Global, name: name.into() }
     }
 
-    /// Takes in what a run of the hook wrote and returns what could not be taken.
+    /// Exports what a run of the hook wrote and returns the problems.
     fn run(exported: &mut ExportedMetrics, hook: &HookId, text: &str) -> Vec<String> {
         exported.take(hook, &engine::metric::parse(text.as_bytes()).unwrap())
     }
@@ -336,16 +336,16 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_taken_is_told_and_the_rest_is_taken() {
+    fn what_is_invalid_is_reported_and_the_rest_is_exported() {
         let mut exported = ExportedMetrics::default();
         run(&mut exported, &hook("a"), r#"{"name":"x","set":1}"#);
-        let told = run(
+        let problems = run(
             &mut exported,
             &hook("b"),
             r#"{"name":"x","add":1} {"name":"y","action":"mul"} {"name":"z","set":1}"#,
         );
         assert_eq!(
-            told,
+            problems,
             [
                 "metric x of hook global/b: it is exported as a gauge already",
                 "metric y of hook global/b: unknown action \"mul\"; use add, set, observe or expire"

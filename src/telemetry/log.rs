@@ -221,7 +221,7 @@ fn json(record: Record, level: Level, target: &str, no_time: bool) -> String {
         let _ = write!(line, "{}:{value},", Value::from(key));
     };
     line.push('{');
-    put(&mut line, "level", &name(level).into());
+    put(&mut line, "level", &level.as_str().to_ascii_lowercase().into());
     put(&mut line, "logger", &logger.into());
     put(&mut line, "msg", &record.message.into());
     for (key, value) in &record.fields {
@@ -248,7 +248,7 @@ fn plain(record: &Record, level: Level, no_time: bool, color: bool) -> String {
     if !no_time {
         let _ = write!(line, "{dim}{}{undim} ", now());
     }
-    let _ = write!(line, "{on}{:5}{off} {}", name(level).to_ascii_uppercase(), record.message);
+    let _ = write!(line, "{on}{:5}{off} {}", level.as_str(), record.message);
     for (key, value) in &record.fields {
         let bare = value.as_str().filter(|text| !text.contains([' ', '\n', '"', '=']));
         let text = bare.map_or_else(|| value.to_string(), ToOwned::to_owned);
@@ -259,17 +259,6 @@ fn plain(record: &Record, level: Level, no_time: bool, color: bool) -> String {
 
 fn now() -> String {
     format!("{:.3}", Timestamp::now())
-}
-
-/// Returns the name of a level as the log writes it.
-pub fn name(level: Level) -> &'static str {
-    match level {
-        Level::ERROR => "error",
-        Level::WARN => "warn",
-        Level::INFO => "info",
-        Level::DEBUG => "debug",
-        Level::TRACE => "trace",
-    }
 }
 
 fn rank(level: Level) -> u8 {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use engine::{Effect, HookEnd, HookId, Notice, ReleaseAction, Scope, Usage};
+use prometheus::core::Collector;
 use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
 
 use crate::cluster::RequestObservation;
@@ -17,68 +18,139 @@ const TICK: u64 = 10;
 
 const MODULE_HOOK: &[&str] = &["module", "hook", "binding", "queue", "activation"];
 const WATCH: &[&str] = &["module", "hook", "binding", "queue", "kind"];
+const REQUEST: &[&str] = &["component", "verb", "url"];
 const GLOBAL_HOOK: &[&str] = &["hook", "binding", "queue", "activation"];
 
-/// The metrics of global hooks or of module hooks.
-#[derive(Debug)]
-pub(super) struct HookMetrics {
-    pub(super) run_seconds: HistogramVec,
-    pub(super) user_cpu: HistogramVec,
-    pub(super) system_cpu: HistogramVec,
-    pub(super) max_rss: GaugeVec,
-    pub(super) allowed_errors: CounterVec,
-    pub(super) errors: CounterVec,
-    pub(super) successes: CounterVec,
+/// What the names of the metrics of clients begin with.
+const CLIENT: &str = "kubernetes_client_";
+
+/// Defines a group of metrics: kind, field, name behind the prefix, labels and help of each, then the groups within.
+macro_rules! metrics {
+    (@counter) => { CounterVec };
+    (@gauge) => { GaugeVec };
+    (@histogram) => { HistogramVec };
+    (
+        $(#[$about:meta])*
+        $group:ident($maker:ident $(, $parameter:ident: $of:ty)?) {
+            $($kind:ident $field:ident = $name:literal, $labels:expr, $help:literal;)*
+        }
+        $($inner:ident: $type:ty = $make:expr;)*
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub(super) struct $group {
+            $(pub(super) $field: metrics!(@$kind),)*
+            $(pub(super) $inner: $type,)*
+        }
+
+        impl $group {
+            fn new($maker: &Maker<'_> $(, $parameter: $of)?) -> Result<Self, prometheus::Error> {
+                Ok(Self {
+                    $($field: $maker.$kind($name, $help, $labels)?,)*
+                    $($inner: $make?,)*
+                })
+            }
+        }
+    };
 }
 
-/// The metrics of one client of the API server.
-#[derive(Debug)]
-pub(super) struct ClientMetrics {
-    pub(super) latency: HistogramVec,
-    pub(super) results: CounterVec,
-    pub(super) waits: HistogramVec,
+metrics! {
+    /// The metrics of global hooks or of module hooks.
+    HookMetrics(make, labels: &[&str]) {
+        histogram run_seconds = "run_seconds", labels, "How long runs of hooks take";
+        histogram user_cpu = "run_user_cpu_seconds", labels, "Processor time of hooks in user mode";
+        histogram system_cpu = "run_sys_cpu_seconds", labels, "Processor time of hooks in the kernel";
+        gauge max_rss = "run_max_rss_bytes", labels, "Largest memory of a run";
+        counter allowed_errors = "allowed_errors_total", labels, "Failed runs that may fail";
+        counter errors = "errors_total", labels, "Failed runs";
+        counter successes = "success_total", labels, "Runs that did what they should";
+    }
 }
 
-/// All metrics of the operator.
+metrics! {
+    /// The metrics of one client of the API server.
+    ClientMetrics(make) {
+        histogram latency = "request_latency_seconds", REQUEST, "How long the API server takes to answer";
+        counter results = "request_result_total", &["component", "code", "method", "host"],
+            "Requests by what was answered";
+        histogram waits = "rate_limiter_latency_seconds", REQUEST,
+            "How long requests wait for the limit on our side";
+    }
+}
+
+metrics! {
+    /// The metrics of compacted queues.
+    CompactionMetrics(make) {
+        counter operations = "operations_total", &["queue_name", "hook"],
+            "How often waiting runs of a hook were put together";
+        gauge tasks = "tasks_by_hook", &["queue_name", "hook"],
+            "How many runs of a hook were put together last";
+    }
+}
+
+metrics! {
+    /// All metrics of the operator.
+    Metrics(make) {
+        gauge binding_count = "binding_count", &["module", "hook"], "Bindings of a hook";
+        counter config_values_errors = "config_values_errors_total", &[],
+            "Counts every 5 seconds while the ConfigMap can't be used as it is";
+        counter discover_errors = "modules_discover_errors_total", &[], "Failed discoveries of modules";
+        counter module_delete_errors = "module_delete_errors_total", &["module"], "Failed deletions";
+        histogram module_run_seconds = "module_run_seconds", &["module", "activation"],
+            "How long runs of modules take";
+        counter module_run_errors = "module_run_errors_total", &["module"], "Failed runs of modules";
+        counter release_redeployed = "modules_helm_release_redeployed_total", &["module"],
+            "Releases that had an unexpected status";
+        counter absent_resources = "modules_absent_resources_total", &["module", "resource"],
+            "Objects of releases that were gone";
+        counter changed_resources = "modules_changed_resources_total", &["module", "resource"],
+            "Objects of releases that somebody else changed";
+        gauge module_info = "mm_module_info", &["module", "enabled", "critical"],
+            "Modules and whether they are on";
+        histogram module_helm_seconds = "module_helm_seconds", &["module", "activation"],
+            "How long releases take";
+        histogram helm_operation_seconds = "helm_operation_seconds", &["module", "activation", "operation"],
+            "How long operations on releases take";
+        counter convergence_seconds = "convergence_seconds", &["activation"], "How long converges took";
+        counter convergence_total = "convergence_total", &["activation"], "Converges that came to their end";
+        counter task_wait = "task_wait_in_queue_seconds_total", &["module", "hook", "binding", "queue"],
+            "How long tasks waited in queues";
+        gauge queue_head = "tasks_queue_head_info", &["queue", "module", "task_type", "hook"],
+            "The first task of a queue";
+        gauge module_maintenance = "mm_module_maintenance", &["module", "state"], "Modules in maintenance";
+        gauge module_phase = "module_phase", &["module", "phase"],
+            "What a module is doing: disabled, starting, running, failed, deleting, parked, orphaned";
+        gauge watches_broken = "watches_broken", &["kind", "reason"],
+            "Watches that are broken or wait for a kind that does not exist";
+        gauge broken_files = "broken_files", &["module"],
+            "Modules and global files whose new version can't be used: an older one is in force";
+        gauge queue_length = "tasks_queue_length", &["queue"], "Tasks in a queue";
+        gauge snapshot_objects = "kube_snapshot_objects", WATCH, "Objects in a snapshot";
+        histogram jq_seconds = "kube_jq_filter_duration_seconds", WATCH,
+            "How long filters take for an object";
+        histogram event_seconds = "kube_event_duration_seconds", WATCH,
+            "How long it takes to pass on a change";
+        histogram queue_action_seconds = "tasks_queue_action_duration_seconds", &["queue_name", "queue_action"],
+            "How long changes of queues take";
+        counter watch_errors = "kubernetes_client_watch_errors_total", &["error_type"], "Watches that broke";
+        counter tasks_waiting = "tasks_held_back_total", &["queue", "module"],
+            "Tasks that could not begin at once";
+    }
+    module_hooks: HookMetrics = HookMetrics::new(&make.below("module_hook_"), MODULE_HOOK);
+    global_hooks: HookMetrics = HookMetrics::new(&make.below("global_hook_"), GLOBAL_HOOK);
+    main_client: ClientMetrics = ClientMetrics::new(&make.below(CLIENT));
+    patcher: ClientMetrics = ClientMetrics::new(&make.with_prefix(format!("object_patcher_{CLIENT}")));
+    compactions: CompactionMetrics =
+        CompactionMetrics::new(&make.with_prefix(format!("d8_telemetry_{}tasks_queue_compaction_", make.prefix)));
+}
+
+/// What is exposed beside the values of metrics.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub(super) struct Exposition {
     registry: Registry,
     described: Vec<Description>,
-    begun: Instant,
+    started: Instant,
     prefix: String,
-    pub(super) binding_count: GaugeVec,
-    pub(super) config_values_errors: CounterVec,
-    pub(super) discover_errors: CounterVec,
-    pub(super) module_delete_errors: CounterVec,
-    pub(super) module_run_seconds: HistogramVec,
-    pub(super) module_run_errors: CounterVec,
-    pub(super) release_redeployed: CounterVec,
-    pub(super) absent_resources: CounterVec,
-    pub(super) changed_resources: CounterVec,
-    pub(super) module_info: GaugeVec,
-    pub(super) module_helm_seconds: HistogramVec,
-    pub(super) helm_operation_seconds: HistogramVec,
-    pub(super) module_hooks: HookMetrics,
-    pub(super) global_hooks: HookMetrics,
-    pub(super) convergence_seconds: CounterVec,
-    pub(super) convergence_total: CounterVec,
-    pub(super) task_wait: CounterVec,
-    pub(super) broken_files: GaugeVec,
-    pub(super) queue_length: GaugeVec,
-    pub(super) queue_head: GaugeVec,
-    pub(super) module_maintenance: GaugeVec,
-    pub(super) module_phase: GaugeVec,
-    pub(super) watches_broken: GaugeVec,
-    pub(super) snapshot_objects: GaugeVec,
-    pub(super) jq_seconds: HistogramVec,
-    pub(super) event_seconds: HistogramVec,
-    pub(super) queue_action_seconds: HistogramVec,
-    pub(super) compactions: CounterVec,
-    pub(super) compacted_tasks: GaugeVec,
-    pub(super) main_client: ClientMetrics,
-    pub(super) patcher: ClientMetrics,
-    pub(super) watch_errors: CounterVec,
-    pub(super) tasks_waiting: CounterVec,
 }
 
 /// The description of a metric, for the reference documentation.
@@ -97,263 +169,67 @@ pub struct Description {
 /// Creates metrics and registers them.
 struct Maker<'a> {
     registry: &'a Registry,
-    prefix: &'a str,
-    made: RefCell<Vec<Description>>,
+    prefix: String,
+    made: &'a RefCell<Vec<Description>>,
 }
 
 impl<'a> Maker<'a> {
     /// Returns a maker for the same registry with another prefix.
-    fn beside(&self, prefix: &'a str) -> Maker<'a> {
-        Maker { registry: self.registry, prefix, made: RefCell::default() }
+    fn with_prefix(&self, prefix: String) -> Maker<'a> {
+        Maker { registry: self.registry, prefix, made: self.made }
+    }
+
+    /// Returns a maker whose prefix is longer by `rest`.
+    fn below(&self, rest: &str) -> Maker<'a> {
+        self.with_prefix(format!("{}{rest}", self.prefix))
     }
 
     fn opts(&self, kind: &'static str, name: &str, help: &str, labels: &[&str]) -> Opts {
+        let name = format!("{}{name}", self.prefix);
+        let opts = Opts::new(name.clone(), help);
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-        self.made.borrow_mut().push(Description {
-            name: format!("{}{name}", self.prefix),
-            kind,
-            labels,
-            help: help.to_owned(),
-        });
-        Opts::new(format!("{}{name}", self.prefix), help)
+        self.made.borrow_mut().push(Description { name, kind, labels, help: help.to_owned() });
+        opts
+    }
+
+    fn register<M: Collector + Clone + 'static>(&self, metric: M) -> Result<M, prometheus::Error> {
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
     }
 
     fn counter(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, prometheus::Error> {
-        let metric = CounterVec::new(self.opts("counter", name, help, labels), labels)?;
-        self.registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
+        self.register(CounterVec::new(self.opts("counter", name, help, labels), labels)?)
     }
 
     fn gauge(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, prometheus::Error> {
-        let metric = GaugeVec::new(self.opts("gauge", name, help, labels), labels)?;
-        self.registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
+        self.register(GaugeVec::new(self.opts("gauge", name, help, labels), labels)?)
     }
 
     fn histogram(&self, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
-        let opts = HistogramOpts {
-            common_opts: self.opts("histogram", name, help, labels),
-            buckets: BUCKETS.to_vec(),
-        };
-        let metric = HistogramVec::new(opts, labels)?;
-        self.registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
-    }
-
-    fn client(&self) -> Result<ClientMetrics, prometheus::Error> {
-        let request = &["component", "verb", "url"];
-        Ok(ClientMetrics {
-            latency: self.histogram(
-                "kubernetes_client_request_latency_seconds",
-                "How long the API server takes to answer",
-                request,
-            )?,
-            results: self.counter(
-                "kubernetes_client_request_result_total",
-                "Requests by what was answered",
-                &["component", "code", "method", "host"],
-            )?,
-            waits: self.histogram(
-                "kubernetes_client_rate_limiter_latency_seconds",
-                "How long requests wait for the limit on our side",
-                request,
-            )?,
-        })
-    }
-
-    fn hooks(&self, kind: &str, labels: &[&str]) -> Result<HookMetrics, prometheus::Error> {
-        let name = |rest: &str| format!("{kind}_hook_{rest}");
-        Ok(HookMetrics {
-            run_seconds: self.histogram(&name("run_seconds"), "How long runs of hooks take", labels)?,
-            user_cpu: self.histogram(
-                &name("run_user_cpu_seconds"),
-                "Processor time of hooks in user mode",
-                labels,
-            )?,
-            system_cpu: self.histogram(
-                &name("run_sys_cpu_seconds"),
-                "Processor time of hooks in the kernel",
-                labels,
-            )?,
-            max_rss: self.gauge(&name("run_max_rss_bytes"), "Largest memory of a run", labels)?,
-            allowed_errors: self.counter(
-                &name("allowed_errors_total"),
-                "Failed runs that may fail",
-                labels,
-            )?,
-            errors: self.counter(&name("errors_total"), "Failed runs", labels)?,
-            successes: self.counter(&name("success_total"), "Runs that did what they should", labels)?,
-        })
+        let common_opts = self.opts("histogram", name, help, labels);
+        self.register(HistogramVec::new(HistogramOpts { common_opts, buckets: BUCKETS.to_vec() }, labels)?)
     }
 }
 
-impl Metrics {
-    /// Returns the metrics with names that begin with `prefix`.
-    #[expect(clippy::too_many_lines, reason = "a table with one row for each metric")]
-    pub(super) fn new(prefix: &str) -> Result<Self, prometheus::Error> {
-        let registry = Registry::new();
-        let make = Maker { registry: &registry, prefix, made: RefCell::default() };
-        let telemetry_prefix = format!("d8_telemetry_{prefix}");
-        let compacted = make.beside(&telemetry_prefix);
-        let patcher = make.beside("object_patcher_");
-        let mut metrics = Self {
-            binding_count: make.gauge("binding_count", "Bindings of a hook", &["module", "hook"])?,
-            config_values_errors: make.counter(
-                "config_values_errors_total",
-                "Counts every 5 seconds while the ConfigMap can't be used as it is",
-                &[],
-            )?,
-            discover_errors: make.counter(
-                "modules_discover_errors_total",
-                "Failed discoveries of modules",
-                &[],
-            )?,
-            module_delete_errors: make.counter(
-                "module_delete_errors_total",
-                "Failed deletions",
-                &["module"],
-            )?,
-            module_run_seconds: make.histogram(
-                "module_run_seconds",
-                "How long runs of modules take",
-                &["module", "activation"],
-            )?,
-            module_run_errors: make.counter(
-                "module_run_errors_total",
-                "Failed runs of modules",
-                &["module"],
-            )?,
-            release_redeployed: make.counter(
-                "modules_helm_release_redeployed_total",
-                "Releases that had an unexpected status",
-                &["module"],
-            )?,
-            absent_resources: make.counter(
-                "modules_absent_resources_total",
-                "Objects of releases that were gone",
-                &["module", "resource"],
-            )?,
-            changed_resources: make.counter(
-                "modules_changed_resources_total",
-                "Objects of releases that somebody else changed",
-                &["module", "resource"],
-            )?,
-            module_info: make.gauge(
-                "mm_module_info",
-                "Modules and whether they are on",
-                &["module", "enabled", "critical"],
-            )?,
-            module_helm_seconds: make.histogram(
-                "module_helm_seconds",
-                "How long releases take",
-                &["module", "activation"],
-            )?,
-            helm_operation_seconds: make.histogram(
-                "helm_operation_seconds",
-                "How long operations on releases take",
-                &["module", "activation", "operation"],
-            )?,
-            module_hooks: make.hooks("module", MODULE_HOOK)?,
-            global_hooks: make.hooks("global", GLOBAL_HOOK)?,
-            convergence_seconds: make.counter(
-                "convergence_seconds",
-                "How long converges took",
-                &["activation"],
-            )?,
-            convergence_total: make.counter(
-                "convergence_total",
-                "Converges that came to their end",
-                &["activation"],
-            )?,
-            task_wait: make.counter(
-                "task_wait_in_queue_seconds_total",
-                "How long tasks waited in queues",
-                &["module", "hook", "binding", "queue"],
-            )?,
-            queue_head: make.gauge(
-                "tasks_queue_head_info",
-                "The first task of a queue",
-                &["queue", "module", "task_type", "hook"],
-            )?,
-            module_maintenance: make.gauge(
-                "mm_module_maintenance",
-                "Modules in maintenance",
-                &["module", "state"],
-            )?,
-            module_phase: make.gauge(
-                "module_phase",
-                "What a module is doing: disabled, starting, running, failed, deleting, parked, orphaned",
-                &["module", "phase"],
-            )?,
-            watches_broken: make.gauge(
-                "watches_broken",
-                "Watches that are broken or wait for a kind that does not exist",
-                &["kind", "reason"],
-            )?,
-            broken_files: make.gauge(
-                "broken_files",
-                "Modules and global files whose new version can't be used: an older one is in force",
-                &["module"],
-            )?,
-            queue_length: make.gauge("tasks_queue_length", "Tasks in a queue", &["queue"])?,
-            snapshot_objects: make.gauge("kube_snapshot_objects", "Objects in a snapshot", WATCH)?,
-            jq_seconds: make.histogram(
-                "kube_jq_filter_duration_seconds",
-                "How long filters take for an object",
-                WATCH,
-            )?,
-            event_seconds: make.histogram(
-                "kube_event_duration_seconds",
-                "How long it takes to pass on a change",
-                WATCH,
-            )?,
-            queue_action_seconds: make.histogram(
-                "tasks_queue_action_duration_seconds",
-                "How long changes of queues take",
-                &["queue_name", "queue_action"],
-            )?,
-            compactions: compacted.counter(
-                "tasks_queue_compaction_operations_total",
-                "How often waiting runs of a hook were put together",
-                &["queue_name", "hook"],
-            )?,
-            compacted_tasks: compacted.gauge(
-                "tasks_queue_compaction_tasks_by_hook",
-                "How many runs of a hook were put together last",
-                &["queue_name", "hook"],
-            )?,
-            main_client: make.client()?,
-            patcher: patcher.client()?,
-            watch_errors: make.counter(
-                "kubernetes_client_watch_errors_total",
-                "Watches that broke",
-                &["error_type"],
-            )?,
-            tasks_waiting: make.counter(
-                "tasks_held_back_total",
-                "Tasks that could not begin at once",
-                &["queue", "module"],
-            )?,
-            prefix: prefix.to_owned(),
-            begun: Instant::now(),
-            described: Vec::new(),
-            registry: registry.clone(),
-        };
-        metrics.described = [make, compacted, patcher].iter().flat_map(|maker| maker.made.take()).collect();
-        metrics.described.push(Description {
+impl Exposition {
+    /// Returns the metrics with names that begin with `prefix`, and their exposition.
+    pub(super) fn new(prefix: &str) -> Result<(Self, Metrics), prometheus::Error> {
+        let (registry, made) = (Registry::new(), RefCell::default());
+        let metrics = Metrics::new(&Maker { registry: &registry, prefix: prefix.to_owned(), made: &made })?;
+        let mut described = made.into_inner();
+        described.push(Description {
             name: format!("{prefix}live_ticks"),
             kind: "counter",
             labels: Vec::new(),
             help: format!("Counts every {TICK} seconds"),
         });
-        Ok(metrics)
+        described.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((Self { registry, described, started: Instant::now(), prefix: prefix.to_owned() }, metrics))
     }
 
     /// Returns the descriptions of all metrics by name.
     pub(super) fn described(&self) -> Vec<Description> {
-        let mut described = self.described.clone();
-        described.sort_by(|a, b| a.name.cmp(&b.name));
-        described
+        self.described.clone()
     }
 
     /// Returns all metrics in the text format of Prometheus.
@@ -367,7 +243,7 @@ impl Metrics {
         let mut text = String::from_utf8(out).unwrap_or_default();
         // Computed at each scrape: a timer would wake an idle operator for nothing.
         let name = format!("{}live_ticks", self.prefix);
-        let ticks = self.begun.elapsed().as_secs() / TICK + 1;
+        let ticks = self.started.elapsed().as_secs() / TICK + 1;
         let _ = write!(
             text,
             "# HELP {name} Counts every {TICK} seconds\n# TYPE {name} counter\n{name} {ticks}\n"

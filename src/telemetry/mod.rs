@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use config_errors::ConfigErrors;
 use exported_metrics::ExportedMetrics;
-use metrics::{Metrics, hook_labels};
+use metrics::{Exposition, Metrics, hook_labels};
 pub use progress::Progress;
 use task_log::{explained, log_failure, log_task, title};
 use watch_times::{Timing, WatchTimes};
@@ -37,6 +37,7 @@ const STARTUP: &str = "OperatorStartup";
 #[derive(Debug)]
 pub struct Telemetry {
     metrics: Metrics,
+    exposition: Exposition,
     exported: Mutex<ExportedMetrics>,
     watches: Mutex<WatchTimes>,
     config_errors: Mutex<ConfigErrors>,
@@ -46,8 +47,10 @@ pub struct Telemetry {
 impl Telemetry {
     /// Returns telemetry whose metrics begin with `prefix`, or why there can't be such metrics.
     pub fn new(prefix: &str) -> Result<Self, prometheus::Error> {
+        let (exposition, metrics) = Exposition::new(prefix)?;
         Ok(Self {
-            metrics: Metrics::new(prefix)?,
+            metrics,
+            exposition,
             exported: Mutex::default(),
             watches: Mutex::default(),
             config_errors: Mutex::default(),
@@ -61,12 +64,12 @@ impl Telemetry {
         if let Some(view) = view {
             self.metrics.set_gauges(view);
         }
-        self.metrics.text()
+        self.exposition.text()
     }
 
     /// Returns the descriptions of the operator's own metrics by name.
     pub fn described(&self) -> Vec<Description> {
-        self.metrics.described()
+        self.exposition.described()
     }
 
     /// Returns the metrics of hooks as text.
@@ -82,11 +85,11 @@ impl Telemetry {
     /// Nothing goes on by itself, for now.
     fn stuck(&self, why: String) {
         self.progress.send_if_modified(|progress| {
-            let is_news = *progress == Progress::Running;
-            if is_news {
+            let is_new = *progress == Progress::Running;
+            if is_new {
                 *progress = Progress::Stuck(why);
             }
-            is_news
+            is_new
         });
     }
 
@@ -242,8 +245,8 @@ impl Telemetry {
     fn queue_compacted(&self, queue: &QueueName, hook: &HookId, before: usize, after: usize) {
         let labels = [queue.as_str(), hook.name.as_str()];
         let before = u32::try_from(before).unwrap_or(u32::MAX);
-        self.metrics.compactions.with_label_values(&labels).inc();
-        self.metrics.compacted_tasks.with_label_values(&labels).set(before.into());
+        self.metrics.compactions.operations.with_label_values(&labels).inc();
+        self.metrics.compactions.tasks.with_label_values(&labels).set(before.into());
         tracing::info!(queue = queue.as_str(), "{before} waiting runs of hook {hook} became {after}");
     }
 
