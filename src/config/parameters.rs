@@ -1,7 +1,6 @@
 //! Parameters that can be changed while the operator runs, for a time or until it ends.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -71,59 +70,74 @@ pub struct Parameter {
 
 /// All parameters. Clones share them.
 #[derive(Clone)]
-pub struct Parameters(Arc<Shared>);
-
-struct Shared {
-    default_level: Level,
-    set_level: Box<dyn Fn(Level) + Send + Sync>,
-    level: Mutex<Expiring<Level>>,
-    shows_events: AtomicBool,
-    events: Mutex<Expiring<bool>>,
+pub struct Parameters {
+    level: Arc<Expiring<Level>>,
+    events: Arc<Expiring<bool>>,
 }
 
-/// A value with the time at which the default comes back.
-#[derive(Clone, Copy, Debug)]
+/// A parameter whose default comes back after a time.
 struct Expiring<T> {
+    default: T,
+    current: Mutex<Current<T>>,
+    /// Puts a value into force.
+    apply: Box<dyn Fn(T) + Send + Sync>,
+}
+
+/// The value in force, with the time at which the default comes back.
+#[derive(Clone, Copy, Debug)]
+struct Current<T> {
     value: T,
     expires: Option<Timestamp>,
     /// Counts changes, so that an old deadline ends nothing new.
     change: u64,
 }
 
-impl<T> Expiring<T> {
-    fn new(value: T) -> Self {
-        Self { value, expires: None, change: 0 }
+impl<T: Copy + Send + Sync + 'static> Expiring<T> {
+    fn new(default: T, apply: impl Fn(T) + Send + Sync + 'static) -> Arc<Self> {
+        let current = Mutex::new(Current { value: default, expires: None, change: 0 });
+        Arc::new(Self { default, current, apply: Box::new(apply) })
     }
 
-    fn set(&mut self, value: T, expires: Option<Timestamp>) -> u64 {
-        self.value = value;
-        self.expires = expires;
-        self.change += 1;
-        self.change
+    fn current(&self) -> Current<T> {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the value, for `duration` if there is one.
+    fn set(self: &Arc<Self>, value: T, duration: Option<Duration>) {
+        let expires = duration.and_then(|duration| Timestamp::now().checked_add(duration).ok());
+        let change = {
+            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            *current = Current { value, expires, change: current.change + 1 };
+            current.change
+        };
+        (self.apply)(value);
+        let Some(duration) = duration else { return };
+        let parameter = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(duration).await;
+            let mut current = parameter.current.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.change == change {
+                *current = Current { value: parameter.default, expires: None, change: change + 1 };
+                (parameter.apply)(parameter.default);
+            }
+        });
     }
 }
 
 impl Parameters {
     /// Returns parameters with `level` as the default of the log; `set_level` changes it.
     pub fn new(level: Level, set_level: impl Fn(Level) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Shared {
-            default_level: level,
-            set_level: Box::new(set_level),
-            level: Mutex::new(Expiring::new(level)),
-            shows_events: AtomicBool::new(false),
-            events: Mutex::new(Expiring::new(false)),
-        }))
+        Self { level: Expiring::new(level, set_level), events: Expiring::new(false, |_| {}) }
     }
 
     /// Returns whether changes of the ConfigMap are logged.
     pub fn shows_events(&self) -> bool {
-        self.0.shows_events.load(Ordering::Relaxed)
+        self.events.current().value
     }
 
     /// Returns all parameters.
     pub fn list(&self) -> Vec<Parameter> {
-        let level = *self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
-        let events = *self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let (level, events) = (self.level.current(), self.events.current());
         vec![
             Parameter {
                 name: EVENTS,
@@ -135,7 +149,7 @@ impl Parameters {
             Parameter {
                 name: LEVEL,
                 description: "Least severe level of log lines: trace, debug, info, warn or error",
-                default: word(self.0.default_level),
+                default: word(self.level.default),
                 value: word(level.value),
                 expires: level.expires,
             },
@@ -165,56 +179,19 @@ impl Parameters {
         let expected = "trace, debug, info, warn or error";
         let wrong = || ParameterError::Value { name: LEVEL, value: value.to_owned(), expected };
         let level = parse_level(value).ok_or_else(wrong)?;
-        let is_default = level == self.0.default_level;
+        let is_default = level == self.level.default;
         // A log that says everything is easily forgotten.
         let duration = duration.or_else(|| (level >= Level::DEBUG && !is_default).then_some(DEBUG_DURATION));
-        let change = {
-            let mut current = self.0.level.lock().unwrap_or_else(PoisonError::into_inner);
-            current.set(level, expiry(duration))
-        };
-        (self.0.set_level)(level);
-        self.expire_after(duration, move |shared| {
-            let mut current = shared.level.lock().unwrap_or_else(PoisonError::into_inner);
-            if current.change == change {
-                current.set(shared.default_level, None);
-                (shared.set_level)(shared.default_level);
-            }
-        });
+        self.level.set(level, duration);
         Ok(())
     }
 
     fn set_events(&self, value: &str, duration: Option<Duration>) -> Result<(), ParameterError> {
         let expected = "true or false";
         let wrong = || ParameterError::Value { name: EVENTS, value: value.to_owned(), expected };
-        let on = parse_bool(value).ok_or_else(wrong)?;
-        let change = {
-            let mut current = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
-            current.set(on, expiry(duration))
-        };
-        self.0.shows_events.store(on, Ordering::Relaxed);
-        self.expire_after(duration, move |shared| {
-            let mut current = shared.events.lock().unwrap_or_else(PoisonError::into_inner);
-            if current.change == change {
-                current.set(false, None);
-                shared.shows_events.store(false, Ordering::Relaxed);
-            }
-        });
+        self.events.set(parse_bool(value).ok_or_else(wrong)?, duration);
         Ok(())
     }
-
-    /// Lets the default come back after `duration`.
-    fn expire_after(&self, duration: Option<Duration>, reset: impl FnOnce(&Shared) + Send + 'static) {
-        let Some(duration) = duration else { return };
-        let shared = Arc::clone(&self.0);
-        tokio::spawn(async move {
-            tokio::time::sleep(duration).await;
-            reset(&shared);
-        });
-    }
-}
-
-fn expiry(duration: Option<Duration>) -> Option<Timestamp> {
-    duration.and_then(|duration| Timestamp::now().checked_add(duration).ok())
 }
 
 fn word(level: Level) -> String {
