@@ -6,7 +6,7 @@ use jaq_core::box_iter::BoxIter;
 use jaq_core::path::Opt;
 use jaq_core::val::{Range, ValR, ValT, ValX};
 
-use super::arithmetic::short;
+use super::arithmetic::typed;
 use super::collections::List;
 use super::limits::{go_deeper, go_on};
 use super::value::{Error, Object, Val, fail};
@@ -15,7 +15,7 @@ use super::value::{Error, Object, Val, fail};
 const LONGEST_ARRAY: usize = 0x2000_0000 / 64;
 
 fn not_iterable(value: &Val) -> Error {
-    Error::str(format!("cannot iterate over: {} ({})", value.type_name(), short(value)))
+    Error::str(format!("cannot iterate over: {}", typed(value)))
 }
 
 fn not_indexable(value: &Val, index: &Val) -> Error {
@@ -23,7 +23,7 @@ fn not_indexable(value: &Val, index: &Val) -> Error {
         Val::Str(_) => "an object",
         Val::Null | Val::Bool(_) | Val::Int(_) | Val::Float(_) | Val::Arr(_) | Val::Obj(_) => "an array",
     };
-    Error::str(format!("expected {expected} but got: {} ({})", value.type_name(), short(value)))
+    Error::str(format!("expected {expected} but got: {}", typed(value)))
 }
 
 /// Returns the items, for as long as the run may go on.
@@ -49,7 +49,7 @@ fn bounds(range: &Range<&Val>, len: usize) -> ValR<(usize, usize), Val> {
             Some(value) => value.clone(),
         };
         let Some(index) = value.as_index() else {
-            return fail(format!("a slice needs numbers but got: {} ({})", value.type_name(), short(&value)));
+            return fail(format!("a slice needs numbers but got: {}", typed(&value)));
         };
         Ok(resolved_index(index, len).unwrap_or(0).min(len))
     };
@@ -69,11 +69,7 @@ impl ValT for Val {
         let mut object = Object::new();
         for (key, value) in pairs {
             let Self::Str(key) = key else {
-                return fail(format!(
-                    "expected a string for object key but got: {} ({})",
-                    key.type_name(),
-                    short(&key)
-                ));
+                return fail(format!("expected a string for object key but got: {}", typed(&key)));
             };
             object.insert(key, value);
         }
@@ -138,9 +134,7 @@ impl ValT for Val {
                 let (start, end) = bounds(&range, text.chars().count())?;
                 Ok(Self::from(text.chars().skip(start).take(end - start).collect::<String>()))
             }
-            other => {
-                fail(format!("expected an array or string but got: {} ({})", other.type_name(), short(other)))
-            }
+            other => fail(format!("expected an array or string but got: {}", typed(other))),
         }
     }
 
@@ -237,11 +231,7 @@ impl ValT for Val {
             None => Arc::default(),
             Some(Self::Arr(new)) => new,
             Some(other) => {
-                let error = Error::str(format!(
-                    "expected an array but got: {} ({})",
-                    other.type_name(),
-                    short(&other)
-                ));
+                let error = Error::str(format!("expected an array but got: {}", typed(&other)));
                 return Err(error.into());
             }
         };

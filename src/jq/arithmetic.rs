@@ -12,13 +12,12 @@ use super::value::{Object, Val, fail};
 const LONGEST_STRING: usize = 64 * 1024 * 1024;
 
 fn wrong(left: &Val, what: &str, right: &Val) -> ValR<Val> {
-    fail(format!(
-        "cannot {what}: {} ({}) and {} ({})",
-        left.type_name(),
-        short(left),
-        right.type_name(),
-        short(right)
-    ))
+    fail(format!("cannot {what}: {} and {}", typed(left), typed(right)))
+}
+
+/// Returns the type of a value with the beginning of its text, for errors: `number (1)`.
+pub(super) fn typed(value: &Val) -> String {
+    format!("{} ({})", value.type_name(), short(value))
 }
 
 /// Returns the beginning of a value's text, for errors.
@@ -191,7 +190,7 @@ impl Neg for Val {
         match self {
             Self::Int(value) => Ok(Self::Int(value.saturating_neg())),
             Self::Float(value) => Ok(Self::Float(-value)),
-            other => fail(format!("cannot negate: {} ({})", other.type_name(), short(&other))),
+            other => fail(format!("cannot negate: {}", typed(&other))),
         }
     }
 }

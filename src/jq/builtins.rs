@@ -9,7 +9,7 @@ use jaq_core::RunPtr;
 use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::{ValR, ValT};
 
-use super::arithmetic::short;
+use super::arithmetic::{short, typed};
 use super::limits::{go_deeper, go_on, go_on_bytes};
 use super::runtime::Runtime;
 use super::value::{Object, Val, fail};
@@ -50,10 +50,7 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
 }
 
 fn float(value: &Val) -> ValR<f64, Val> {
-    value.as_float().map_or_else(
-        || fail(format!("expected a number but got: {} ({})", value.type_name(), short(value))),
-        Ok,
-    )
+    value.as_float().map_or_else(|| fail(format!("expected a number but got: {}", typed(value))), Ok)
 }
 
 fn length(value: &Val) -> ValR<Val> {
@@ -70,7 +67,7 @@ fn length(value: &Val) -> ValR<Val> {
 
 fn from_json(value: &Val) -> ValR<Val> {
     let Val::Str(text) = value else {
-        return fail(format!("fromjson cannot be applied to: {} ({})", value.type_name(), short(value)));
+        return fail(format!("fromjson cannot be applied to: {}", typed(value)));
     };
     let _ = go_on_bytes(text.len());
     let parsed = super::value::from_json(text.as_bytes());
@@ -108,7 +105,7 @@ fn to_number(value: Val) -> ValR<Val> {
             Val::from_num(text)
                 .or_else(|_| fail(format!("tonumber cannot be applied to: string ({})", short(&value))))
         }
-        other => fail(format!("tonumber cannot be applied to: {} ({})", other.type_name(), short(other))),
+        other => fail(format!("tonumber cannot be applied to: {}", typed(other))),
     }
 }
 
@@ -140,13 +137,7 @@ fn contains(value: &Val, part: &Val) -> ValR<bool, Val> {
             Ok(true)
         }
         (value, part) if same_type(value, part) => Ok(value == part),
-        (value, part) => fail(format!(
-            "cannot check contains(b): {} ({}) and {} ({})",
-            value.type_name(),
-            short(value),
-            part.type_name(),
-            short(part)
-        )),
+        (value, part) => fail(format!("cannot check contains(b): {} and {}", typed(value), typed(part))),
     }
 }
 
@@ -196,15 +187,13 @@ fn find_all(value: &Val, part: &Val) -> ValR<Val> {
 /// Returns the value without what the paths lead to. They are deleted from the last to the first, so that no deletion moves another path.
 fn delete_paths(value: Val, paths: &Val) -> ValR<Val> {
     let Val::Arr(paths) = paths else {
-        return fail(format!("delpaths expects an array but got: {} ({})", paths.type_name(), short(paths)));
+        return fail(format!("delpaths expects an array but got: {}", typed(paths)));
     };
     let mut paths = paths.to_vec();
     paths.sort();
     paths.into_iter().rev().try_fold(value, |value, path| match path {
         Val::Arr(path) => delete(value, &path),
-        other => {
-            fail(format!("a path should be an array but got: {} ({})", other.type_name(), short(&other)))
-        }
+        other => fail(format!("a path should be an array but got: {}", typed(&other))),
     })
 }
 
@@ -233,7 +222,7 @@ fn plain(exception: jaq_core::Exn<'_, Val>) -> super::value::Error {
 
 fn row(value: &Val, separator: &str, cell: impl Fn(&Val) -> Option<String>) -> ValR<Val> {
     let Val::Arr(items) = value else {
-        return fail(format!("a row should be an array but got: {} ({})", value.type_name(), short(value)));
+        return fail(format!("a row should be an array but got: {}", typed(value)));
     };
     let cells: Option<Vec<String>> = items.iter().map(cell).collect();
     match cells {

@@ -15,140 +15,27 @@ pub(super) enum Cardinality {
 }
 
 /// Functions with one result for each combination of what their arguments, which are values, give.
-const OF_VALUES: &[&str] = &[
-    "abs",
-    "add",
-    "all",
-    "any",
-    "ascii",
-    "ascii_downcase",
-    "ascii_upcase",
-    "bsearch",
-    "ceil",
-    "contains",
-    "date",
-    "endswith",
-    "env",
-    "error",
-    "explode",
-    "fabs",
-    "false",
-    "first",
-    "flatten",
-    "floor",
-    "from_entries",
-    "fromdate",
-    "fromdateiso8601",
-    "fromjson",
-    "getpath",
-    "gmtime",
-    "has",
-    "implode",
-    "in",
-    "index",
-    "indices",
-    "infinite",
-    "inside",
-    "isinfinite",
-    "isnan",
-    "isnormal",
-    "isvalid",
-    "join",
-    "keys",
-    "keys_unsorted",
-    "last",
-    "length",
-    "localtime",
-    "log",
-    "log10",
-    "log2",
-    "ltrim",
-    "ltrimstr",
-    "max",
-    "min",
-    "mktime",
-    "nan",
-    "not",
-    "now",
-    "nth",
-    "null",
-    "pow",
-    "reverse",
-    "rindex",
-    "round",
-    "rtrim",
-    "rtrimstr",
-    "setpath",
-    "delpaths",
-    "sort",
-    "split",
-    "sqrt",
-    "startswith",
-    "strflocaltime",
-    "strftime",
-    "strptime",
-    "test",
-    "to_entries",
-    "toarray",
-    "todate",
-    "tojson",
-    "tonumber",
-    "tostring",
-    "transpose",
-    "trim",
-    "true",
-    "type",
-    "unique",
-    "utf8bytelength",
-    "atan2",
-    "fma",
-    "fmod",
-    "ldexp",
-    "scalb",
-    "scalbln",
-    "nextafter",
-    "copysign",
-    "drem",
-    "dateadd",
-    "datesub",
-];
+const OF_VALUES: &str = "abs add all any ascii ascii_downcase ascii_upcase bsearch ceil contains date endswith env error \
+    explode fabs false first flatten floor from_entries fromdate fromdateiso8601 fromjson getpath gmtime \
+    has implode in index indices infinite inside isinfinite isnan isnormal isvalid join keys \
+    keys_unsorted last length localtime log log10 log2 ltrim ltrimstr max min mktime nan not now nth \
+    null pow reverse rindex round rtrim rtrimstr setpath delpaths sort split sqrt startswith \
+    strflocaltime strftime strptime test to_entries toarray todate tojson tonumber tostring transpose \
+    trim true type unique utf8bytelength atan2 fma fmod ldexp scalb scalbln nextafter copysign drem \
+    dateadd datesub";
 
 /// Functions with one result, whatever their arguments, which are filters, give.
-const OF_FILTERS: &[&str] = &[
-    "add",
-    "all",
-    "any",
-    "del",
-    "group_by",
-    "isempty",
-    "map",
-    "map_values",
-    "max_by",
-    "min_by",
-    "pick",
-    "sort_by",
-    "to_entries",
-    "unique_by",
-    "with_entries",
-    "IN",
-    "INDEX",
-];
+const OF_FILTERS: &str = "add all any del group_by isempty map map_values max_by min_by pick sort_by to_entries unique_by \
+    with_entries IN INDEX";
 
 /// Functions that return their input or nothing.
-const CHOOSING: &[&str] = &[
-    "arrays",
-    "booleans",
-    "empty",
-    "finites",
-    "iterables",
-    "normals",
-    "nulls",
-    "numbers",
-    "objects",
-    "scalars",
-    "strings",
-    "values",
-];
+const CHOOSING: &str =
+    "arrays booleans empty finites iterables normals nulls numbers objects scalars strings values";
+
+/// Returns whether the function `name` is one of `names`, which are separated by blanks.
+pub(super) fn is_among(name: &str, names: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
 
 /// The definitions that are visible, with how many results they have. The last one of a name counts.
 pub(super) type Scope<'s> = Vec<((&'s str, usize), Cardinality)>;
@@ -255,13 +142,13 @@ fn of_call(name: &str, arguments: &[Term<&str>], scope: &Scope<'_>) -> Cardinali
     let of = |arguments: &[Term<&str>]| all(arguments.iter().map(|argument| cardinality(argument, scope)));
     match (name, arguments) {
         (_, []) if name.starts_with('@') => Cardinality::One,
-        (_, []) if CHOOSING.contains(&name) => Cardinality::AtMostOne,
+        (_, []) if is_among(name, CHOOSING) => Cardinality::AtMostOne,
         ("select", [condition]) => of(std::slice::from_ref(condition)).max(Cardinality::AtMostOne),
         ("first" | "last", [_]) => Cardinality::AtMostOne,
         ("walk", [change]) => of(std::slice::from_ref(change)),
         ("sub" | "gsub" | "split" | "test", arguments) => of(arguments),
-        (_, [_, ..]) if OF_FILTERS.contains(&name) => Cardinality::One,
-        (_, arguments) if OF_VALUES.contains(&name) => of(arguments),
+        (_, [_, ..]) if is_among(name, OF_FILTERS) => Cardinality::One,
+        (_, arguments) if is_among(name, OF_VALUES) => of(arguments),
         (_, _) => Cardinality::Many,
     }
 }

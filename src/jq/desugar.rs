@@ -8,30 +8,11 @@ use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::path::{Part, Path};
 
-use super::cardinality::{Cardinality, Scope, cardinality, of_part};
+use super::cardinality::{Cardinality, Scope, cardinality, is_among, of_part};
 
 /// Functions of the library whose arguments are combined like operands: the last one changes last.
-const COMBINING: &[&str] = &[
-    "atan2",
-    "copysign",
-    "drem",
-    "fdim",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "hypot",
-    "jn",
-    "ldexp",
-    "nextafter",
-    "nexttoward",
-    "pow",
-    "remainder",
-    "scalb",
-    "scalbln",
-    "setpath",
-    "yn",
-];
+const COMBINING: &str = "atan2 copysign drem fdim fma fmax fmin fmod hypot jn ldexp nextafter nexttoward pow remainder scalb \
+    scalbln setpath yn";
 
 type Tree<'s> = Term<&'s str>;
 
@@ -173,7 +154,7 @@ impl<'s> Desugarer<'s> {
         let arity = arguments.len();
         let is_own = self.scope.iter().any(|((other, count), _)| *other == name && *count == arity);
         let mut bound = Vec::new();
-        if COMBINING.contains(&name) && !is_own && arguments.iter().filter(|a| self.is_many(a)).count() > 1 {
+        if is_among(name, COMBINING) && !is_own && arguments.iter().filter(|a| self.is_many(a)).count() > 1 {
             for argument in &mut arguments {
                 self.take_out(argument, &mut bound);
             }

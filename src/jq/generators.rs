@@ -4,7 +4,7 @@ use jaq_core::box_iter::box_once;
 use jaq_core::native::{Fun, v};
 use jaq_core::{Exn, Native, ValX};
 
-use super::arithmetic::short;
+use super::arithmetic::typed;
 use super::limits::{Exceeded, LONGEST_PATH, go_deeper, go_on, pass};
 use super::runtime::Runtime;
 use super::value::{Val, fail};
@@ -36,9 +36,10 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
 fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>> {
     let zero = Val::Int(0);
     let direction = by.cmp(&zero);
-    let wrong = [&from, &to, &by].into_iter().find(|value| value.as_float().is_none()).map(|other| {
-        fail(format!("range expects numbers but got: {} ({})", other.type_name(), short(other)))
-    });
+    let wrong = [&from, &to, &by]
+        .into_iter()
+        .find(|value| value.as_float().is_none())
+        .map(|other| fail(format!("range expects numbers but got: {}", typed(other))));
     let mut next = Some(wrong.unwrap_or(Ok(from)));
     std::iter::from_fn(move || {
         let current = match next.take()? {

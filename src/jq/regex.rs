@@ -8,7 +8,7 @@ use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::ValR;
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::arithmetic::short;
+use super::arithmetic::{short, typed};
 use super::limits::{go_on, go_on_bytes};
 use super::runtime::Runtime;
 use super::value::{Object, Val, fail};
@@ -70,13 +70,9 @@ fn search<'a>(value: &'a Val, regex: &Val, flags: &Val) -> ValR<(&'a str, Expres
             let _ = go_on_bytes(text.len());
             Ok((text, compiled(regex, flags)?))
         }
-        (value, regex) => fail(format!(
-            "match({}; {:?}) cannot be applied to: {} ({})",
-            short(regex),
-            flags,
-            value.type_name(),
-            short(value)
-        )),
+        (value, regex) => {
+            fail(format!("match({}; {flags:?}) cannot be applied to: {}", short(regex), typed(value)))
+        }
     }
 }
 
