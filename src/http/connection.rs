@@ -57,7 +57,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router, mut stopped: wa
     }
 }
 
-async fn requested(stopped: &mut watch::Receiver<bool>) {
+/// Waits until `stopped` becomes true, or nobody can set it any more.
+pub(super) async fn requested(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 

@@ -56,7 +56,7 @@ pub trait Releases: Send + Sync {
 pub(super) fn router(debug: DebugState) -> Router {
     Router::new()
         .route("/", get(|| async { "debug endpoint is alive" }))
-        .route("/discovery", get(discovery))
+        .route("/discovery", get(|| async { SOCKET }))
         .route("/queue/{file}", get(queues))
         .route("/global/{file}", get(global))
         .route("/module/{file}", get(modules))
@@ -68,10 +68,6 @@ pub(super) fn router(debug: DebugState) -> Router {
         .fallback(|| async { not_found() })
         .method_not_allowed_fallback(|| async { not_allowed() })
         .with_state(debug)
-}
-
-async fn discovery() -> &'static str {
-    SOCKET
 }
 
 async fn queues(

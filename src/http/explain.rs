@@ -9,6 +9,8 @@ use engine::view::{Format, View, graph, journal, status, why};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::response;
+
 /// The query parameters of a request, by name.
 pub(super) type Query = BTreeMap<String, String>;
 
@@ -49,13 +51,9 @@ pub(super) fn answer(
     text: impl FnOnce() -> String,
 ) -> Response {
     match output {
-        OutputFormat::Json => {
-            ([(header::CONTENT_TYPE, "application/json")], format!("{}\n", data())).into_response()
-        }
-        OutputFormat::Yaml => {
-            ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(&data())).into_response()
-        }
-        OutputFormat::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text()).into_response(),
+        OutputFormat::Json => response::json(&data()),
+        OutputFormat::Yaml => response::yaml(&data()),
+        OutputFormat::Text => response::text(text()),
     }
 }
 
@@ -82,8 +80,7 @@ pub(super) fn why(
         Ok(found) => answer(output, || found.data(), || found.text()),
         Err(unknown) if output == OutputFormat::Json => {
             let error = serde_json::json!({"error": unknown.to_string()});
-            let body = [(header::CONTENT_TYPE, "application/json")];
-            (StatusCode::NOT_FOUND, body, format!("{error}\n")).into_response()
+            (StatusCode::NOT_FOUND, response::json(&error)).into_response()
         }
         Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),
     }
@@ -103,9 +100,7 @@ pub(super) fn journal(view: &View, query: &Query, output: OutputFormat, telling:
 /// Answers with the picture of the modules: SVG, or what Graphviz reads with `?format=text`.
 pub(super) fn graph(view: &View, query: &Query) -> Response {
     match query.get("format").map(String::as_str) {
-        Some("text" | "dot") => {
-            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], graph::dot(view)).into_response()
-        }
+        Some("text" | "dot") => response::text(graph::dot(view)),
         Some(_) | None => ([(header::CONTENT_TYPE, "image/svg+xml")], graph::svg(view)).into_response(),
     }
 }

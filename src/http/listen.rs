@@ -66,9 +66,10 @@ pub async fn serve(
     let mut servers = vec![tokio::spawn(connection::serve(listener, public, stopped.clone()))];
     let debug = debug::router(state.clone());
     let socket = bind_socket(&settings.debug_socket)?;
-    let (router, stopped_too) = (debug.clone(), stopped.clone());
+    let (router, mut stopped_too) = (debug.clone(), stopped.clone());
     servers.push(tokio::spawn(async move {
-        let _ = axum::serve(socket, router).with_graceful_shutdown(requested(stopped_too)).await;
+        let stop = async move { connection::requested(&mut stopped_too).await };
+        let _ = axum::serve(socket, router).with_graceful_shutdown(stop).await;
     }));
     if !settings.debug_http_addr.is_empty() {
         let address = settings.debug_http_addr.clone();
@@ -107,10 +108,6 @@ fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
         Ok(listener)
     };
     bind().map_err(|source| ListenError::Socket { path: path.to_owned(), source })
-}
-
-async fn requested(mut stopped: watch::Receiver<bool>) {
-    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 impl HttpServers {

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
 use engine::view::{Format, TaskView, View, status};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::explain::{self, OutputFormat};
 use super::exposition;
 use super::mask::Mask;
 use super::page::{PageCache, PageOptions};
-use super::response::{ended, not_allowed, not_found};
+use super::response::{ended, json, not_allowed, not_found, text};
 use super::routes::PORT;
 use super::{converge_status, queue};
 use crate::cluster::WatchHealths;
@@ -67,14 +66,6 @@ pub fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -
 struct ConvergeQuery {
     #[serde(default)]
     output: String,
-}
-
-fn text(body: String) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
-}
-
-fn json(body: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
 }
 
 async fn index(State(public): State<PublicState>, Query(query): Query<BTreeMap<String, String>>) -> Response {

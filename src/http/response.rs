@@ -14,10 +14,25 @@ pub(super) fn split(file: &str) -> (&str, &str) {
 /// Returns data in a format; text is YAML, except for what has a text of its own.
 pub(super) fn formatted(format: &str, data: &Value) -> Response {
     match format {
-        "json" => ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response(),
-        "yaml" => ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response(),
-        _ => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{data}\n")).into_response(),
+        "json" => json(data),
+        "yaml" => yaml(data),
+        _ => text(format!("{data}\n")),
     }
+}
+
+/// Answers with JSON on one line.
+pub(super) fn json(data: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response()
+}
+
+/// Answers with YAML.
+pub(super) fn yaml(data: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response()
+}
+
+/// Answers with plain text.
+pub(super) fn text(body: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
 }
 
 /// Answers that there is no engine to ask.
