@@ -110,12 +110,15 @@ struct Sink {
 
 impl Sink {
     fn print(&mut self, stream: Stream, bytes: &[u8]) {
-        let log = match stream {
+        let entries = self.log(stream).push(bytes);
+        self.write(stream, entries);
+    }
+
+    fn log(&mut self, stream: Stream) -> &mut LineLog {
+        match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
-        };
-        let entries = log.push(bytes);
-        self.write(stream, entries);
+        }
     }
 
     fn write(&self, stream: Stream, entries: Vec<Entry>) {
@@ -139,11 +142,7 @@ fn secrets(values: Option<&ValuesInput>) -> Secrets<'static> {
 impl Drop for Sink {
     fn drop(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let log = match stream {
-                Stream::Stdout => &mut self.stdout,
-                Stream::Stderr => &mut self.stderr,
-            };
-            let entries = std::mem::take(log).finish();
+            let entries = std::mem::take(self.log(stream)).finish();
             self.write(stream, entries);
         }
     }

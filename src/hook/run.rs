@@ -16,7 +16,7 @@ use super::input::{write_config_values, write_values};
 use super::log::{LogRules, Origin, sink};
 use super::output::OutputFiles;
 use super::scratch::{RunFiles, Scratch, ScratchError};
-use crate::process::{Exit, Finished, Program, RunError};
+use crate::process::{Exit, Finished, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
@@ -71,7 +71,7 @@ impl Hooks {
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return (Err(unwritable(&error)), None),
+            Err(error) => return (Err(Failure::of(FailureKind::Files, &error)), None),
         };
         let Prepared { files, variables, outputs } = prepared;
         let mut environment = self.environment.clone();
@@ -90,7 +90,7 @@ impl Hooks {
         let id = id.clone();
         let failed = match &finished {
             Ok(finished) => exit_failure(finished),
-            Err(error) => Some(not_started(error)),
+            Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
         let is_large = is_large || outputs.len_bytes() >= LARGE;
         let read = move || {
@@ -119,15 +119,10 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// Writes the files of a run.
 fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
     let files = scratch.run()?;
-    let scope = match &run.hook.id.scope {
-        Scope::Global => "global".to_owned(),
-        Scope::Module(module) => safe_name(module.as_str()),
-    };
+    let kind = kind(&run.hook.id);
+    let scope =
+        run.hook.id.scope.module().map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
     let hook = safe_name(run.hook.id.name.as_str());
-    let kind = match &run.hook.id.scope {
-        Scope::Global => "global",
-        Scope::Module(_) => "module",
-    };
     let context = files
         .write(&format!("{scope}.{kind}-hook-{hook}-binding-context.json"), |out| run.contexts.write(out))?;
     let config = files
@@ -191,19 +186,15 @@ pub(super) fn exit_failure(finished: &Finished) -> Option<Failure> {
     }
 }
 
-pub(super) fn not_started(error: &RunError) -> Failure {
-    Failure::of(FailureKind::Files, error)
-}
-
-pub(super) fn unwritable(error: &ScratchError) -> Failure {
-    Failure::of(FailureKind::Files, error)
-}
-
 fn name_hook(id: &HookId, mut failure: Failure) -> Failure {
-    let kind = match &id.scope {
+    failure.message = format!("{} hook '{}' failed: {}", kind(id), id.name, failure.message);
+    failure
+}
+
+/// Returns the word for the scope of a hook.
+fn kind(id: &HookId) -> &'static str {
+    match &id.scope {
         Scope::Global => "global",
         Scope::Module(_) => "module",
-    };
-    failure.message = format!("{kind} hook '{}' failed: {}", id.name, failure.message);
-    failure
+    }
 }

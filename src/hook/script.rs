@@ -11,7 +11,7 @@ use values::name::safe_name;
 
 use super::input::{write_config_values, write_values};
 use super::log::{Origin, sink};
-use super::run::{Hooks, exit_failure, not_started, unwritable};
+use super::run::{Hooks, exit_failure};
 use super::scratch::{RunFiles, ScratchError};
 use crate::process::Program;
 
@@ -46,7 +46,7 @@ impl Hooks {
         };
         let prepared = match self.prepare_script(&run) {
             Ok(prepared) => prepared,
-            Err(error) => return (Err(name(unwritable(&error))), None),
+            Err(error) => return (Err(name(Failure::of(FailureKind::Files, &error))), None),
         };
         let Prepared { files, variables, result, reason } = prepared;
         let mut environment = self.environment.clone();
@@ -61,7 +61,7 @@ impl Hooks {
         let finished = program.run(cancel, sink(origin, self.rules, &run.values)).await;
         let outcome = match &finished {
             Ok(finished) => exit_failure(finished).map_or_else(|| verdict(&result, &reason), Err),
-            Err(error) => Err(not_started(error)),
+            Err(error) => Err(Failure::of(FailureKind::Files, error)),
         };
         drop(files);
         (outcome.map_err(name), finished.ok().map(|finished| finished.usage))

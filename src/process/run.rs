@@ -159,7 +159,7 @@ impl Program {
         }
         let reaped = collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
         running.streams.drain(&mut print);
-        let stderr = running.streams.stderr_text();
+        let stderr = running.streams.kept.text();
         running.streams.leave(print);
         let exit = ending.unwrap_or(match (reaped.code, reaped.signal) {
             (Some(code), _) => Exit::Code(code),
@@ -253,30 +253,26 @@ impl Running {
 
 /// Both streams of a process.
 struct Streams {
-    stdout: Source,
-    stderr: Source,
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
     kept: Excerpt,
     printed: u64,
 }
 
-struct Source {
-    pipe: Option<Receiver>,
-}
-
 impl Streams {
     fn new(stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
-        let source = |fd: OwnedFd| -> io::Result<Source> {
+        let pipe = |fd: OwnedFd| -> io::Result<Option<Receiver>> {
             rustix::io::ioctl_fionbio(&fd, true)?;
-            Ok(Source { pipe: Some(Receiver::from_owned_fd(fd)?) })
+            Ok(Some(Receiver::from_owned_fd(fd)?))
         };
-        Ok(Self { stdout: source(stdout)?, stderr: source(stderr)?, kept: Excerpt::default(), printed: 0 })
+        Ok(Self { stdout: pipe(stdout)?, stderr: pipe(stderr)?, kept: Excerpt::default(), printed: 0 })
     }
 
     /// Waits for output and passes it on. Never returns when both streams have ended.
     async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
         tokio::select! {
-            () = self.stdout.readable() => self.take(Stream::Stdout, Receiver::try_read, print),
-            () = self.stderr.readable() => self.take(Stream::Stderr, Receiver::try_read, print),
+            () = readable(self.stdout.as_ref()) => self.take(Stream::Stdout, Receiver::try_read, print),
+            () = readable(self.stderr.as_ref()) => self.take(Stream::Stderr, Receiver::try_read, print),
         };
     }
 
@@ -288,17 +284,13 @@ impl Streams {
         print: &mut impl FnMut(Stream, &[u8]),
     ) -> bool {
         let mut buffer = [0; 16 * 1024];
-        let source = match stream {
+        let pipe = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
-        let Some(pipe) = &source.pipe else { return false };
-        match read(pipe, &mut buffer) {
-            Ok(0) => {
-                source.pipe = None;
-                false
-            }
-            Ok(count) => {
+        let Some(open) = pipe else { return false };
+        match read(open, &mut buffer) {
+            Ok(count) if count > 0 => {
                 let bytes = buffer.get(..count).unwrap_or_default();
                 if stream == Stream::Stderr {
                     self.kept.push(bytes);
@@ -317,8 +309,8 @@ impl Streams {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            Err(_) => {
-                source.pipe = None;
+            Ok(_) | Err(_) => {
+                *pipe = None;
                 false
             }
         }
@@ -336,30 +328,25 @@ impl Streams {
         }
     }
 
-    fn stderr_text(&self) -> String {
-        self.kept.text()
-    }
-
     /// Continues to read in the background while another process holds the streams open.
     fn leave(mut self, mut print: impl FnMut(Stream, &[u8]) + Send + 'static) {
-        if self.stdout.pipe.is_none() && self.stderr.pipe.is_none() {
+        if self.stdout.is_none() && self.stderr.is_none() {
             return;
         }
         tokio::spawn(async move {
-            while self.stdout.pipe.is_some() || self.stderr.pipe.is_some() {
+            while self.stdout.is_some() || self.stderr.is_some() {
                 self.read(&mut print).await;
             }
         });
     }
 }
 
-impl Source {
-    async fn readable(&self) {
-        match &self.pipe {
-            // The read that follows reports an error.
-            Some(pipe) => drop(pipe.readable().await),
-            None => std::future::pending().await,
-        }
+/// Waits until a pipe can be read; for ever, if it has ended.
+async fn readable(pipe: Option<&Receiver>) {
+    match pipe {
+        // The read that follows reports an error.
+        Some(pipe) => drop(pipe.readable().await),
+        None => std::future::pending().await,
     }
 }
 
