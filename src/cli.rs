@@ -1,5 +1,6 @@
 //! The command line: parses the arguments, runs the command, returns the exit code.
 
+mod arguments;
 mod client;
 mod color;
 mod commands;
@@ -22,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::app::{self, Outcome, Surroundings};
-use crate::config::{Environment, Given, LogType, Settings, settings};
+use crate::config::{Environment, LogType, OptionSources, Settings, settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::process::memory;
@@ -101,7 +102,7 @@ pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
 
 fn start(matches: &ArgMatches) -> u8 {
     memory::share_heap();
-    let given = Given::new(flags(matches), Environment::of_process());
+    let given = OptionSources::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
     operate(&given, LogType::Json, |settings, shutdown| async move {
         let app::Clients { client, patcher, request_metrics } = app::clients(&settings).await?;
@@ -124,7 +125,7 @@ fn dev(matches: &ArgMatches) -> u8 {
     let state_dir = PathBuf::from(matches.get_one::<String>("state-dir").cloned().unwrap_or_default());
     let (once, reset) = (matches.get_flag("once"), matches.get_flag("reset"));
     let socket = std::path::absolute(state_dir.join("debug.socket")).unwrap_or_default();
-    let given = Given::new(flags(matches), Environment::of_process())
+    let given = OptionSources::new(flags(matches), Environment::of_process())
         .default_to("namespace", dev::NAMESPACE)
         .default_to("watch-files", "true")
         // Whoever sees this log is who wrote the values.
@@ -142,7 +143,11 @@ fn dev(matches: &ArgMatches) -> u8 {
 }
 
 /// Checks the settings, opens the log, handles signals, runs, and returns the exit code.
-fn operate<F>(given: &Given, form: LogType, run: impl FnOnce(Settings, watch::Receiver<bool>) -> F) -> u8
+fn operate<F>(
+    given: &OptionSources,
+    form: LogType,
+    run: impl FnOnce(Settings, watch::Receiver<bool>) -> F,
+) -> u8
 where
     F: Future<Output = anyhow::Result<Outcome>>,
 {
@@ -208,8 +213,8 @@ fn api_server(matches: &ArgMatches) -> u8 {
         state: path("state"),
         audit: path("audit"),
     };
-    let given =
-        Given::new(BTreeMap::new(), Environment::of_process()).default_to("namespace", dev::NAMESPACE);
+    let given = OptionSources::new(BTreeMap::new(), Environment::of_process())
+        .default_to("namespace", dev::NAMESPACE);
     operate(&given, LogType::Text, |_, _| async move {
         apiserver::run(options).await?;
         Ok(Outcome::Done)

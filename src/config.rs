@@ -86,13 +86,13 @@ impl Environment {
 
 /// What was given for each option, and where.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct OptionSources {
     flags: BTreeMap<String, String>,
     environment: Environment,
     defaults: BTreeMap<&'static str, String>,
 }
 
-impl Given {
+impl OptionSources {
     /// Returns what the flags and the environment say.
     pub fn new(flags: BTreeMap<String, String>, environment: Environment) -> Self {
         Self { flags, environment, defaults: BTreeMap::new() }

@@ -7,8 +7,9 @@ use std::ffi::OsStr;
 use clap::builder::styling::Styles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, Args, Command};
+use clap::{Arg, Args, Command};
 
+use super::arguments::{argument, option, switch};
 use crate::config::{DURATION, SECTIONS, Setting};
 use crate::helm::template::TemplateArgs;
 
@@ -59,11 +60,9 @@ fn completion() -> Command {
         .about("Write the completion of a shell")
         .after_help("For this shell:\n  source <(addon-operator completion bash)\nFor all shells to come:\n  addon-operator completion bash > /etc/bash_completion.d/addon-operator")
         .arg(
-            Arg::new("shell")
-                .value_name("SHELL")
+            argument("shell", "SHELL", "Which shell")
                 .required(true)
-                .value_parser(clap::value_parser!(clap_complete::Shell))
-                .help("Which shell"),
+                .value_parser(clap::value_parser!(clap_complete::Shell)),
         )
 }
 
@@ -91,47 +90,29 @@ fn dev() -> Command {
         .args(settings())
         .arg(once())
         .arg(
-            Arg::new("state-dir")
-                .long("state-dir")
-                .value_name("DIR")
-                .default_value(".addon-operator")
-                .help("Where the cluster is kept between runs, with its kubeconfig"),
+            option("state-dir", "DIR", "Where the cluster is kept between runs, with its kubeconfig")
+                .default_value(".addon-operator"),
         )
-        .arg(
-            Arg::new("reset")
-                .long("reset")
-                .action(ArgAction::SetTrue)
-                .help("Forget the cluster of earlier runs"),
-        )
+        .arg(switch("reset", "Forget the cluster of earlier runs"))
 }
 
 fn once() -> Arg {
-    Arg::new("once").long("once").action(ArgAction::SetTrue).help(
+    switch(
+        "once",
         "End when all modules have converged; exit code 1 when a whole round of tries brought none further",
     )
 }
 
 fn apiserver() -> Command {
-    let path =
-        |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("FILE").help(help);
-    Command::new("apiserver")
-        .about("Run the embedded Kubernetes API server alone")
-        .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDR")
-                .default_value("127.0.0.1:6443")
-                .help("Address and port where it listens; port 0 takes a free one"),
-        )
-        .arg(path("kubeconfig-out", "Where to write a kubeconfig for it").default_value("kubeconfig"))
-        .arg(
-            Arg::new("simulate")
-                .long("simulate")
-                .action(ArgAction::SetTrue)
-                .help("Let workloads become ready as if there were nodes"),
-        )
-        .arg(path("state", "Keep the cluster in this file"))
-        .arg(path("audit", "Write each request to this file, as JSON lines"))
+    let kubeconfig = option("kubeconfig-out", "FILE", "Where to write a kubeconfig for it");
+    Command::new("apiserver").about("Run the embedded Kubernetes API server alone").args([
+        option("listen", "ADDR", "Address and port where it listens; port 0 takes a free one")
+            .default_value("127.0.0.1:6443"),
+        kubeconfig.default_value("kubeconfig"),
+        switch("simulate", "Let workloads become ready as if there were nodes"),
+        option("state", "FILE", "Keep the cluster in this file"),
+        option("audit", "FILE", "Write each request to this file, as JSON lines"),
+    ])
 }
 
 fn template() -> Command {
@@ -144,47 +125,29 @@ fn template() -> Command {
 }
 
 fn hook() -> Command {
-    let path = || {
-        Arg::new("path")
-            .value_name("PATH")
-            .help("The path: parts separated by dots, those with dots in quotes")
-    };
+    let path = || argument("path", "PATH", "The path: parts separated by dots, those with dots in quotes");
     let named =
         |name: &'static str, about: &'static str| Command::new(name).about(about).arg(path().required(true));
-    let required = || {
-        let help = "Fail if there is no value";
-        Arg::new("required").long("required").action(ArgAction::SetTrue).help(help)
-    };
-    let config = || {
-        let help = "The values that users configure";
-        Arg::new("config").long("config").action(ArgAction::SetTrue).help(help)
-    };
-    let value = Arg::new("value")
-        .value_name("VALUE")
-        .required(true)
-        .allow_hyphen_values(true)
-        .help("JSON, or else a text");
+    let required = || switch("required", "Fail if there is no value");
+    let config = || switch("config", "The values that users configure");
+    let value = argument("value", "VALUE", "JSON, or else a text").required(true).allow_hyphen_values(true);
     Command::new("hook")
         .about("What hooks call: jq, values, binding contexts, the shell framework")
         .subcommand_required(true)
         .subcommands([
             Command::new("jq").about("Run a jq filter, with the options of jq").disable_help_flag(true).arg(
-                Arg::new("arguments")
-                    .value_name("ARGUMENT")
+                argument("arguments", "ARGUMENT", "The options, the filter and the files")
                     .num_args(0..)
                     .trailing_var_arg(true)
                     .allow_hyphen_values(true)
-                    .value_parser(clap::value_parser!(std::ffi::OsString))
-                    .help("The options, the filter and the files"),
+                    .value_parser(clap::value_parser!(std::ffi::OsString)),
             ),
             Command::new("framework")
                 .about("Write the shell framework: shell_lib.sh and frameworks/shell")
                 .arg(
-                    Arg::new("directory")
-                        .value_name("DIR")
+                    argument("directory", "DIR", "Where to")
                         .required(true)
-                        .value_parser(clap::value_parser!(std::path::PathBuf))
-                        .help("Where to"),
+                        .value_parser(clap::value_parser!(std::path::PathBuf)),
                 ),
             Command::new("values")
                 .about("Read and change the values of a hook")
@@ -211,18 +174,18 @@ fn hook() -> Command {
 /// Returns the options of `start` and `dev`.
 ///
 /// `env` of clap shows the first variable of each, no more: it reads one variable, and an option can have three, of which
-/// the prefixed one wins; and it reads those of the process, where tests give others. `Given` looks them up.
+/// the prefixed one wins; and it reads those of the process, where tests give others. `OptionSources` looks them up.
 fn settings() -> impl Iterator<Item = Arg> {
-    SECTIONS.iter().flat_map(|(heading, settings)| settings.iter().map(|setting| option(setting, heading)))
+    SECTIONS
+        .iter()
+        .flat_map(|(heading, settings)| settings.iter().map(|setting| setting_option(setting, heading)))
 }
 
-fn option(setting: &Setting, heading: &'static str) -> Arg {
-    let arg = Arg::new(setting.flag)
-        .long(setting.flag)
-        .help(setting.help)
+fn setting_option(setting: &Setting, heading: &'static str) -> Arg {
+    let value = if setting.is_switch() { "BOOL" } else { setting.value };
+    let arg = option(setting.flag, value, setting.help)
         .help_heading(heading)
         .hide(setting.flag.starts_with("debug-"))
-        .value_name(if setting.is_switch() { "BOOL" } else { setting.value })
         .value_parser(Words(setting.words));
     let arg = if setting.default.is_empty() { arg } else { arg.default_value(setting.default) };
     let arg = match setting.variables {

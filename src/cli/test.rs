@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 
+use super::arguments::{argument, option, switch};
 use super::output::{FAILED, MISCONFIGURED, OK, complain};
 use crate::config::Environment;
 use crate::testing::{self, Outcome, Tests};
 
 /// Returns the command with its arguments.
 pub(super) fn command() -> Command {
-    let path = || value_parser!(PathBuf);
     Command::new("test")
         .about("Test hooks and modules without a cluster: run the files NAME.test.yaml beside them")
         .after_help(
@@ -19,41 +19,23 @@ pub(super) fn command() -> Command {
              log: [\"Hello, Bob!\"]\n\n\
              Exit code: 0 all passed, 1 some failed, 2 a file can't be used or there is no test",
         )
-        .arg(
-            Arg::new("paths")
-                .value_name("DIR")
+        .args([
+            argument("paths", "DIR", "Test files, and directories that hold them at any depth [default: .]")
                 .num_args(0..)
-                .value_parser(path())
-                .help("Test files, and directories that hold them at any depth [default: .]"),
-        )
-        .arg(
-            Arg::new("only")
-                .long("only")
-                .value_name("PATTERN")
-                .help("Run the tests whose file and name contain PATTERN; * stands for any text"),
-        )
-        .arg(
-            Arg::new("update")
-                .long("update")
-                .action(ArgAction::SetTrue)
-                .help("Write what came into the files, where something else was expected"),
-        )
-        .arg(
-            Arg::new("junit")
-                .long("junit")
-                .value_name("FILE")
-                .value_parser(path())
-                .help("Write the results in JUnit's format, too"),
-        )
-        .arg(
-            Arg::new("jobs")
-                .long("jobs")
+                .value_parser(value_parser!(PathBuf)),
+            option(
+                "only",
+                "PATTERN",
+                "Run the tests whose file and name contain PATTERN; * stands for any text",
+            ),
+            switch("update", "Write what came into the files, where something else was expected"),
+            option("junit", "FILE", "Write the results in JUnit's format, too")
+                .value_parser(value_parser!(PathBuf)),
+            option("jobs", "N", "How many run at the same time; 0 for two on each processor")
                 .short('j')
-                .value_name("N")
                 .default_value("0")
-                .value_parser(value_parser!(usize))
-                .help("How many run at the same time; 0 for two on each processor"),
-        )
+                .value_parser(value_parser!(usize)),
+        ])
 }
 
 /// Runs the tests and returns the exit code.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{ConfigError, Environment, Given, parse_bool};
+use super::{ConfigError, Environment, OptionSources, parse_bool};
 
 /// All options, checked.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ pub enum OnModuleFailure {
 
 impl Settings {
     /// Returns the settings, or the first thing that is wrong with them.
-    pub fn new(given: &Given) -> Result<Self, ConfigError> {
+    pub fn new(given: &OptionSources) -> Result<Self, ConfigError> {
         refuse(given)?;
         let dirs = given.text("modules-dir").0;
         let tmp_dir = given.text("tmp-dir").0;
@@ -197,7 +197,7 @@ pub fn processors() -> usize {
 }
 
 /// Refuses options that would do harm if they were ignored.
-fn refuse(given: &Given) -> Result<(), ConfigError> {
+fn refuse(given: &OptionSources) -> Result<(), ConfigError> {
     if given.text("namespace").0.is_empty() {
         let advice =
             "set it or ADDON_OPERATOR_NAMESPACE to the namespace of the ConfigMap and of the releases";
@@ -291,7 +291,7 @@ mod tests {
         let environment = variables
             .iter()
             .fold(Environment::default(), |environment, (name, text)| environment.with(name, *text));
-        Settings::new(&Given::new(flags, environment))
+        Settings::new(&OptionSources::new(flags, environment))
     }
 
     #[test]

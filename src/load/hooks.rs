@@ -23,7 +23,7 @@ use crate::process::{Exit, Program, Stream};
 const LONGEST_CONFIG: usize = 1024 * 1024;
 
 /// How many bytes of an invalid configuration are quoted in the error.
-const TOLD: usize = 4 * 1024;
+const QUOTED: usize = 4 * 1024;
 
 /// Runs hooks with `--config` and caches the answers.
 #[derive(Debug)]
@@ -136,11 +136,11 @@ pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
             ("kubernetesMutating", spec.mutating.is_empty()),
             ("kubernetesCustomResourceConversion", spec.conversions.is_empty()),
         ];
-        let asked: Vec<&str> =
+        let unserved: Vec<&str> =
             sections.into_iter().filter(|(_, empty)| !empty).map(|(section, _)| section).collect();
-        let asked = (!asked.is_empty()).then(|| asked.join(", "))?;
+        let unserved = (!unserved.is_empty()).then(|| unserved.join(", "))?;
         Some(format!(
-            "hook {} asks for {asked}, but webhooks are not served by this version: nobody asks the hook before \
+            "hook {} asks for {unserved}, but webhooks are not served by this version: nobody asks the hook before \
              objects change; its other bindings work",
             hook.id
         ))
@@ -280,7 +280,7 @@ impl Configurations {
 
 /// Returns the part of an invalid configuration that the error quotes.
 fn beginning(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(TOLD)).unwrap_or(text).trim_end()
+    text.get(..text.floor_char_boundary(QUOTED)).unwrap_or(text).trim_end()
 }
 
 fn describe(scope: &Scope, name: &str, mut failure: Failure) -> Failure {

@@ -38,14 +38,14 @@ impl Drop for FileWatch {
 
 /// Starts to watch the directories of `loader`. Each new catalog is sent to `inbox`.
 pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<FileWatch, LoadError> {
-    let (news, changes) = mpsc::channel(1);
+    let (signal, changes) = mpsc::channel(1);
     let roots = Roots::of(&loader.directories());
     let first = roots.directories.first().cloned().unwrap_or_default();
     let wanted = roots.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // A full channel already holds the signal.
         if event.is_ok_and(|event| is_change(event.kind) && wanted.concerns(&event)) {
-            let _ = news.try_send(());
+            let _ = signal.try_send(());
         }
     });
     let mut watcher = watcher.map_err(|error| unwatchable(&first, &error))?;

@@ -125,7 +125,7 @@ impl<'a> Running<'a> {
         dev::create_namespace(&client, &settings).await?;
         let given = prepared(&objects, case.test, &case.selection.catalog).await;
         given.map_err(|error| anyhow!("the cluster of the test can't be prepared: {error}"))?;
-        write_config(&client, &settings, &case.test.config).await?;
+        write_config(&client, &settings, &case.test.setup.config).await?;
         server.settled().await;
         let (shutdown, ended) = watch::channel(false);
         let around = Surroundings {
@@ -225,7 +225,7 @@ impl<'a> Running<'a> {
 
     /// Waits until the operator is idle.
     async fn rest(&self) -> Result<(), String> {
-        let timeout = self.case.test.timeout;
+        let timeout = self.case.test.setup.timeout();
         tokio::time::timeout(timeout, self.idle.wait()).await.map_err(|_| {
             let running = self.recorder.running();
             let what = if running.is_empty() { "something".to_owned() } else { running.join(", ") };
@@ -310,7 +310,7 @@ async fn prepared(objects: &Objects, test: &Test, catalog: &Catalog) -> Result<(
     }
     objects.apply(&definitions).await?;
     objects.discovery.refresh();
-    objects.apply(&test.objects).await
+    objects.apply(&test.setup.objects).await
 }
 
 /// Sets keys of the ConfigMap; null removes one.

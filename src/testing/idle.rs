@@ -14,7 +14,7 @@ type IsIdle = Box<dyn Fn() -> bool + Send + Sync>;
 /// Signals when the test is idle.
 #[derive(Default)]
 pub(super) struct IdleSignal {
-    asked: AtomicBool,
+    is_awaited: AtomicBool,
     notify: Notify,
     is_idle: OnceLock<IsIdle>,
 }
@@ -27,15 +27,15 @@ impl IdleSignal {
 
     /// The runtime calls this whenever it has nothing to do.
     pub(super) fn runtime_sleeps(&self) {
-        if self.asked.load(Ordering::Relaxed) && self.is_idle.get().is_some_and(|is_idle| is_idle()) {
-            self.asked.store(false, Ordering::Relaxed);
+        if self.is_awaited.load(Ordering::Relaxed) && self.is_idle.get().is_some_and(|is_idle| is_idle()) {
+            self.is_awaited.store(false, Ordering::Relaxed);
             self.notify.notify_one();
         }
     }
 
     /// Waits until the test is idle.
     pub(super) async fn wait(&self) {
-        self.asked.store(true, Ordering::Relaxed);
+        self.is_awaited.store(true, Ordering::Relaxed);
         self.notify.notified().await;
     }
 }

@@ -19,7 +19,7 @@ use super::target::{Target, test_files};
 use super::test_file::{Test, TestFile};
 use super::update::updated;
 use crate::app;
-use crate::config::{Environment, Given, Settings, processors};
+use crate::config::{Environment, OptionSources, Settings, processors};
 use crate::dev;
 use crate::load::Loader;
 
@@ -248,8 +248,9 @@ impl Planner {
 
     /// Returns the files that the tests of a target need. They are loaded once.
     fn loaded(&self, target: &Target, test: &Test) -> anyhow::Result<Arc<Loaded>> {
-        let others: BTreeSet<String> = test.modules.iter().cloned().collect();
-        let with_global_hooks = !test.global_hooks.is_empty() || !matches!(target, Target::Module { .. });
+        let others: BTreeSet<String> = test.setup.modules.iter().cloned().collect();
+        let with_global_hooks =
+            !test.setup.global_hooks.is_empty() || !matches!(target, Target::Module { .. });
         let key =
             (target.clone(), others.iter().cloned().chain(with_global_hooks.then(String::new)).collect());
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +283,7 @@ fn settings_for(modules: &Path, global: &Path) -> anyhow::Result<Settings> {
     ];
     let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
     // Variables that configure an operator do not apply to its tests.
-    Ok(Settings::new(&Given::new(flags, Environment::default()))?)
+    Ok(Settings::new(&OptionSources::new(flags, Environment::default()))?)
 }
 
 /// Returns the directories to load. They have links only to what a test needs, so that other broken modules do not matter.

@@ -37,7 +37,7 @@ impl Selection {
         let mut catalog = match target {
             Target::Global(_) => Catalog {
                 global: Arc::new(Global {
-                    hooks: vec![chosen_hook(&loaded.global.hooks, path, test)?],
+                    hooks: vec![chosen_hook(&loaded.global.hooks, path, test.setup.hook.as_deref())?],
                     ..Global::clone(&loaded.global)
                 }),
                 modules: loaded.modules.iter().map(|module| Arc::new(hollow(module, false))).collect(),
@@ -49,8 +49,8 @@ impl Selection {
         if let Some(broken) = catalog.modules.iter().find_map(|module| module.broken.as_ref()) {
             return Err(format!("the module can't be used: {broken}"));
         }
-        set_values(&mut catalog, &test.values)?;
-        let trigger = match &test.run {
+        set_values(&mut catalog, &test.setup.values)?;
+        let trigger = match &test.setup.run {
             Some(run) => select(&mut catalog, run)?,
             None => None,
         };
@@ -82,15 +82,15 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     format!("there is no {what} {name}; {hint}")
 }
 
-/// Returns the hook that the test names, or that has the name of the test file.
-fn chosen_hook(hooks: &[Arc<Hook>], path: &Path, test: &Test) -> Result<Arc<Hook>, String> {
+/// Returns the hook that is named, or that has the name of the test file.
+fn chosen_hook(hooks: &[Arc<Hook>], path: &Path, named: Option<&str>) -> Result<Arc<Hook>, String> {
     let file =
         |hook: &Hook| Path::new(&*hook.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wanted = stem(path).unwrap_or_default();
     let is_meant = |hook: &&Arc<Hook>| {
         let name = file(hook);
-        if let Some(meant) = &test.hook {
-            return hook.id.name.as_str() == meant || name == *meant;
+        if let Some(meant) = named {
+            return hook.id.name.as_str() == meant || name == meant;
         }
         let has_name = name == wanted || name.rsplit_once('.').is_some_and(|(stem, _)| stem == wanted);
         has_name && Path::new(&*hook.path).parent() == path.parent()
@@ -98,7 +98,7 @@ fn chosen_hook(hooks: &[Arc<Hook>], path: &Path, test: &Test) -> Result<Arc<Hook
     let found = hooks.iter().find(is_meant);
     found.cloned().ok_or_else(|| {
         let names = hooks.iter().map(|hook| hook.id.name.as_str());
-        match &test.hook {
+        match named {
             Some(name) => unknown("hook", name, names),
             None => format!(
                 "no hook {wanted} lies beside the file; name one with the key hook ({})",
@@ -113,12 +113,12 @@ fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) 
     let own = own.ok_or_else(|| format!("{} is no module", dir.display()))?;
     let mut chosen = Vec::new();
     for module in &loaded.modules {
-        let is_named = test.modules.iter().any(|name| name == module.name.as_str());
+        let is_named = test.setup.modules.iter().any(|name| name == module.name.as_str());
         if module.name == own.name {
             let mut module = Module::clone(module);
             module.enabled = Some(on());
             if !whole && module.broken.is_none() {
-                module.hooks = vec![chosen_hook(&module.hooks, path, test)?];
+                module.hooks = vec![chosen_hook(&module.hooks, path, test.setup.hook.as_deref())?];
                 module.enabled_script = None;
                 module.has_chart = false;
             }
@@ -128,16 +128,15 @@ fn modules(loaded: &Catalog, dir: &Path, whole: bool, path: &Path, test: &Test) 
             chosen.push(Arc::new(Module { enabled: Some(on()), ..module }));
         }
     }
-    for name in &test.modules {
+    for name in &test.setup.modules {
         if !chosen.iter().any(|module| module.name.as_str() == name) {
             let names = loaded.modules.iter().map(|module| module.name.as_str());
             return Err(unknown("module", name, names));
         }
     }
     let mut hooks = Vec::new();
-    for name in &test.global_hooks {
-        let named = Test { hook: Some(name.clone()), ..test.clone() };
-        hooks.push(chosen_hook(&loaded.global.hooks, path, &named)?);
+    for name in &test.setup.global_hooks {
+        hooks.push(chosen_hook(&loaded.global.hooks, path, Some(name))?);
     }
     let global = Arc::new(Global { hooks, ..Global::clone(&loaded.global) });
     Ok(Catalog { global, modules: chosen, ..loaded.clone() })

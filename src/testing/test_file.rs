@@ -60,16 +60,8 @@ pub(super) struct Test {
     pub(super) name: String,
     /// Its JSON pointer in the file.
     pub(super) pointer: String,
-    pub(super) hook: Option<String>,
-    /// The only binding that is on.
-    pub(super) run: Option<String>,
-    /// Modules that are on beside the one that is tested.
-    pub(super) modules: Vec<String>,
-    pub(super) global_hooks: Vec<String>,
-    pub(super) values: Map<String, Value>,
-    pub(super) config: Map<String, Value>,
-    pub(super) objects: Vec<Value>,
-    pub(super) timeout: Duration,
+    /// Its own setup with that of the file.
+    pub(super) setup: Setup,
     /// The first one is the start.
     pub(super) steps: Vec<Step>,
 }
@@ -95,17 +87,26 @@ pub(super) enum Action {
     Start,
 }
 
-/// The values that all tests of a file share.
+/// What a test runs and what is there before: all tests of a file can share it.
 #[derive(Clone, Debug, Default)]
-struct Shared {
-    hook: Option<String>,
-    run: Option<String>,
-    modules: Vec<String>,
-    global_hooks: Vec<String>,
-    values: Map<String, Value>,
-    config: Map<String, Value>,
-    objects: Vec<Value>,
+pub(super) struct Setup {
+    pub(super) hook: Option<String>,
+    /// The only binding that is on.
+    pub(super) run: Option<String>,
+    /// Modules that are on beside the one that is tested.
+    pub(super) modules: Vec<String>,
+    pub(super) global_hooks: Vec<String>,
+    pub(super) values: Map<String, Value>,
+    pub(super) config: Map<String, Value>,
+    pub(super) objects: Vec<Value>,
     timeout: Option<Duration>,
+}
+
+impl Setup {
+    /// Returns how long a step may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
 }
 
 impl TestFile {
@@ -142,15 +143,15 @@ impl TestFile {
 }
 
 fn tests(root: Node<'_>) -> Vec<Test> {
-    let none = Shared::default();
+    let none = Setup::default();
     match root.value {
         Value::Array(_) => root.each(|item| test(item, &none)),
         Value::Object(map) if map.contains_key("tests") => {
             let mut known = SHARED.to_vec();
             known.push("tests");
             root.knows(&known);
-            let shared = shared(root, &none);
-            root.key("tests", |tests| tests.each(|item| test(item, &shared))).unwrap_or_default()
+            let setup = setup(root, &none);
+            root.key("tests", |tests| tests.each(|item| test(item, &setup))).unwrap_or_default()
         }
         Value::Object(_) => vec![test(root, &none)],
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
@@ -160,18 +161,18 @@ fn tests(root: Node<'_>) -> Vec<Test> {
     }
 }
 
-fn shared(node: Node<'_>, above: &Shared) -> Shared {
-    let mut shared = above.clone();
-    shared.hook = node.key("hook", |node| node.text()).or(shared.hook);
-    shared.run = node.key("run", |node| node.text()).or(shared.run);
-    shared.modules.extend(node.key("modules", |node| node.texts()).unwrap_or_default());
-    shared.global_hooks.extend(node.key("globalHooks", |node| node.texts()).unwrap_or_default());
-    for (over, base) in [("values", &mut shared.values), ("config", &mut shared.config)] {
+fn setup(node: Node<'_>, above: &Setup) -> Setup {
+    let mut setup = above.clone();
+    setup.hook = node.key("hook", |node| node.text()).or(setup.hook);
+    setup.run = node.key("run", |node| node.text()).or(setup.run);
+    setup.modules.extend(node.key("modules", |node| node.texts()).unwrap_or_default());
+    setup.global_hooks.extend(node.key("globalHooks", |node| node.texts()).unwrap_or_default());
+    for (over, base) in [("values", &mut setup.values), ("config", &mut setup.config)] {
         if let Some(Err(error)) = node.key(over, |node| merge(base, node.map())) {
             node.key(over, |node| node.wrong(&error));
         }
     }
-    shared.objects.extend(node.key("objects", |node| node.objects()).unwrap_or_default());
+    setup.objects.extend(node.key("objects", |node| node.objects()).unwrap_or_default());
     let timeout = |node: Node<'_>| {
         let duration = parse_duration(&node.text());
         if duration.is_none() {
@@ -179,8 +180,8 @@ fn shared(node: Node<'_>, above: &Shared) -> Shared {
         }
         duration
     };
-    shared.timeout = node.key("timeout", timeout).flatten().or(shared.timeout);
-    shared
+    setup.timeout = node.key("timeout", timeout).flatten().or(setup.timeout);
+    setup
 }
 
 fn merge(base: &mut Map<String, Value>, over: Map<String, Value>) -> Result<(), String> {
@@ -192,27 +193,15 @@ fn merge(base: &mut Map<String, Value>, over: Map<String, Value>) -> Result<(), 
     Ok(())
 }
 
-fn test(node: Node<'_>, above: &Shared) -> Test {
+fn test(node: Node<'_>, above: &Setup) -> Test {
     let known: Vec<&str> = OWN.iter().chain(&SHARED).copied().collect();
     node.knows(&known);
-    let shared = shared(node, above);
+    let setup = setup(node, above);
     let (expect, is_open) = expectation(node);
     let mut steps = vec![Step { pointer: node.pointer(), action: Action::Start, expect, is_open }];
     steps.extend(node.key("steps", |steps| steps.each(step)).unwrap_or_default());
-    let name = node.key("name", |name| name.text()).or_else(|| shared.run.clone());
-    Test {
-        name: name.unwrap_or_else(|| "start".to_owned()),
-        pointer: node.pointer(),
-        hook: shared.hook,
-        run: shared.run,
-        modules: shared.modules,
-        global_hooks: shared.global_hooks,
-        values: shared.values,
-        config: shared.config,
-        objects: shared.objects,
-        timeout: shared.timeout.unwrap_or(DEFAULT_TIMEOUT),
-        steps,
-    }
+    let name = node.key("name", |name| name.text()).or_else(|| setup.run.clone());
+    Test { name: name.unwrap_or_else(|| "start".to_owned()), pointer: node.pointer(), setup, steps }
 }
 
 fn step(node: Node<'_>) -> Step {
@@ -327,8 +316,8 @@ mod tests {
                     tests: [{run: x, values: {web: {b: 2}}}, {run: later}]\n";
         let file = TestFile::parse(Path::new("a.test.yaml"), text.to_owned()).unwrap();
         let [first, second] = file.tests.as_slice() else { panic!("{file:?}") };
-        assert_eq!(Value::Object(first.values.clone()), serde_json::json!({"web": {"a": 1, "b": 2}}));
-        assert_eq!(Value::Object(second.values.clone()), serde_json::json!({"web": {"a": 1, "b": 1}}));
-        assert_eq!((first.name.as_str(), first.objects.len(), second.name.as_str()), ("x", 1, "later"));
+        assert_eq!(Value::Object(first.setup.values.clone()), serde_json::json!({"web": {"a": 1, "b": 2}}));
+        assert_eq!(Value::Object(second.setup.values.clone()), serde_json::json!({"web": {"a": 1, "b": 1}}));
+        assert_eq!((first.name.as_str(), first.setup.objects.len(), second.name.as_str()), ("x", 1, "later"));
     }
 }

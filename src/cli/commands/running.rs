@@ -1,6 +1,8 @@
 //! The commands that ask a running operator.
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, Command};
+
+use crate::cli::arguments::{argument, option, switch};
 
 /// Returns all commands that ask a running operator.
 pub(super) fn commands() -> Vec<Command> {
@@ -17,17 +19,9 @@ fn status() -> Command {
 
 fn why() -> Command {
     let about = |name: &'static str, about: &'static str, value: &'static str| {
-        let help = "Which one";
-        Command::new(name)
-            .about(about)
-            .arg(
-                Arg::new("name")
-                    .value_name(value)
-                    .required(true)
-                    .value_parser(clap::builder::NonEmptyStringValueParser::new())
-                    .help(help),
-            )
-            .arg(output(&["text", "json", "yaml"], "text"))
+        let not_empty = clap::builder::NonEmptyStringValueParser::new();
+        let which = argument("name", value, "Which one").required(true).value_parser(not_empty);
+        Command::new(name).about(about).arg(which).arg(output(&["text", "json", "yaml"], "text"))
     };
     Command::new("why")
         .about("Explain why a module is on or off, why a queue is stuck, why a task exists")
@@ -50,17 +44,10 @@ fn journal() -> Command {
         .about("Show the last tasks that ended, with cause, length and outcome (the last 1,000 are kept)")
         .after_help("Examples:\n  addon-operator journal -n 20\n  addon-operator journal --follow\n  addon-operator journal -o json | jq '.ends[] | select(.outcome == \"failed\")'")
         .args([
-            Arg::new("follow")
-                .long("follow")
-                .short('f')
-                .action(ArgAction::SetTrue)
-                .help("Go on with those that end from now on, until interrupted"),
-            Arg::new("lines")
-                .long("lines")
+            switch("follow", "Go on with those that end from now on, until interrupted").short('f'),
+            option("lines", "N", "Show only that many of the past")
                 .short('n')
-                .value_name("N")
-                .value_parser(clap::value_parser!(usize))
-                .help("Show only that many of the past"),
+                .value_parser(clap::value_parser!(usize)),
             output(&["text", "json", "yaml"], "text"),
             socket(),
         ])
@@ -83,22 +70,9 @@ fn converge() -> Command {
 
 fn queue() -> Command {
     let list = Command::new("list").about("Show all queues").args([
-        Arg::new("show-empty")
-            .long("show-empty")
-            .short('e')
-            .action(ArgAction::SetTrue)
-            .help("Show empty queues, too"),
-        Arg::new("watch")
-            .long("watch")
-            .short('w')
-            .action(ArgAction::SetTrue)
-            .help("Show them again and again, until interrupted"),
-        Arg::new("watchInterval")
-            .long("watchInterval")
-            .short('t')
-            .value_name("DURATION")
-            .default_value("1s")
-            .help("How often they are shown again"),
+        switch("show-empty", "Show empty queues, too").short('e'),
+        switch("watch", "Show them again and again, until interrupted").short('w'),
+        option("watchInterval", "DURATION", "How often they are shown again").short('t').default_value("1s"),
     ]);
     group("queue", "Show what waits and runs")
         .after_help("Examples:\n  addon-operator queue list --watch\n  addon-operator queue list -o json | jq '.active[].tasks[0]'\n  addon-operator why queue main")
@@ -110,11 +84,9 @@ fn queue() -> Command {
 
 fn config() -> Command {
     let set = Command::new("set").about("Change a parameter, for a while or until the operator ends").args([
-        Arg::new("name").value_name("NAME").required(true).help("The parameter, as `config list` shows it"),
-        Arg::new("value").value_name("VALUE").required(true).help("Its new value"),
-        Arg::new("duration")
-            .value_name("DURATION")
-            .help("How long it lasts, like 10m; debug lasts 30m if nothing is said"),
+        argument("name", "NAME", "The parameter, as `config list` shows it").required(true),
+        argument("value", "VALUE", "Its new value").required(true),
+        argument("duration", "DURATION", "How long it lasts, like 10m; debug lasts 30m if nothing is said"),
     ]);
     group("config", "Show and change parameters of a running operator")
         .after_help("Examples:\n  addon-operator config list\n  addon-operator config set log.level debug 10m\n  addon-operator config set log.level info")
@@ -138,21 +110,12 @@ fn global() -> Command {
 
 fn module() -> Command {
     let named = |name: &'static str, about: &'static str| {
-        Command::new(name)
-            .about(about)
-            .arg(Arg::new("name").value_name("MODULE").required(true).help("The module"))
+        Command::new(name).about(about).arg(argument("name", "MODULE", "The module").required(true))
     };
-    let global_too = Arg::new("global")
-        .long("global")
-        .short('g')
-        .action(ArgAction::SetTrue)
-        .help("Show the global section, too");
-    let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
+    let global_too = switch("global", "Show the global section, too").short('g');
     let monitor = Command::new("resource-monitor")
         .about("Show which objects are watched for each module that is on")
-        .arg(Arg::new("name").value_name("MODULE").help("Accepted and ignored, as ever"));
+        .arg(argument("name", "MODULE", "Accepted and ignored, as ever"));
     group("module", "Show modules and switch them")
         .after_help(
             "Examples:\n  addon-operator module list\n  addon-operator module values web -o json\n  addon-operator module render web --diff\n  \
@@ -166,8 +129,8 @@ fn module() -> Command {
             named("patches", "Show the patches that hooks made").arg(format("json")),
             named("snapshots", "Show the snapshots of a module's hooks").arg(format("yaml")),
             named("render", "Show what the chart renders to")
-                .arg(flag("debug", "Show all that led to an error"))
-                .arg(flag("diff", "Show how that differs from what is in the cluster; changes nothing")),
+                .arg(switch("debug", "Show all that led to an error"))
+                .arg(switch("diff", "Show how that differs from what is in the cluster; changes nothing")),
             monitor.arg(format("yaml")),
             named("history", "Show the revisions of the release"),
             Command::new("releases").about("List the releases"),
@@ -185,7 +148,7 @@ fn raw() -> Command {
         .after_help(
             "Examples:\n  addon-operator raw /discovery\n  addon-operator raw /module/web/values.json",
         )
-        .arg(Arg::new("path").value_name("PATH").default_value("/").help("The path"))
+        .arg(argument("path", "PATH", "The path").default_value("/"))
         .arg(socket())
 }
 
@@ -199,18 +162,12 @@ fn format(default: &'static str) -> Arg {
 }
 
 fn output(formats: &[&'static str], default: &'static str) -> Arg {
-    Arg::new("output")
-        .long("output")
+    option("output", "FORMAT", "The format")
         .short('o')
-        .value_name("FORMAT")
         .value_parser(clap::builder::PossibleValuesParser::new(formats.iter().copied()))
         .default_value(default)
-        .help("The format")
 }
 
 fn socket() -> Arg {
-    Arg::new("debug-unix-socket")
-        .long("debug-unix-socket")
-        .value_name("FILE")
-        .help("The socket of the operator")
+    option("debug-unix-socket", "FILE", "The socket of the operator")
 }

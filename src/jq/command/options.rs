@@ -16,13 +16,13 @@ pub(super) enum Source {
 
 /// What a variable is set to.
 #[derive(Clone, Debug)]
-pub(super) enum Given {
+pub(super) enum VariableSource {
     Value(Val),
     ValuesOf(PathBuf),
     TextOf(PathBuf),
 }
 
-impl Given {
+impl VariableSource {
     /// Returns the value, or why it can't be read.
     pub(super) fn read(self) -> Result<Val, String> {
         let read = |path: &PathBuf| {
@@ -47,7 +47,7 @@ impl Given {
 pub(super) struct Options {
     pub(super) filter: Source,
     pub(super) files: Vec<PathBuf>,
-    pub(super) named: Vec<(String, Given)>,
+    pub(super) named: Vec<(String, VariableSource)>,
     pub(super) positional: Vec<Val>,
     pub(super) null_input: bool,
     pub(super) raw_input: bool,
@@ -218,10 +218,10 @@ impl Reading {
         let wanted = format!("--{name} takes two parameters (e.g. --{name} name value)");
         let (variable, value) = (self.next(&wanted)?, self.next(&wanted)?);
         let given = match name {
-            "arg" => Given::Value(Val::from(value)),
-            "argjson" => Given::Value(json(&value, "--argjson")?),
-            "slurpfile" => Given::ValuesOf(value.into()),
-            _ => Given::TextOf(value.into()),
+            "arg" => VariableSource::Value(Val::from(value)),
+            "argjson" => VariableSource::Value(json(&value, "--argjson")?),
+            "slurpfile" => VariableSource::ValuesOf(value.into()),
+            _ => VariableSource::TextOf(value.into()),
         };
         self.options.named.push((variable, given));
         Ok(())

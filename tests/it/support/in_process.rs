@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use addon_operator::app::{self, Outcome, Surroundings};
 use addon_operator::cluster::{RateLimit, connect_in_process};
-use addon_operator::config::{Environment, Given, Settings};
+use addon_operator::config::{Environment, OptionSources, Settings};
 use apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Patch, PatchParams, PostParams};
@@ -76,7 +76,7 @@ impl Cluster {
         ];
         flags.extend(extra.iter().map(|(flag, text)| (*flag, (*text).to_owned())));
         let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
-        Settings::new(&Given::new(flags, Environment::default())).unwrap()
+        Settings::new(&OptionSources::new(flags, Environment::default())).unwrap()
     }
 
     pub(crate) fn around(
