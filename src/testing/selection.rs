@@ -97,12 +97,12 @@ fn chosen_hook(hooks: &[Arc<Hook>], path: &Path, named: Option<&str>) -> Result<
     };
     let found = hooks.iter().find(is_meant);
     found.cloned().ok_or_else(|| {
-        let names = hooks.iter().map(|hook| hook.id.name.as_str());
+        let hook_names = hooks.iter().map(|hook| hook.id.name.as_str());
         match named {
-            Some(name) => unknown("hook", name, names),
+            Some(name) => unknown("hook", name, hook_names),
             None => format!(
                 "no hook {wanted} lies beside the file; name one with the key hook ({})",
-                names.collect::<Vec<_>>().join(", ")
+                hook_names.collect::<Vec<_>>().join(", ")
             ),
         }
     })

@@ -220,7 +220,7 @@ impl Engine {
                 let Some(module) = modules.get(name).filter(|module| module.is_on()) else {
                     return Next::Gone;
                 };
-                let (run, module) = (lower.cx.ids.run(), Arc::clone(&module.spec));
+                let (run, module) = (lower.cx.ids.run(), Arc::clone(module.spec()));
                 Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
             }
             TaskKind::ModulePurge(release) => {

@@ -145,16 +145,16 @@ impl Converges {
         let mut removals = Vec::new();
         let mut groups: BTreeMap<u32, Vec<(ModuleName, bool)>> = BTreeMap::new();
         for module in modules.in_order() {
-            let name = module.spec.name.clone();
+            let name = module.spec().name.clone();
             let why = format!("module {name}");
             if !module.is_on() {
-                if module.is_active {
+                if module.is_active() {
                     let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
                     removals.push(Task::of(cx, head, kind, event, why));
                 }
                 continue;
             }
-            groups.entry(module.spec.order).or_default().push((name.clone(), !module.first_run_done));
+            groups.entry(module.spec().order).or_default().push((name.clone(), !module.first_run_done()));
             if module.needs_crds() {
                 crds.push(Task::of(cx, head, TaskKind::ModuleEnsureCrds(name), event, why));
             }
@@ -264,14 +264,14 @@ fn changed_runs(
     names: &BTreeSet<ModuleName>,
 ) -> Vec<Task> {
     let mut runs = Vec::new();
-    let changed = |module: &&ModuleState| names.contains(&module.spec.name) && module.is_on();
+    let changed = |module: &&ModuleState| names.contains(&module.spec().name) && module.is_on();
     for module in modules.in_order().filter(changed) {
-        let name = &module.spec.name;
+        let name = &module.spec().name;
         if queues.is_pending(name) {
             continue;
         }
         let cause = head.cause.then(format!("module {name}"));
-        let run = TaskKind::ModuleRun(ModuleRun::new(name.clone(), !module.first_run_done));
+        let run = TaskKind::ModuleRun(ModuleRun::new(name.clone(), !module.first_run_done()));
         let crds = module.needs_crds().then(|| TaskKind::ModuleEnsureCrds(name.clone()));
         for kind in crds.into_iter().chain([run]) {
             runs.push(Task::new(cx, &head.queue, kind, head.trigger, cause.clone(), None));

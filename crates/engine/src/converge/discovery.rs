@@ -27,7 +27,7 @@ impl Converges {
             return Some(Next::Fail(failure.clone()));
         }
         while let Some(module) = modules.at(discovery.next) {
-            let spec = &module.spec;
+            let spec = module.spec();
             let mut decision = lower.configuration.flags_of(spec);
             if let Some(script) = spec.enabled_script.as_ref().filter(|_| decision.enabled) {
                 let sections = lower.configuration.read_by_script(&spec.name);

@@ -28,7 +28,7 @@ impl Converges {
         if !std::mem::replace(&mut parallel.is_queued, true) {
             for (place, name) in parallel.waiting_for.iter().enumerate() {
                 let queue = QueueName::parallel(place % self.config.module_concurrency);
-                let does_startup = modules.get(name).is_some_and(|module| !module.first_run_done);
+                let does_startup = modules.get(name).is_some_and(|module| !module.first_run_done());
                 let kind = TaskKind::ModuleRun(ModuleRun::new(name.clone(), does_startup));
                 let cause = head.cause.then(format!("module {name}"));
                 let run = Task::new(cx, &queue, kind, parallel.event, cause, head.generation);
@@ -85,7 +85,7 @@ pub(crate) fn put_behind(
             && parallel.waiting_for.iter().all(lacks_kind)
             && queues.has_other_runs(&main, task.head.id, generation, now)
     };
-    let head = queues.get(&main).and_then(|queue| queue.tasks.front());
+    let head = queues.get(&main).and_then(|queue| queue.first_waiting());
     if head.is_some_and(is_stuck)
         && let Some(task) = queues.take_next(&main, |_| true)
     {

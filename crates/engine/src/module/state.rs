@@ -20,7 +20,7 @@ use crate::time::Time;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none excludes another")]
 pub(crate) struct ModuleState {
     /// Its files, as they are in force.
-    pub(crate) spec: Arc<Module>,
+    pub(super) spec: Arc<Module>,
     /// Why the files in the catalog are not in force, if they are not.
     pub(super) broken_version: Option<Failure>,
     /// What the last discovery said; `None` before the first.
@@ -32,9 +32,9 @@ pub(crate) struct ModuleState {
     /// Since when.
     pub(super) since: Time,
     /// A run of it began: there may be something to delete when it is switched off.
-    pub(crate) is_active: bool,
+    pub(super) is_active: bool,
     /// Its first run is through.
-    pub(crate) first_run_done: bool,
+    pub(super) first_run_done: bool,
     /// The hooks whose `onStartup` ran, with the content that ran.
     pub(super) started_hooks: BTreeMap<HookName, u64>,
     /// Its crontab lines fire.
@@ -197,6 +197,21 @@ impl ModuleState {
     /// Returns whether the last discovery found the module enabled.
     pub(crate) fn is_on(&self) -> bool {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
+    }
+
+    /// Returns its files, as they are in force.
+    pub(crate) fn spec(&self) -> &Arc<Module> {
+        &self.spec
+    }
+
+    /// Returns whether there may be something to delete when it is switched off: a run of it began.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Returns whether its first run is through.
+    pub(crate) fn first_run_done(&self) -> bool {
+        self.first_run_done
     }
 
     /// Returns what its enabled script said to this question, if it was asked.

@@ -20,7 +20,7 @@ pub(crate) struct Queue {
     /// The head, while an effect of it is in flight.
     pub(super) running: Option<Running>,
     /// The tasks that did not start, or that started and wait.
-    pub(crate) tasks: VecDeque<Task>,
+    pub(super) tasks: VecDeque<Task>,
     /// Why the first of `tasks` does not go on, as far as that is known.
     pub(super) blocked: Option<Blocked>,
 }
@@ -52,6 +52,11 @@ impl Queue {
     /// Iterates over all tasks, the running one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Task> {
         self.running.iter().map(|running| &running.task).chain(&self.tasks)
+    }
+
+    /// Returns the first task that does not run.
+    pub(crate) fn first_waiting(&self) -> Option<&Task> {
+        self.tasks.front()
     }
 
     /// Returns when the first task is worth another look, if that is known.
