@@ -55,55 +55,20 @@ fn heads_are_those_that_a_parser_reads() {
     }
 }
 
-/// What is put into documents to break them.
+/// Indicators and scalars that are put into documents to break them.
 const PARTS: &[&str] = &[
-    "\n",
-    " ",
-    "  ",
-    "- ",
-    "-",
-    ":",
-    ": ",
-    "#",
-    " #",
-    "\"",
-    "'",
-    "|",
-    ">",
-    "{",
-    "}",
-    "[",
-    "]",
-    "&a ",
-    "*a",
-    "!t ",
-    "a: b\n",
-    "kind: X\n",
-    "metadata:\n",
-    "  name: y\n",
-    "  annotations:\n",
-    "    helm.sh/hook: pre-install\n",
-    "null",
-    "true",
-    "5",
-    "1e400",
-    ".inf",
-    "~",
-    "\t",
-    "é",
-    "? ",
-    "%",
-    "@",
-    "`",
-    ",",
-    "<<: ",
-    "---",
-    "...",
-    "- - ",
+    "\n", " ", "  ", "- ", "-", ":", ": ", "#", " #", "\"", "'", "|", ">", "{", "}", "[", "]", "&a ", "*a",
+    "!t ", "a: b\n", "null", "true", "5", "1e400", ".inf", "~", "\t", "é", "? ", "%", "@", "`", ",", "<<: ",
+    "---", "...", "- - ",
 ];
+
+/// Lines that are put into them.
+const LINES: &[&str] =
+    &["kind: X\n", "metadata:\n", "  name: y\n", "  annotations:\n", "    helm.sh/hook: pre-install\n"];
 
 #[test]
 fn broken_documents_are_refused_as_a_parser_refuses_them() {
+    let parts = [PARTS, LINES].concat();
     let mut state = 7_u64;
     let mut below = |limit: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -124,7 +89,7 @@ fn broken_documents_are_refused_as_a_parser_refuses_them() {
                     }
                     changed.replace_range(at..end, "");
                 } else {
-                    changed.insert_str(at, PARTS.get(below(PARTS.len())).unwrap());
+                    changed.insert_str(at, parts.get(below(parts.len())).unwrap());
                 }
             }
             check(changed.trim());

@@ -42,30 +42,19 @@ fn weigh(context: &mut dyn Context, value: &Value, depth: usize) -> Result<(), C
         )));
     }
     context.charge(1)?;
-    match value {
-        Value::Text(text) => context.charge(text.len()),
-        Value::Bytes(bytes) => context.charge(bytes.len()),
-        Value::List(list) => {
-            for item in list.items().iter() {
-                weigh(context, item, depth + 1)?;
-            }
-            Ok(())
+    if let Value::Text(text) = value {
+        context.charge(text.len())?;
+    } else if let Value::Bytes(bytes) = value {
+        context.charge(bytes.len())?;
+    } else if let Value::List(list) = value {
+        for item in list.items().iter() {
+            weigh(context, item, depth + 1)?;
         }
-        Value::Map(map) => {
-            for (key, value) in map.entries().iter() {
-                context.charge(key.len())?;
-                weigh(context, value, depth + 1)?;
-            }
-            Ok(())
+    } else if let Value::Map(map) = value {
+        for (key, value) in map.entries().iter() {
+            context.charge(key.len())?;
+            weigh(context, value, depth + 1)?;
         }
-        Value::Nil
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..)
-        | Value::Object(_) => Ok(()),
     }
+    Ok(())
 }

@@ -43,22 +43,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Returns the elements of a slice; `what` begins the error of anything else.
 fn elements(value: &Value, what: &str) -> Result<Vec<Value>, CallError> {
-    match value {
-        Value::List(list) => Ok(list.items().to_vec()),
-        Value::Bytes(bytes) => {
-            Ok(bytes.iter().map(|byte| Value::Uint(UintType::Uint8, (*byte).into())).collect())
-        }
-        Value::Nil => Err(nil_dereference()),
-        Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..)
-        | Value::Text(_)
-        | Value::Map(_)
-        | Value::Object(_) => Err(CallError::new(format!("{what} type {}", value.kind().name()))),
+    if let Value::List(list) = value {
+        Ok(list.items().to_vec())
+    } else if let Value::Bytes(bytes) = value {
+        Ok(bytes.iter().map(|byte| Value::Uint(UintType::Uint8, (*byte).into())).collect())
+    } else if value.is_nil() {
+        Err(nil_dereference())
+    } else {
+        Err(CallError::new(format!("{what} type {}", value.kind().name())))
     }
 }
 

@@ -12,9 +12,13 @@ const WEEKDAY: Type = Type::Named("time.Weekday");
 /// A `time.Time`.
 pub(super) struct TimeObject(Time);
 
-struct DurationObject(Duration);
-struct MonthObject(Month);
-struct WeekdayObject(Weekday);
+/// A number whose type has a name and a text of its own: a duration, a month, a day of the week.
+struct NamedNumber {
+    type_name: &'static str,
+    number: Value,
+    text: String,
+    methods: &'static [Method],
+}
 
 impl TimeObject {
     pub(super) fn value(time: Time) -> Value {
@@ -56,69 +60,25 @@ impl Object for TimeObject {
     }
 }
 
-impl Object for DurationObject {
+impl Object for NamedNumber {
     fn type_name(&self) -> &'static str {
-        "time.Duration"
+        self.type_name
     }
 
     fn kind(&self) -> Kind {
-        Kind::Int64
+        self.number.kind()
     }
 
     fn methods(&self) -> &'static [Method] {
-        DURATION_METHODS
+        self.methods
     }
 
     fn underlying(&self) -> Option<Value> {
-        Some(Value::Int64(self.0.0))
+        Some(self.number.clone())
     }
 
     fn display(&self) -> Option<String> {
-        Some(self.0.to_string())
-    }
-}
-
-impl Object for MonthObject {
-    fn type_name(&self) -> &'static str {
-        "time.Month"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Int
-    }
-
-    fn methods(&self) -> &'static [Method] {
-        NAME_METHODS
-    }
-
-    fn underlying(&self) -> Option<Value> {
-        Some(Value::Int(self.0.0))
-    }
-
-    fn display(&self) -> Option<String> {
-        Some(self.0.to_string())
-    }
-}
-
-impl Object for WeekdayObject {
-    fn type_name(&self) -> &'static str {
-        "time.Weekday"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Int
-    }
-
-    fn methods(&self) -> &'static [Method] {
-        NAME_METHODS
-    }
-
-    fn underlying(&self) -> Option<Value> {
-        Some(Value::Int(self.0.0))
-    }
-
-    fn display(&self) -> Option<String> {
-        Some(self.0.to_string())
+        Some(self.text.clone())
     }
 }
 
@@ -156,7 +116,7 @@ const TIME_METHODS: &[Method] = &[
         Ok(TimeObject::value(receiver(this)?.within(zone)))
     }),
     Method::new("Minute", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.hour_minute_second().1))),
-    Method::new("Month", &[], MONTH, |_, this, _| Ok(Value::object(MonthObject(receiver(this)?.month())))),
+    Method::new("Month", &[], MONTH, |_, this, _| Ok(month(receiver(this)?.month()))),
     Method::new("Nanosecond", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.nanos().into()))),
     Method::new("Round", &[DURATION], TIME, |_, this, args| {
         let (time, unit) = (receiver(this)?, duration(any(args, 0))?);
@@ -180,9 +140,7 @@ const TIME_METHODS: &[Method] = &[
     Method::new("UnixMicro", &[], INT64, |_, this, _| Ok(Value::Int64(receiver(this)?.unix_in(1_000)))),
     Method::new("UnixMilli", &[], INT64, |_, this, _| Ok(Value::Int64(receiver(this)?.unix_in(1_000_000)))),
     Method::new("UnixNano", &[], INT64, |_, this, _| Ok(Value::Int64(receiver(this)?.unix_in(1)))),
-    Method::new("Weekday", &[], WEEKDAY, |_, this, _| {
-        Ok(Value::object(WeekdayObject(receiver(this)?.weekday())))
-    }),
+    Method::new("Weekday", &[], WEEKDAY, |_, this, _| Ok(weekday(receiver(this)?.weekday()))),
     Method::new("Year", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.year()))),
     Method::new("YearDay", &[], INT, |_, this, _| Ok(Value::Int(receiver(this)?.year_day()))),
 ];
@@ -204,7 +162,19 @@ const DURATION_METHODS: &[Method] = &[
 ];
 
 fn duration_value(duration: Duration) -> Value {
-    Value::object(DurationObject(duration))
+    let number = Value::Int64(duration.0);
+    let text = duration.to_string();
+    Value::object(NamedNumber { type_name: "time.Duration", number, text, methods: DURATION_METHODS })
+}
+
+fn month(month: Month) -> Value {
+    let (number, text) = (Value::Int(month.0), month.to_string());
+    Value::object(NamedNumber { type_name: "time.Month", number, text, methods: NAME_METHODS })
+}
+
+fn weekday(day: Weekday) -> Value {
+    let (number, text) = (Value::Int(day.0), day.to_string());
+    Value::object(NamedNumber { type_name: "time.Weekday", number, text, methods: NAME_METHODS })
 }
 
 fn receiver(value: &Value) -> Result<&Time, CallError> {

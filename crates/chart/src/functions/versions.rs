@@ -56,7 +56,12 @@ impl Object for VersionObject {
     }
 
     fn methods(&self) -> &'static [Method] {
-        if self.is_pointer { POINTER_METHODS } else { METHODS }
+        METHODS
+    }
+
+    fn method(&self, name: &str) -> Option<&'static Method> {
+        let of_pointer = if self.is_pointer { POINTER_METHODS } else { &[] };
+        METHODS.iter().chain(of_pointer).find(|method| method.name == name)
     }
 
     fn display(&self) -> Option<String> {
@@ -68,7 +73,7 @@ impl Object for VersionObject {
     }
 }
 
-/// What a pointer to a version answers.
+/// What only a pointer to a version answers.
 const POINTER_METHODS: &[Method] = &[
     Method::new("Compare", &[VERSION], Type::Int, |_, this, args| {
         Ok(Value::Int(match order(this, args)? {
@@ -80,29 +85,12 @@ const POINTER_METHODS: &[Method] = &[
     Method::new("Equal", &[VERSION], BOOL, |_, this, args| Ok(order(this, args)?.is_eq().into())),
     Method::new("GreaterThan", &[VERSION], BOOL, |_, this, args| Ok(order(this, args)?.is_gt().into())),
     Method::new("GreaterThanEqual", &[VERSION], BOOL, |_, this, args| Ok(order(this, args)?.is_ge().into())),
-    Method::new("IncMajor", &[], PLAIN, |_, this, _| next(this, Version::next_major)),
-    Method::new("IncMinor", &[], PLAIN, |_, this, _| next(this, Version::next_minor)),
-    Method::new("IncPatch", &[], PLAIN, |_, this, _| next(this, Version::next_patch)),
     Method::new("LessThan", &[VERSION], BOOL, |_, this, args| Ok(order(this, args)?.is_lt().into())),
     Method::new("LessThanEqual", &[VERSION], BOOL, |_, this, args| Ok(order(this, args)?.is_le().into())),
-    Method::new("Major", &[], UINT64, |_, this, _| number(this, Version::major)),
-    Method::new("Metadata", &[], STRING, |_, this, _| text(this, Version::metadata)),
-    Method::new("Minor", &[], UINT64, |_, this, _| number(this, Version::minor)),
     Method::new("Original", &[], STRING, |_, this, _| text(this, Version::original)),
-    Method::new("Patch", &[], UINT64, |_, this, _| number(this, Version::patch)),
-    Method::new("Prerelease", &[], STRING, |_, this, _| text(this, Version::prerelease)),
-    Method::new("SetMetadata", &[STRING], PLAIN, |_, this, args| {
-        let changed = version(this)?.with_metadata(&string(args, 0));
-        changed.map(plain).map_err(|error| error.to_string().into())
-    }),
-    Method::new("SetPrerelease", &[STRING], PLAIN, |_, this, args| {
-        let changed = version(this)?.with_prerelease(&string(args, 0));
-        changed.map(plain).map_err(|error| error.to_string().into())
-    }),
-    Method::new("String", &[], STRING, |_, this, _| Ok(version(this)?.to_string().into())),
 ];
 
-/// What a version itself answers.
+/// What a version and a pointer to one answer.
 const METHODS: &[Method] = &[
     Method::new("IncMajor", &[], PLAIN, |_, this, _| next(this, Version::next_major)),
     Method::new("IncMinor", &[], PLAIN, |_, this, _| next(this, Version::next_minor)),

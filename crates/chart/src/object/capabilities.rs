@@ -10,65 +10,31 @@ const HELM_VERSION: &str = "v3.19.0";
 /// The version of Go that it was built with.
 const GO_VERSION: &str = "go1.26.8";
 
-/// Group versions that templates find where no cluster is asked.
-const KNOWN_VERSIONS: &[&str] = &[
-    "v1",
-    "admissionregistration.k8s.io/v1",
-    "admissionregistration.k8s.io/v1alpha1",
-    "admissionregistration.k8s.io/v1beta1",
-    "internal.apiserver.k8s.io/v1alpha1",
-    "apps/v1",
-    "apps/v1beta1",
-    "apps/v1beta2",
-    "authentication.k8s.io/v1",
-    "authentication.k8s.io/v1alpha1",
-    "authentication.k8s.io/v1beta1",
-    "authorization.k8s.io/v1",
-    "authorization.k8s.io/v1beta1",
-    "autoscaling/v1",
-    "autoscaling/v2",
-    "autoscaling/v2beta1",
-    "autoscaling/v2beta2",
-    "batch/v1",
-    "batch/v1beta1",
-    "certificates.k8s.io/v1",
-    "certificates.k8s.io/v1beta1",
-    "certificates.k8s.io/v1alpha1",
-    "coordination.k8s.io/v1alpha2",
-    "coordination.k8s.io/v1beta1",
-    "coordination.k8s.io/v1",
-    "discovery.k8s.io/v1",
-    "discovery.k8s.io/v1beta1",
-    "events.k8s.io/v1",
-    "events.k8s.io/v1beta1",
-    "extensions/v1beta1",
-    "flowcontrol.apiserver.k8s.io/v1",
-    "flowcontrol.apiserver.k8s.io/v1beta1",
-    "flowcontrol.apiserver.k8s.io/v1beta2",
-    "flowcontrol.apiserver.k8s.io/v1beta3",
-    "networking.k8s.io/v1",
-    "networking.k8s.io/v1beta1",
-    "node.k8s.io/v1",
-    "node.k8s.io/v1alpha1",
-    "node.k8s.io/v1beta1",
-    "policy/v1",
-    "policy/v1beta1",
-    "rbac.authorization.k8s.io/v1",
-    "rbac.authorization.k8s.io/v1beta1",
-    "rbac.authorization.k8s.io/v1alpha1",
-    "resource.k8s.io/v1",
-    "resource.k8s.io/v1beta2",
-    "resource.k8s.io/v1beta1",
-    "resource.k8s.io/v1alpha3",
-    "scheduling.k8s.io/v1alpha1",
-    "scheduling.k8s.io/v1beta1",
-    "scheduling.k8s.io/v1",
-    "storage.k8s.io/v1beta1",
-    "storage.k8s.io/v1",
-    "storage.k8s.io/v1alpha1",
-    "storagemigration.k8s.io/v1alpha1",
-    "apiextensions.k8s.io/v1beta1",
-    "apiextensions.k8s.io/v1",
+/// Groups and their versions that templates find where no cluster is asked; the core group has no name.
+const KNOWN_VERSIONS: &[(&str, &[&str])] = &[
+    ("", &["v1"]),
+    ("admissionregistration.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("internal.apiserver.k8s.io", &["v1alpha1"]),
+    ("apps", &["v1", "v1beta1", "v1beta2"]),
+    ("authentication.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("authorization.k8s.io", &["v1", "v1beta1"]),
+    ("autoscaling", &["v1", "v2", "v2beta1", "v2beta2"]),
+    ("batch", &["v1", "v1beta1"]),
+    ("certificates.k8s.io", &["v1", "v1beta1", "v1alpha1"]),
+    ("coordination.k8s.io", &["v1alpha2", "v1beta1", "v1"]),
+    ("discovery.k8s.io", &["v1", "v1beta1"]),
+    ("events.k8s.io", &["v1", "v1beta1"]),
+    ("extensions", &["v1beta1"]),
+    ("flowcontrol.apiserver.k8s.io", &["v1", "v1beta1", "v1beta2", "v1beta3"]),
+    ("networking.k8s.io", &["v1", "v1beta1"]),
+    ("node.k8s.io", &["v1", "v1alpha1", "v1beta1"]),
+    ("policy", &["v1", "v1beta1"]),
+    ("rbac.authorization.k8s.io", &["v1", "v1beta1", "v1alpha1"]),
+    ("resource.k8s.io", &["v1", "v1beta2", "v1beta1", "v1alpha3"]),
+    ("scheduling.k8s.io", &["v1alpha1", "v1beta1", "v1"]),
+    ("storage.k8s.io", &["v1beta1", "v1", "v1alpha1"]),
+    ("storagemigration.k8s.io", &["v1alpha1"]),
+    ("apiextensions.k8s.io", &["v1beta1", "v1"]),
 ];
 
 /// What a cluster can do.
@@ -169,7 +135,11 @@ impl Default for KubeVersion {
 impl Capabilities {
     /// Returns what templates find where no cluster is asked.
     pub fn without_cluster(kube_version: KubeVersion) -> Self {
-        Self { kube_version, api_versions: KNOWN_VERSIONS.iter().map(|known| (*known).to_owned()).collect() }
+        let known = KNOWN_VERSIONS.iter().flat_map(|(group, versions)| {
+            let slash = if group.is_empty() { "" } else { "/" };
+            versions.iter().map(move |version| format!("{group}{slash}{version}"))
+        });
+        Self { kube_version, api_versions: known.collect() }
     }
 
     /// Returns the object for templates.

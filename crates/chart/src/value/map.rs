@@ -128,28 +128,12 @@ fn is_container(value: &Value) -> bool {
 pub(super) fn bury(values: impl IntoIterator<Item = Value>) {
     let mut pending: Vec<Value> = values.into_iter().filter(is_container).collect();
     while let Some(value) = pending.pop() {
-        match value {
-            Value::List(list) => {
-                if let Some(items) = list.into_children() {
-                    pending.extend(items.into_iter().filter(is_container));
-                }
-            }
-            Value::Map(map) => {
-                if let Some(values) = map.into_children() {
-                    pending.extend(values.filter(is_container));
-                }
-            }
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Int64(_)
-            | Value::Small(..)
-            | Value::Uint(..)
-            | Value::Float(_)
-            | Value::Complex(..)
-            | Value::Text(_)
-            | Value::Bytes(_)
-            | Value::Object(_) => {}
+        if let Value::List(list) = value {
+            let items = list.into_children().into_iter().flatten();
+            pending.extend(items.filter(is_container));
+        } else if let Value::Map(map) = value {
+            let values = map.into_children().into_iter().flatten();
+            pending.extend(values.filter(is_container));
         }
     }
 }

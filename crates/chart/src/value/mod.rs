@@ -136,19 +136,7 @@ impl Value {
 
     /// Returns the integer that this value is, if it is of an integer kind and fits.
     pub fn as_i64(&self) -> Option<i64> {
-        match self {
-            Self::Int(n) | Self::Int64(n) | Self::Small(_, n) => Some(*n),
-            Self::Uint(_, n) => i64::try_from(*n).ok(),
-            Self::Object(object) => object.underlying()?.as_i64(),
-            Self::Nil
-            | Self::Bool(_)
-            | Self::Float(_)
-            | Self::Complex(..)
-            | Self::Text(_)
-            | Self::Bytes(_)
-            | Self::List(_)
-            | Self::Map(_) => None,
-        }
+        golang::fmt::whole(self)
     }
 
     /// Returns the string that this value is, if it is one.
@@ -184,21 +172,8 @@ impl Value {
     /// `time.Duration`. Everything else is returned as it is.
     #[must_use]
     pub fn underlying(&self) -> Value {
-        match self {
-            Self::Object(object) => object.underlying().unwrap_or_else(|| self.clone()),
-            Self::Nil
-            | Self::Bool(_)
-            | Self::Int(_)
-            | Self::Int64(_)
-            | Self::Small(..)
-            | Self::Uint(..)
-            | Self::Float(_)
-            | Self::Complex(..)
-            | Self::Text(_)
-            | Self::Bytes(_)
-            | Self::List(_)
-            | Self::Map(_) => self.clone(),
-        }
+        let underlying = if let Self::Object(object) = self { object.underlying() } else { None };
+        underlying.unwrap_or_else(|| self.clone())
     }
 
     /// Reports whether `if` takes its branch: whether this is not the zero value,

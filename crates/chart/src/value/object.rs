@@ -38,6 +38,11 @@ pub trait Object: Any {
         &[]
     }
 
+    /// Returns the method `name`, if templates may call one.
+    fn method(&self, name: &str) -> Option<&'static Method> {
+        self.methods().iter().find(|method| method.name == name)
+    }
+
     /// Returns what the type is made of if it is not a struct.
     fn underlying(&self) -> Option<Value> {
         None

@@ -11,4 +11,4 @@ mod printf;
 
 pub use operand::{Operand, Shape};
 pub use print::{PrintError, print, print_dereferenced, sprint, sprint_dereferenced, sprintln};
-pub use printf::sprintf;
+pub use printf::{sprintf, whole};

@@ -246,7 +246,7 @@ impl<V: Operand> Format<'_, V> {
 }
 
 /// Returns the integer that `value` is, if it is of an integer kind and fits.
-fn whole<V: Operand>(value: &V) -> Option<i64> {
+pub fn whole<V: Operand>(value: &V) -> Option<i64> {
     match value.shape() {
         Shape::Int(n) => Some(n),
         Shape::Uint(n) => i64::try_from(n).ok(),

@@ -20,39 +20,23 @@ fn index(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
 }
 
 fn at(item: &Value, index: &Value) -> Result<Value, CallError> {
-    match item {
-        Value::List(list) => {
-            let index = position(index, list.len())?;
-            list.get(index).ok_or_else(|| CallError::new("reflect: slice index out of range"))
+    if let Value::List(list) = item {
+        let index = position(index, list.len())?;
+        list.get(index).ok_or_else(|| CallError::new("reflect: slice index out of range"))
+    } else if let Value::Text(text) = item {
+        byte(text, index, "string")
+    } else if let Value::Bytes(bytes) = item {
+        byte(bytes, index, "slice")
+    } else if let Value::Map(map) = item {
+        if index.is_nil() {
+            return Err(CallError::new("value is nil; should be of type string"));
         }
-        Value::Text(text) => byte(text, index, "string"),
-        Value::Bytes(bytes) => byte(bytes, index, "slice"),
-        Value::Map(map) => match index {
-            Value::Text(key) => Ok(map.get(&key.lossy()).unwrap_or_else(|| map.class().element.zero())),
-            Value::Nil => Err(CallError::new("value is nil; should be of type string")),
-            Value::Bool(_)
-            | Value::Int(_)
-            | Value::Int64(_)
-            | Value::Small(..)
-            | Value::Uint(..)
-            | Value::Float(_)
-            | Value::Complex(..)
-            | Value::Bytes(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Object(_) => {
-                Err(CallError::new(format!("value has type {}; should be string", index.type_name())))
-            }
-        },
-        Value::Nil
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..)
-        | Value::Object(_) => Err(CallError::new(format!("can't index item of type {}", item.type_name()))),
+        let Some(key) = index.as_text() else {
+            return Err(CallError::new(format!("value has type {}; should be string", index.type_name())));
+        };
+        Ok(map.get(&key.lossy()).unwrap_or_else(|| map.class().element.zero()))
+    } else {
+        Err(CallError::new(format!("can't index item of type {}", item.type_name())))
     }
 }
 

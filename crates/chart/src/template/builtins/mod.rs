@@ -8,7 +8,7 @@ mod print;
 
 use super::ast::Callee;
 use crate::functions;
-use crate::value::{Function, Kind, Value};
+use crate::value::{Function, Value};
 
 const GROUPS: &[&[Function]] =
     &[helm::FUNCTIONS, compare::FUNCTIONS, collection::FUNCTIONS, print::FUNCTIONS, escape::FUNCTIONS];
@@ -33,20 +33,10 @@ pub(super) fn lookup(name: &str) -> Option<Callee> {
 
 /// Returns what Go's `reflect.Value.String` answers.
 pub(super) fn reflected(value: &Value) -> String {
-    match value {
-        Value::Text(text) => text.lossy().into_owned(),
-        Value::Nil => "<invalid Value>".to_owned(),
-        Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..)
-        | Value::Bytes(_)
-        | Value::List(_)
-        | Value::Map(_)
-        | Value::Object(_) => format!("<{} Value>", value.type_name()),
+    match value.as_text() {
+        Some(text) => text.lossy().into_owned(),
+        None if value.is_nil() => "<invalid Value>".to_owned(),
+        None => format!("<{} Value>", value.type_name()),
     }
 }
 
@@ -54,29 +44,22 @@ pub(super) fn reflected(value: &Value) -> String {
 ///
 /// `boxed` says that a nil is behind an `interface {}`.
 pub(super) fn length(value: &Value, boxed: bool) -> Result<Value, String> {
-    let length = match value {
-        Value::Nil if boxed => return Err("len of nil pointer".to_owned()),
-        Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".to_owned()),
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::List(list) => list.len(),
-        Value::Map(map) => map.len(),
-        Value::Object(object) => match object.underlying() {
-            Some(value) if matches!(value.kind(), Kind::Slice | Kind::Map | Kind::String) => {
-                return length(&value, boxed);
-            }
-            Some(_) | None => {
-                let name = value.type_name();
-                return Err(format!("len of type {}", name.strip_prefix('*').unwrap_or(name)));
-            }
-        },
-        Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..) => return Err(format!("len of type {}", value.type_name())),
+    let underlying = value.underlying();
+    let length = if let Value::Text(text) = &underlying {
+        text.len()
+    } else if let Value::Bytes(bytes) = &underlying {
+        bytes.len()
+    } else if let Value::List(list) = &underlying {
+        list.len()
+    } else if let Value::Map(map) = &underlying {
+        map.len()
+    } else if value.is_nil() && boxed {
+        return Err("len of nil pointer".to_owned());
+    } else if value.is_nil() {
+        return Err("reflect: call of reflect.Value.Type on zero Value".to_owned());
+    } else {
+        let name = value.type_name();
+        return Err(format!("len of type {}", name.strip_prefix('*').unwrap_or(name)));
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }

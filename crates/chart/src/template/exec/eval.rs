@@ -189,20 +189,17 @@ impl<'t> Exec<'t, '_, '_> {
     /// Evaluates a literal as the type that is asked for.
     fn literal(&mut self, dot: &Item, wanted: Type, expr: &'t Expr) -> Result<Value, ExecError> {
         let number = if let Expr::Number { number, .. } = expr { Some(number) } else { None };
+        let int = number.and_then(|number| number.int);
+        let uint = number.and_then(|number| number.uint);
         let found = match wanted {
             Type::Any | Type::Reflect => return Ok(self.constant(dot, expr)?.value),
-            Type::Bool => match expr {
-                Expr::Bool { value, .. } => Some(Value::Bool(*value)),
-                Expr::Chain { .. }
-                | Expr::Dot { .. }
-                | Expr::Field { .. }
-                | Expr::Function { .. }
-                | Expr::Nil { .. }
-                | Expr::Number { .. }
-                | Expr::Pipe(_)
-                | Expr::Text { .. }
-                | Expr::Variable { .. } => None,
-            },
+            Type::Bool => {
+                if let Expr::Bool { value, .. } = expr {
+                    Some(Value::Bool(*value))
+                } else {
+                    None
+                }
+            }
             Type::String => {
                 if let Expr::Text { text, .. } = expr {
                     Some(Value::Text(Text::from(text)))
@@ -210,23 +207,13 @@ impl<'t> Exec<'t, '_, '_> {
                     None
                 }
             }
-            Type::Int => number.and_then(|number| number.int).map(Value::Int),
-            Type::Int32 => {
-                number.and_then(|number| number.int).map(|int| Value::Small(IntType::Int32, int << 32 >> 32))
-            }
-            Type::Int64 | Type::Named("time.Duration") => {
-                number.and_then(|number| number.int).map(Value::Int64)
-            }
+            Type::Int => int.map(Value::Int),
+            Type::Int32 => int.map(|int| Value::Small(IntType::Int32, int << 32 >> 32)),
+            Type::Int64 | Type::Named("time.Duration") => int.map(Value::Int64),
             // A number that is too great loses its upper bits.
-            Type::Uint8 => number
-                .and_then(|number| number.uint)
-                .map(|uint| Value::Uint(UintType::Uint8, uint & u64::from(u8::MAX))),
-            Type::Uint32 => number
-                .and_then(|number| number.uint)
-                .map(|uint| Value::Uint(UintType::Uint32, uint & u64::from(u32::MAX))),
-            Type::Uint64 => {
-                number.and_then(|number| number.uint).map(|uint| Value::Uint(UintType::Uint64, uint))
-            }
+            Type::Uint8 => uint.map(|uint| Value::Uint(UintType::Uint8, uint & u64::from(u8::MAX))),
+            Type::Uint32 => uint.map(|uint| Value::Uint(UintType::Uint32, uint & u64::from(u32::MAX))),
+            Type::Uint64 => uint.map(|uint| Value::Uint(UintType::Uint64, uint)),
             Type::Float64 => number.and_then(|number| number.float).map(Value::Float),
             Type::Bytes | Type::List(_) | Type::Map(_) | Type::Named(_) => None,
         };

@@ -35,33 +35,20 @@ impl<'t> Exec<'t, '_, '_> {
         if item.value.is_nil() {
             return Err(self.error(&format!("nil pointer evaluating {}.{name}", item.type_name())));
         }
-        if let Some(method) = methods(&item.value).iter().find(|method| method.name == name) {
+        if let Some(method) = method(&item.value, name) {
             return self.call_method(method, &item.value, call);
         }
         let has_arguments = !call.args.is_empty() || call.last.is_some();
-        let value = match &item.value {
-            Value::Object(object) => match object.field(name) {
-                Some(_) if has_arguments => {
-                    let message = format!("{name} has arguments but cannot be invoked as function");
-                    return Err(self.error(&message));
-                }
-                Some(value) => return Ok(Item { value, boxed: object.field_is_interface(name) }),
-                None => object.underlying().unwrap_or_default(),
-            },
-            Value::Map(_) => item.value.clone(),
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Int64(_)
-            | Value::Small(..)
-            | Value::Uint(..)
-            | Value::Float(_)
-            | Value::Complex(..)
-            | Value::Text(_)
-            | Value::Bytes(_)
-            | Value::List(_) => Value::Nil,
-        };
-        let Value::Map(map) = value else {
+        if let Value::Object(object) = &item.value
+            && let Some(value) = object.field(name)
+        {
+            if has_arguments {
+                let message = format!("{name} has arguments but cannot be invoked as function");
+                return Err(self.error(&message));
+            }
+            return Ok(Item { value, boxed: object.field_is_interface(name) });
+        }
+        let Value::Map(map) = item.value.underlying() else {
             return Err(self.error(&format!("can't evaluate field {name} in type {}", item.type_name())));
         };
         if has_arguments {
@@ -78,21 +65,12 @@ impl<'t> Exec<'t, '_, '_> {
     }
 }
 
-/// Returns the methods of a value's type.
-fn methods(value: &Value) -> &'static [Method] {
-    match value {
-        Value::List(list) => list.class().methods,
-        Value::Map(map) => map.class().methods,
-        Value::Object(object) => object.methods(),
-        Value::Nil
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Int64(_)
-        | Value::Small(..)
-        | Value::Uint(..)
-        | Value::Float(_)
-        | Value::Complex(..)
-        | Value::Text(_)
-        | Value::Bytes(_) => &[],
+/// Returns the method `name` of a value's type.
+fn method(value: &Value, name: &str) -> Option<&'static Method> {
+    if let Value::Object(object) = value {
+        return object.method(name);
     }
+    let methods = value.as_list().map(|list| list.class().methods);
+    let methods = methods.or_else(|| value.as_map().map(|map| map.class().methods));
+    methods.unwrap_or_default().iter().find(|method| method.name == name)
 }

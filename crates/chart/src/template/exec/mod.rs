@@ -150,20 +150,11 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
     }
 
     fn print(&mut self, value: &Value) -> Result<(), ExecError> {
-        match value {
-            Value::Text(text) => return self.write(text),
-            Value::Nil => return self.write(b"<no value>"),
-            Value::Bool(_)
-            | Value::Int(_)
-            | Value::Int64(_)
-            | Value::Small(..)
-            | Value::Uint(..)
-            | Value::Float(_)
-            | Value::Complex(..)
-            | Value::Bytes(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Object(_) => {}
+        if let Value::Text(text) = value {
+            return self.write(text);
+        }
+        if value.is_nil() {
+            return self.write(b"<no value>");
         }
         let before = self.out.len();
         let printed = print_dereferenced(self.out, value);
