@@ -3,7 +3,7 @@
 use super::args::{Answer, INT, LIST, STRING, any, bytes, int, string};
 use super::encodings::base64_decoded;
 use crate::environment::{Certificate, CertificateRequest, KeyKind};
-use crate::value::{CallError, Context, Function, Kind, Object, Type, Value};
+use crate::value::{CallError, Context, Function, Object, Type, Value};
 
 const CERTIFICATE_NAME: &str = "sprig.certificate";
 const CERTIFICATE: Type = Type::Named(CERTIFICATE_NAME);
@@ -43,10 +43,6 @@ struct CertificateObject(Certificate);
 impl Object for CertificateObject {
     fn type_name(&self) -> &str {
         CERTIFICATE_NAME
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {

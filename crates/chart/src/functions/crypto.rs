@@ -100,38 +100,22 @@ fn decrypt(_: &mut dyn Context, args: &[Value]) -> Answer {
 const SEED: &[u8] = b"com.lyndir.masterpassword";
 
 /// Returns the shapes of passwords of a kind: each letter stands for a set of characters.
-fn shapes(kind: &str) -> Option<&'static [&'static str]> {
-    Some(match kind {
-        "maximum" => &["anoxxxxxxxxxxxxxxxxx", "axxxxxxxxxxxxxxxxxno"],
-        "long" => &[
-            "CvcvnoCvcvCvcv",
-            "CvcvCvcvnoCvcv",
-            "CvcvCvcvCvcvno",
-            "CvccnoCvcvCvcv",
-            "CvccCvcvnoCvcv",
-            "CvccCvcvCvcvno",
-            "CvcvnoCvccCvcv",
-            "CvcvCvccnoCvcv",
-            "CvcvCvccCvcvno",
-            "CvcvnoCvcvCvcc",
-            "CvcvCvcvnoCvcc",
-            "CvcvCvcvCvccno",
-            "CvccnoCvccCvcv",
-            "CvccCvccnoCvcv",
-            "CvccCvccCvcvno",
-            "CvcvnoCvccCvcc",
-            "CvcvCvccnoCvcc",
-            "CvcvCvccCvccno",
-            "CvccnoCvcvCvcc",
-            "CvccCvcvnoCvcc",
-            "CvccCvcvCvccno",
-        ],
-        "medium" => &["CvcnoCvc", "CvcCvcno"],
-        "short" => &["Cvcn"],
-        "basic" => &["aaanaaan", "aannaaan", "aaannaaa"],
-        "pin" => &["nnnn"],
+fn shapes(kind: &str) -> Option<Vec<&'static str>> {
+    let shapes = match kind {
+        "maximum" => "anoxxxxxxxxxxxxxxxxx axxxxxxxxxxxxxxxxxno",
+        "long" => {
+            "CvcvnoCvcvCvcv CvcvCvcvnoCvcv CvcvCvcvCvcvno CvccnoCvcvCvcv CvccCvcvnoCvcv CvccCvcvCvcvno \
+             CvcvnoCvccCvcv CvcvCvccnoCvcv CvcvCvccCvcvno CvcvnoCvcvCvcc CvcvCvcvnoCvcc CvcvCvcvCvccno \
+             CvccnoCvccCvcv CvccCvccnoCvcv CvccCvccCvcvno CvcvnoCvccCvcc CvcvCvccnoCvcc CvcvCvccCvccno \
+             CvccnoCvcvCvcc CvccCvcvnoCvcc CvccCvcvCvccno"
+        }
+        "medium" => "CvcnoCvc CvcCvcno",
+        "short" => "Cvcn",
+        "basic" => "aaanaaan aannaaan aaannaaa",
+        "pin" => "nnnn",
         _ => return None,
-    })
+    };
+    Some(shapes.split(' ').collect())
 }
 
 fn characters(class: u8) -> &'static [u8] {

@@ -42,10 +42,6 @@ impl Object for TimeObject {
         "time.Time"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Struct
-    }
-
     fn methods(&self) -> &'static [Method] {
         TIME_METHODS
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::args::{Answer, BOOL, STRING, any, string};
 use crate::semver::{Constraint, Version};
-use crate::value::{CallError, Function, Kind, Method, Object, Type, UintType, Value};
+use crate::value::{CallError, Function, Method, Object, Type, UintType, Value};
 
 const VERSION: Type = Type::Named(POINTER);
 const POINTER: &str = "*semver.Version";
@@ -31,10 +31,6 @@ struct VersionObject {
 impl Object for VersionObject {
     fn type_name(&self) -> &str {
         if self.is_pointer { POINTER } else { "semver.Version" }
-    }
-
-    fn kind(&self) -> Kind {
-        if self.is_pointer { Kind::Ptr } else { Kind::Struct }
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all methods have the signature that templates call")]
 
-use crate::value::{CallError, Context, Kind, List, ListType, Method, Object, Type, Value};
+use crate::value::{CallError, Context, List, ListType, Method, Object, Type, Value};
 
 /// The version of Helm whose behaviour templates find.
 const HELM_VERSION: &str = "v3.19.0";
@@ -162,10 +162,6 @@ impl Object for CapabilitiesObject {
         "*chartutil.Capabilities"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Ptr
-    }
-
     fn fields(&self) -> Vec<(&'static str, Value)> {
         vec![
             ("KubeVersion", Value::object(KubeVersionObject(self.kube_version.clone()))),
@@ -180,24 +176,18 @@ static VERSION_SET: ListType = ListType {
     name: "chartutil.VersionSet",
     element: Type::String,
     named: true,
-    methods: &[Method::new("Has", &[Type::String], Type::Bool, has)],
+    methods: &[Method::new("Has", &[Type::String], Type::Bool, |_, this, args| {
+        let wanted = args.first().and_then(Value::as_text);
+        let is_known = |list: &List| list.items().iter().any(|item| item.as_text() == wanted);
+        Ok(this.as_list().is_some_and(is_known).into())
+    })],
 };
-
-fn has(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
-    let wanted = args.first().and_then(Value::as_text);
-    let known = this.as_list().is_some_and(|list| list.items().iter().any(|item| item.as_text() == wanted));
-    Ok(known.into())
-}
 
 struct KubeVersionObject(KubeVersion);
 
 impl Object for KubeVersionObject {
     fn type_name(&self) -> &'static str {
         "chartutil.KubeVersion"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
@@ -236,10 +226,6 @@ struct BuildInfo;
 impl Object for BuildInfo {
     fn type_name(&self) -> &'static str {
         "version.BuildInfo"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 
-use super::glob;
+use super::{glob, path_of};
 use crate::chart::File;
 use crate::value::{CallError, Context, Entries, ListType, Map, MapType, Method, Text, Type, Value};
 
@@ -15,10 +15,18 @@ use crate::value::{CallError, Context, Entries, ListType, Map, MapType, Method, 
 static FILES: MapType = MapType { name: "engine.files", element: Type::Bytes, named: true, methods: METHODS };
 
 const METHODS: &[Method] = &[
-    Method::new("AsConfig", &[], Type::String, as_config),
-    Method::new("AsSecrets", &[], Type::String, as_secrets),
-    Method::new("Get", &[Type::String], Type::String, get),
-    Method::new("GetBytes", &[Type::String], Type::Bytes, get_bytes),
+    Method::new("AsConfig", &[], Type::String, |_, this, _| {
+        Ok(by_base_name(this, |data| String::from_utf8_lossy(data).into_owned()))
+    }),
+    Method::new("AsSecrets", &[], Type::String, |_, this, _| {
+        Ok(by_base_name(this, |data| base64::engine::general_purpose::STANDARD.encode(data)))
+    }),
+    Method::new("Get", &[Type::String], Type::String, |_, this, args| {
+        Ok(Value::Text(Text::from(&*content(this, args))))
+    }),
+    Method::new("GetBytes", &[Type::String], Type::Bytes, |_, this, args| {
+        Ok(Value::Bytes(content(this, args)))
+    }),
     Method::new("Glob", &[Type::String], Type::Named("engine.files"), glob_files),
     Method::new("Lines", &[Type::String], Type::List(&ListType::STRINGS), lines),
 ];
@@ -33,24 +41,12 @@ fn entries_of(this: &Value) -> Rc<Entries> {
     this.as_map().map(Map::entries).unwrap_or_default()
 }
 
-fn path_of(args: &[Value]) -> String {
-    args.first().and_then(Value::as_text).map(|text| text.lossy().into_owned()).unwrap_or_default()
-}
-
 /// Returns the content of the file that the argument names; nothing if there is none.
 fn content(this: &Value, args: &[Value]) -> Rc<[u8]> {
     match entries_of(this).get(path_of(args).as_str()) {
         Some(Value::Bytes(bytes)) => Rc::clone(bytes),
         Some(_) | None => Rc::from([]),
     }
-}
-
-fn get(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
-    Ok(Value::Text(Text::from(&*content(this, args))))
-}
-
-fn get_bytes(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
-    Ok(Value::Bytes(content(this, args)))
 }
 
 fn glob_files(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {
@@ -84,12 +80,4 @@ fn by_base_name(this: &Value, text: impl Fn(&[u8]) -> String) -> Value {
     let content: serde_json::Map<_, _> =
         content.into_iter().map(|(name, text)| (name, text.into())).collect();
     values::yaml::emit(&content.into()).trim_end_matches('\n').into()
-}
-
-fn as_config(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
-    Ok(by_base_name(this, |data| String::from_utf8_lossy(data).into_owned()))
-}
-
-fn as_secrets(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
-    Ok(by_base_name(this, |data| base64::engine::general_purpose::STANDARD.encode(data)))
 }

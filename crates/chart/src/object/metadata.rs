@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::metadata::{DEPENDENCY_FIELDS, Dependency, METADATA_FIELDS, Maintainer, Metadata};
-use crate::value::{Kind, List, ListType, Map, MapType, Object, Type, Value};
+use crate::value::{List, ListType, Map, MapType, Object, Type, Value};
 
 /// `[]*chart.Maintainer`
 static MAINTAINERS: ListType = ListType::unnamed("[]*chart.Maintainer", Type::Named("*chart.Maintainer"));
@@ -20,10 +20,6 @@ pub(crate) struct ChartObject {
 impl Object for ChartObject {
     fn type_name(&self) -> &'static str {
         "struct { chart.Metadata; IsRoot bool }"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
@@ -63,10 +59,6 @@ struct MetadataObject(Rc<Metadata>);
 impl Object for MetadataObject {
     fn type_name(&self) -> &'static str {
         "chart.Metadata"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
@@ -112,10 +104,6 @@ impl Object for Maintainer {
         "*chart.Maintainer"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Ptr
-    }
-
     fn fields(&self) -> Vec<(&'static str, Value)> {
         vec![
             ("Name", self.name.as_str().into()),
@@ -133,10 +121,6 @@ impl Object for Maintainer {
 impl Object for Dependency {
     fn type_name(&self) -> &'static str {
         "*chart.Dependency"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Ptr
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {

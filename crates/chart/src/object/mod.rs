@@ -10,3 +10,9 @@ pub use capabilities::{Capabilities, KubeVersion, KubeVersionError};
 pub(crate) use files::files;
 pub(crate) use metadata::ChartObject;
 pub(crate) use values::VALUES;
+
+/// Returns the path that a method is called with.
+fn path_of(args: &[crate::value::Value]) -> String {
+    let path = args.first().and_then(crate::value::Value::as_text);
+    path.map(|text| text.lossy().into_owned()).unwrap_or_default()
+}

@@ -1,5 +1,6 @@
 //! `.Values`: a map with methods.
 
+use super::path_of;
 use crate::value::{CallError, Context, Map, MapType, Method, Type, Value};
 
 /// `chartutil.Values`
@@ -7,7 +8,9 @@ pub(crate) static VALUES: MapType =
     MapType { name: "chartutil.Values", element: Type::Any, named: true, methods: METHODS };
 
 const METHODS: &[Method] = &[
-    Method::new("AsMap", &[], Type::Map(&MapType::ANY), as_map),
+    Method::new("AsMap", &[], Type::Map(&MapType::ANY), |_, this, _| {
+        Ok(Value::Map(map_of(this)?.as_class(&MapType::ANY)))
+    }),
     Method::new("PathValue", &[Type::String], Type::Any, path_value),
     Method::new("Table", &[Type::String], Type::Named("chartutil.Values"), table),
     Method::new("YAML", &[], Type::String, yaml),
@@ -15,14 +18,6 @@ const METHODS: &[Method] = &[
 
 fn map_of(value: &Value) -> Result<&Map, CallError> {
     value.as_map().ok_or_else(|| CallError::new("not a map"))
-}
-
-fn path_of(args: &[Value]) -> String {
-    args.first().and_then(Value::as_text).map(|text| text.lossy().into_owned()).unwrap_or_default()
-}
-
-fn as_map(_: &mut dyn Context, this: &Value, _: &[Value]) -> Result<Value, CallError> {
-    Ok(Value::Map(map_of(this)?.as_class(&MapType::ANY)))
 }
 
 fn table(_: &mut dyn Context, this: &Value, args: &[Value]) -> Result<Value, CallError> {

@@ -42,41 +42,30 @@ pub(super) enum TokenKind {
     With,
 }
 
+/// The words that are tokens of their own.
+const KEYWORDS: [(&[u8], TokenKind); 11] = [
+    (b"block", TokenKind::Block),
+    (b"break", TokenKind::Break),
+    (b"continue", TokenKind::Continue),
+    (b"define", TokenKind::Define),
+    (b"else", TokenKind::Else),
+    (b"end", TokenKind::End),
+    (b"if", TokenKind::If),
+    (b"nil", TokenKind::Nil),
+    (b"range", TokenKind::Range),
+    (b"template", TokenKind::Template),
+    (b"with", TokenKind::With),
+];
+
 impl TokenKind {
     /// Returns the keyword that `word` is.
     pub(super) fn keyword(word: &[u8]) -> Option<Self> {
-        Some(match word {
-            b"block" => Self::Block,
-            b"break" => Self::Break,
-            b"continue" => Self::Continue,
-            b"define" => Self::Define,
-            b"else" => Self::Else,
-            b"end" => Self::End,
-            b"if" => Self::If,
-            b"nil" => Self::Nil,
-            b"range" => Self::Range,
-            b"template" => Self::Template,
-            b"with" => Self::With,
-            _ => return None,
-        })
+        KEYWORDS.iter().find(|(keyword, _)| *keyword == word).map(|(_, kind)| *kind)
     }
 
+    /// Reports whether Go counts it among the keywords, as it does the dot.
     fn is_keyword(self) -> bool {
-        matches!(
-            self,
-            Self::Block
-                | Self::Break
-                | Self::Continue
-                | Self::Define
-                | Self::Dot
-                | Self::Else
-                | Self::End
-                | Self::If
-                | Self::Nil
-                | Self::Range
-                | Self::Template
-                | Self::With
-        )
+        self == Self::Dot || KEYWORDS.iter().any(|(_, kind)| *kind == self)
     }
 }
 

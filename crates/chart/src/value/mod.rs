@@ -202,44 +202,23 @@ impl std::fmt::Debug for Value {
     }
 }
 
-impl From<bool> for Value {
-    fn from(truth: bool) -> Self {
-        Self::Bool(truth)
-    }
+/// Makes conversions into values: what is converted, and what makes a value of it.
+macro_rules! from {
+    ($($source:ty => $make:path),* $(,)?) => {
+        $(impl From<$source> for Value {
+            fn from(source: $source) -> Self {
+                $make(source)
+            }
+        })*
+    };
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Float(number)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::text(text)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::text(text)
-    }
-}
-
-impl From<Text> for Value {
-    fn from(text: Text) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<List> for Value {
-    fn from(list: List) -> Self {
-        Self::List(list)
-    }
-}
-
-impl From<Map> for Value {
-    fn from(map: Map) -> Self {
-        Self::Map(map)
-    }
+from! {
+    bool => Self::Bool,
+    f64 => Self::Float,
+    &str => Self::text,
+    String => Self::text,
+    Text => Self::Text,
+    List => Self::List,
+    Map => Self::Map,
 }

@@ -10,8 +10,10 @@ pub trait Object: Any {
     /// Returns Go's name of the type: `time.Time`, `*semver.Version`.
     fn type_name(&self) -> &str;
 
-    /// Returns Go's kind of the type.
-    fn kind(&self) -> Kind;
+    /// Returns Go's kind of the type: by default a struct, or a pointer to one if the name says so.
+    fn kind(&self) -> Kind {
+        if self.type_name().starts_with('*') { Kind::Ptr } else { Kind::Struct }
+    }
 
     /// Returns the exported fields of a struct in the order of their declaration.
     fn fields(&self) -> Vec<(&'static str, Value)> {

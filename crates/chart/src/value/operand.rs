@@ -60,7 +60,7 @@ impl Operand for Value {
 mod tests {
     use golang::fmt::{print_dereferenced, sprint, sprint_dereferenced};
 
-    use crate::value::{Kind, Object, Value};
+    use crate::value::{Object, Value};
 
     /// A pointer to a struct, with or without a `String` method.
     struct Pointer(Option<&'static str>);
@@ -68,10 +68,6 @@ mod tests {
     impl Object for Pointer {
         fn type_name(&self) -> &'static str {
             "*a.B"
-        }
-
-        fn kind(&self) -> Kind {
-            Kind::Ptr
         }
 
         fn fields(&self) -> Vec<(&'static str, Value)> {

@@ -49,51 +49,22 @@ impl std::ops::Deref for Text {
     }
 }
 
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self(Arc::from(text.as_bytes()))
-    }
+/// Makes conversions of what dereferences to bytes or to a string, which are copied.
+macro_rules! from {
+    ($($source:ty),*) => {
+        $(impl From<$source> for Text {
+            fn from(source: $source) -> Self {
+                Self(Arc::from(AsRef::<[u8]>::as_ref(&*source)))
+            }
+        })*
+    };
 }
 
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(Arc::from(text.into_bytes()))
-    }
-}
-
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        Self(Arc::from(text.as_bytes()))
-    }
-}
-
-impl From<&[u8]> for Text {
-    fn from(bytes: &[u8]) -> Self {
-        Self(Arc::from(bytes))
-    }
-}
-
-impl From<Vec<u8>> for Text {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::from(bytes))
-    }
-}
-
-impl From<Rc<str>> for Text {
-    fn from(text: Rc<str>) -> Self {
-        Self(Arc::from(text.as_bytes()))
-    }
-}
+from!(&str, String, &String, &[u8], Vec<u8>, Rc<str>, Cow<'_, str>);
 
 impl From<&Text> for Text {
     fn from(text: &Text) -> Self {
         text.clone()
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self::from(text.as_ref())
     }
 }
 

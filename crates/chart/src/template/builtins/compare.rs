@@ -6,14 +6,18 @@ use golang::fmt::sprintf;
 
 use crate::value::{CallError, Context, Function, Type, Value};
 
+const PAIR: &[Type] = &[Type::Reflect; 2];
+
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::variadic("eq", &[Type::Reflect, Type::Reflect], Type::Bool, eq),
-    Function::new("ne", &[Type::Reflect, Type::Reflect], Type::Bool, ne),
-    Function::new("lt", &[Type::Reflect, Type::Reflect], Type::Bool, lt),
-    Function::new("le", &[Type::Reflect, Type::Reflect], Type::Bool, le),
-    Function::new("gt", &[Type::Reflect, Type::Reflect], Type::Bool, gt),
-    Function::new("ge", &[Type::Reflect, Type::Reflect], Type::Bool, ge),
-    Function::new("not", &[Type::Reflect], Type::Bool, not),
+    Function::variadic("eq", PAIR, Type::Bool, eq),
+    Function::new("ne", PAIR, Type::Bool, |_, args| pair(args, |a, b| Ok(!equal(a, b)?))),
+    Function::new("lt", PAIR, Type::Bool, |_, args| pair(args, less)),
+    Function::new("le", PAIR, Type::Bool, |_, args| pair(args, less_or_equal)),
+    Function::new("gt", PAIR, Type::Bool, |_, args| pair(args, |a, b| Ok(!less_or_equal(a, b)?))),
+    Function::new("ge", PAIR, Type::Bool, |_, args| pair(args, |a, b| Ok(!less(a, b)?))),
+    Function::new("not", &[Type::Reflect], Type::Bool, |_, args| {
+        Ok(Value::Bool(!args.first().is_some_and(Value::truth)))
+    }),
 ];
 
 /// A value of a kind that can be compared.
@@ -161,29 +165,4 @@ fn pair(
         [a, b] => compare(a, b).map(Value::Bool),
         _ => Ok(Value::Bool(false)),
     }
-}
-
-fn ne(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    pair(args, |a, b| Ok(!equal(a, b)?))
-}
-
-fn lt(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    pair(args, less)
-}
-
-fn le(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    pair(args, less_or_equal)
-}
-
-fn gt(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    pair(args, |a, b| Ok(!less_or_equal(a, b)?))
-}
-
-fn ge(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    pair(args, |a, b| Ok(!less(a, b)?))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "all functions have one signature")]
-fn not(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
-    Ok(Value::Bool(!args.first().is_some_and(Value::truth)))
 }
