@@ -105,6 +105,18 @@ impl fmt::Debug for Keys<'_> {
     }
 }
 
+/// Returns what kind of value `value` is, as messages call it.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::checksum::Checksum;
-use crate::document::Keys;
+use crate::document::{Keys, kind};
 use crate::merge::{MergeError, merge};
 use crate::patch::{ApplyPatchError, Dropped, Operation, Patch, Root, apply, compact, replay};
 use crate::schema::{Schemas, Violations};
@@ -255,18 +255,6 @@ impl Section {
     }
 }
 
-/// Returns what kind of value `value` is, as messages call it.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
-    }
-}
-
 /// Values may be secrets: only keys and paths are printed.
 impl fmt::Debug for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,6 +307,10 @@ properties:
         Patch::read(operations.to_string().as_bytes(), Target::Values, &root).unwrap()
     }
 
+    fn add(path: &str, value: impl Into<Value>) -> Patch {
+        patch(&json!({"op": "add", "path": path, "value": value.into()}))
+    }
+
     #[test]
     fn layers_are_laid_one_over_the_other() {
         let section = section(json!({"static": 1, "replicas": 2}));
@@ -352,9 +344,7 @@ properties:
     #[test]
     fn a_values_patch_returns_a_new_whole() {
         let before = section(json!({"replicas": 2}));
-        let after = before
-            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/internal/a", "value": 1})))
-            .unwrap();
+        let after = before.with_values_patch(&add("/m/internal/a", 1)).unwrap();
         assert!(before.result().pointer("/internal/a").is_none());
         assert_eq!(after.result()["internal"], json!({"a": 1}));
         assert_ne!(before.checksum(), after.checksum());
@@ -365,9 +355,7 @@ properties:
     #[test]
     fn a_patch_that_changes_nothing_is_not_stored() {
         let before = section(json!({"replicas": 2}));
-        let after = before
-            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": 2.0})))
-            .unwrap();
+        let after = before.with_values_patch(&add("/m/replicas", 2.0)).unwrap();
         assert_eq!(before, after);
         assert!(Arc::ptr_eq(before.result(), after.result()));
     }
@@ -375,9 +363,7 @@ properties:
     #[test]
     fn an_invalid_values_patch_leaves_the_section_alone() {
         let before = section(json!({}));
-        let error = before
-            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": "many"})))
-            .unwrap_err();
+        let error = before.with_values_patch(&add("/m/replicas", "many")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "values are not valid: 1 error occurred:\n\t* m.replicas in body must be of type integer: \"string\"\n\n"
@@ -393,14 +379,10 @@ properties:
     #[test]
     fn a_config_patch_makes_the_section_and_is_validated() {
         let before = section(json!({"replicas": 2}));
-        let after = before
-            .with_config_patch(&patch(&json!({"op": "add", "path": "/m/replicas", "value": 5})))
-            .unwrap();
+        let after = before.with_config_patch(&add("/m/replicas", 5)).unwrap();
         assert_eq!(*after.config_or_null(), json!({"replicas": 5}));
         assert_eq!(after.result()["replicas"], json!(5));
-        let error = after
-            .with_config_patch(&patch(&json!({"op": "add", "path": "/m/unknown", "value": 5})))
-            .unwrap_err();
+        let error = after.with_config_patch(&add("/m/unknown", 5)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "config values are not valid: 1 error occurred:\n\t* m.unknown in body is a forbidden property\n\n"
@@ -455,7 +437,7 @@ properties:
         let before = section(json!({}))
             .with_config(Some(json!({"replicas": 4})))
             .unwrap()
-            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/internal/x", "value": 1})))
+            .with_values_patch(&add("/m/internal/x", 1))
             .unwrap();
         let after = before.with_statics(json!({"new": true}), Arc::clone(before.schemas())).unwrap();
         assert_eq!(after.result()["replicas"], json!(4));
@@ -469,9 +451,7 @@ properties:
         let section =
             section(json!({"password": "hunter2"})).with_config(Some(json!({"token": "hunter3"}))).unwrap();
         let section = section.with_statics(json!({"password": "hunter2"}), Arc::default()).unwrap();
-        let section = section
-            .with_values_patch(&patch(&json!({"op": "add", "path": "/m/x", "value": "hunter4"})))
-            .unwrap();
+        let section = section.with_values_patch(&add("/m/x", "hunter4")).unwrap();
         let printed = format!("{section:?}");
         assert!(printed.contains("password") && !printed.contains("hunter"), "{printed}");
     }

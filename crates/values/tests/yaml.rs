@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use values::yaml::{self, YamlError};
+use values::yaml::{self, YamlProblem};
 
 /// Returns the cases of a kind and Go's answer to each.
 fn vectors(cases: &str, truth: &str, kind: &str, prefix: char) -> Vec<(Value, String)> {
@@ -223,16 +223,16 @@ fn the_strict_reader_refuses_duplicate_keys_and_names_both_lines() {
 fn nesting_and_aliases_without_end_are_errors() {
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "? ".repeat(5_000)] {
         let error = yaml::parse(&text).unwrap_err();
-        assert!(matches!(error, YamlError::TooDeep { .. } | YamlError::Key { .. }), "{error}");
+        assert!(matches!(error.problem, YamlProblem::TooDeep { .. } | YamlProblem::Key { .. }), "{error}");
     }
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let alias = format!("*a{}", level - 1);
         writeln!(bomb, "a{level}: &a{level} [{}]", vec![alias; 10].join(", ")).unwrap();
     }
-    assert!(matches!(yaml::parse(&bomb), Err(YamlError::ExcessiveAliasing { .. })));
+    assert_eq!(yaml::parse(&bomb).unwrap_err().problem, YamlProblem::ExcessiveAliasing);
     let large = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
-    assert!(matches!(yaml::parse(&large), Err(YamlError::ExcessiveAliasing { .. })));
+    assert_eq!(yaml::parse(&large).unwrap_err().problem, YamlProblem::ExcessiveAliasing);
     let honest = format!("a: &a {{x: 1}}\nb: [{}]\n", vec!["*a"; 2_000].join(", "));
     assert_eq!(yaml::parse(&honest).unwrap()["b"].as_array().unwrap().len(), 2_000);
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{Operation, Root};
+use crate::document::kind;
 
 /// Why an operation cannot be carried out.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -71,21 +72,16 @@ pub fn apply(section: &Value, operations: &[Operation], root: &Root) -> Result<V
     for operation in operations {
         carry_out(&mut result, operation)?;
     }
-    let found = match result {
-        Value::Object(_) => return Ok(result),
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-    };
+    if result.is_object() {
+        return Ok(result);
+    }
     Err(ApplyPatchError::NotAMap {
         section: match root {
             Root::Global => "global",
             Root::Module(_) => "module",
         },
         key: root.key().to_owned(),
-        found,
+        found: kind(&result),
     })
 }
 
@@ -162,6 +158,18 @@ mod tests {
     use super::super::{Patch, Target};
     use super::*;
 
+    fn add(path: &str, value: impl Into<Value>) -> Value {
+        json!({"op": "add", "path": path, "value": value.into()})
+    }
+
+    fn test(path: &str, value: impl Into<Value>) -> Value {
+        json!({"op": "test", "path": path, "value": value.into()})
+    }
+
+    fn remove(path: &str) -> Value {
+        json!({"op": "remove", "path": path})
+    }
+
     fn run(section: &Value, operations: &Value) -> Result<Value, String> {
         let root = Root::Module("m".to_owned());
         let patch = Patch::read(operations.to_string().as_bytes(), Target::Values, &root).unwrap();
@@ -171,46 +179,22 @@ mod tests {
     #[test]
     fn operations_change_maps_and_lists() {
         for (section, operation, expected) in [
-            (json!({}), json!({"op": "add", "path": "/m/a", "value": 1}), json!({"a": 1})),
-            (json!({"a": 1}), json!({"op": "add", "path": "/m/a", "value": 2}), json!({"a": 2})),
-            (json!({"a": 1}), json!({"op": "add", "path": "/m", "value": {"b": 2}}), json!({"b": 2})),
-            (json!({"a": 1}), json!({"op": "remove", "path": "/m/a"}), json!({})),
-            (json!({"a": {"b/c": 1}}), json!({"op": "remove", "path": "/m/a/b~1c"}), json!({"a": {}})),
-            (json!({"~1": 1}), json!({"op": "remove", "path": "/m/~01"}), json!({})),
-            (json!({}), json!({"op": "add", "path": "/m/", "value": 1}), json!({"": 1})),
-            (
-                json!({"l": [1, 2]}),
-                json!({"op": "add", "path": "/m/l/-", "value": 3}),
-                json!({"l": [1, 2, 3]}),
-            ),
-            (
-                json!({"l": [1, 2]}),
-                json!({"op": "add", "path": "/m/l/0", "value": 3}),
-                json!({"l": [3, 1, 2]}),
-            ),
-            (
-                json!({"l": [1, 2]}),
-                json!({"op": "add", "path": "/m/l/2", "value": 3}),
-                json!({"l": [1, 2, 3]}),
-            ),
-            (
-                json!({"l": [1, 2]}),
-                json!({"op": "add", "path": "/m/l/-1", "value": 3}),
-                json!({"l": [1, 2, 3]}),
-            ),
-            (
-                json!({"l": [1, 2]}),
-                json!({"op": "add", "path": "/m/l/-2", "value": 3}),
-                json!({"l": [1, 3, 2]}),
-            ),
-            (json!({"l": [1, 2]}), json!({"op": "remove", "path": "/m/l/-1"}), json!({"l": [1]})),
-            (
-                json!({"l": [{"a": 1}]}),
-                json!({"op": "add", "path": "/m/l/-1/b", "value": 2}),
-                json!({"l": [{"a": 1, "b": 2}]}),
-            ),
-            (json!({"a": 1}), json!({"op": "test", "path": "/m/a", "value": 1.0}), json!({"a": 1})),
-            (json!({}), json!({"op": "test", "path": "/m/a", "value": null}), json!({})),
+            (json!({}), add("/m/a", 1), json!({"a": 1})),
+            (json!({"a": 1}), add("/m/a", 2), json!({"a": 2})),
+            (json!({"a": 1}), add("/m", json!({"b": 2})), json!({"b": 2})),
+            (json!({"a": 1}), remove("/m/a"), json!({})),
+            (json!({"a": {"b/c": 1}}), remove("/m/a/b~1c"), json!({"a": {}})),
+            (json!({"~1": 1}), remove("/m/~01"), json!({})),
+            (json!({}), add("/m/", 1), json!({"": 1})),
+            (json!({"l": [1, 2]}), add("/m/l/-", 3), json!({"l": [1, 2, 3]})),
+            (json!({"l": [1, 2]}), add("/m/l/0", 3), json!({"l": [3, 1, 2]})),
+            (json!({"l": [1, 2]}), add("/m/l/2", 3), json!({"l": [1, 2, 3]})),
+            (json!({"l": [1, 2]}), add("/m/l/-1", 3), json!({"l": [1, 2, 3]})),
+            (json!({"l": [1, 2]}), add("/m/l/-2", 3), json!({"l": [1, 3, 2]})),
+            (json!({"l": [1, 2]}), remove("/m/l/-1"), json!({"l": [1]})),
+            (json!({"l": [{"a": 1}]}), add("/m/l/-1/b", 2), json!({"l": [{"a": 1, "b": 2}]})),
+            (json!({"a": 1}), test("/m/a", 1.0), json!({"a": 1})),
+            (json!({}), test("/m/a", json!(null)), json!({})),
         ] {
             assert_eq!(run(&section, &operation), Ok(expected), "{section} {operation}");
         }
@@ -220,62 +204,26 @@ mod tests {
     fn what_does_not_apply_is_an_error_with_the_path() {
         let section = json!({"a": 1, "n": null, "l": [1], "o": {}});
         for (operation, expected) in [
-            (
-                json!({"op": "add", "path": "/m/x/y", "value": 1}),
-                "add operation does not apply: doc is missing path: \"/m/x/y\"",
-            ),
-            (
-                json!({"op": "add", "path": "/m/a/y", "value": 1}),
-                "add operation does not apply: doc is missing path: \"/m/a/y\"",
-            ),
-            (
-                json!({"op": "add", "path": "/m/n/y", "value": 1}),
-                "add operation does not apply: doc is missing path: \"/m/n/y\"",
-            ),
-            (
-                json!({"op": "remove", "path": "/m/x/y"}),
-                "remove operation does not apply: doc is missing path: \"/m/x/y\"",
-            ),
-            (
-                json!({"op": "remove", "path": "/m/x"}),
-                "remove operation does not apply: unable to remove nonexistent key: \"/m/x\"",
-            ),
-            (
-                json!({"op": "remove", "path": "/m/l/1"}),
-                "remove operation does not apply: no such index in a list of 1: \"/m/l/1\"",
-            ),
-            (
-                json!({"op": "remove", "path": "/m/l/-"}),
-                "remove operation does not apply: no such index in a list of 1: \"/m/l/-\"",
-            ),
-            (
-                json!({"op": "remove", "path": "/m/l/-2"}),
-                "remove operation does not apply: no such index in a list of 1: \"/m/l/-2\"",
-            ),
-            (
-                json!({"op": "add", "path": "/m/l/x", "value": 1}),
-                "add operation does not apply: no such index in a list of 1: \"/m/l/x\"",
-            ),
-            (
-                json!({"op": "add", "path": "/m/l/3", "value": 1}),
-                "add operation does not apply: no such index in a list of 1: \"/m/l/3\"",
-            ),
-            (
-                json!({"op": "test", "path": "/m/a", "value": "secret"}),
-                "testing path \"/m/a\" failed: the value differs",
-            ),
-            (
-                json!({"op": "test", "path": "/m/zz", "value": 1}),
-                "testing path \"/m/zz\" failed: the value differs",
-            ),
-            (
-                json!({"op": "remove", "path": "/m"}),
-                "unknown module values type: null, the section \"m\" must stay a map",
-            ),
-            (
-                json!({"op": "add", "path": "/m", "value": []}),
-                "unknown module values type: a list, the section \"m\" must stay a map",
-            ),
+            (add("/m/x/y", 1), "doc is missing path"),
+            (add("/m/a/y", 1), "doc is missing path"),
+            (add("/m/n/y", 1), "doc is missing path"),
+            (remove("/m/x/y"), "doc is missing path"),
+            (remove("/m/x"), "unable to remove nonexistent key"),
+            (remove("/m/l/1"), "no such index in a list of 1"),
+            (remove("/m/l/-"), "no such index in a list of 1"),
+            (remove("/m/l/-2"), "no such index in a list of 1"),
+            (add("/m/l/x", 1), "no such index in a list of 1"),
+            (add("/m/l/3", 1), "no such index in a list of 1"),
+        ] {
+            let (name, path) = (operation["op"].as_str().unwrap(), operation["path"].as_str().unwrap());
+            let expected = format!("{name} operation does not apply: {expected}: \"{path}\"");
+            assert_eq!(run(&section, &operation).unwrap_err(), expected, "{operation}");
+        }
+        for (operation, expected) in [
+            (test("/m/a", "secret"), "testing path \"/m/a\" failed: the value differs"),
+            (test("/m/zz", 1), "testing path \"/m/zz\" failed: the value differs"),
+            (remove("/m"), "unknown module values type: null, the section \"m\" must stay a map"),
+            (add("/m", json!([])), "unknown module values type: a list, the section \"m\" must stay a map"),
         ] {
             assert_eq!(run(&section, &operation).unwrap_err(), expected, "{operation}");
         }

@@ -12,4 +12,4 @@ mod read;
 pub use apply::{ApplyPatchError, Dropped, apply, replay};
 pub use compact::compact;
 pub use operation::{Operation, Patch, Path, Root, Target};
-pub use read::ReadPatchError;
+pub use read::{OperationProblem, ReadPatchError, ShapeProblem};

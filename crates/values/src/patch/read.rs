@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::operation::{Operation, Patch, Path, Root, Target};
+use crate::document::kind;
 
 /// How many elements a path may have.
 const MAX_ELEMENTS: usize = 128;
@@ -34,37 +35,45 @@ pub enum ReadPatchError {
         /// What is wrong there.
         problem: String,
     },
-    /// A list holds something that is not an operation.
-    #[error(
-        "got bad json patch for {target}: operation {index}: expected an object with \"op\" and \"path\", found {found}"
-    )]
-    NotAnObject {
+    /// Something does not have the shape of an operation.
+    #[error("got bad json patch for {target}: operation {index}: {problem}")]
+    Shape {
         /// Which file.
         target: Target,
         /// Which operation.
         index: usize,
-        /// What is there instead.
-        found: &'static str,
+        /// What is wrong with it.
+        problem: ShapeProblem,
     },
+    /// An operation is not allowed.
+    #[error("{target} patch, operation {index}: {problem}")]
+    Operation {
+        /// Which file.
+        target: Target,
+        /// Which operation.
+        index: usize,
+        /// What is wrong with it.
+        problem: OperationProblem,
+    },
+}
+
+/// Why something is not an operation.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ShapeProblem {
+    /// It is of another kind than an object.
+    #[error("expected an object with \"op\" and \"path\", found {0}")]
+    NotAnObject(&'static str),
     /// A field is missing or not a text.
-    #[error("got bad json patch for {target}: operation {index}: \"{field}\" is missing or not a string")]
-    Field {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
-        /// The field.
-        field: &'static str,
-    },
+    #[error("\"{0}\" is missing or not a string")]
+    Field(&'static str),
+}
+
+/// Why an operation is not allowed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum OperationProblem {
     /// JSON Patch has such an operation, values patches have not.
-    #[error(
-        "{target} patch, operation {index}: unsupported patch operation '{op}' for path '{path}': {instead}"
-    )]
+    #[error("unsupported patch operation '{op}' for path '{path}': {instead}")]
     Unsupported {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
         /// Its name.
         op: String,
         /// Its path.
@@ -72,49 +81,28 @@ pub enum ReadPatchError {
         /// What to write instead.
         instead: &'static str,
     },
-    /// There is no such operation.
-    #[error("{target} patch, operation {index}: unexpected kind: {op}; write add, remove or test")]
-    Unknown {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
-        /// Its name.
-        op: String,
-    },
+    /// There is no operation of this name.
+    #[error("unexpected kind: {0}; write add, remove or test")]
+    Unknown(String),
     /// The path leads to values that are not the hook's.
-    #[error(
-        "{target} patch, operation {index}: unacceptable patch operation for path '{first}' ({accepted})"
-    )]
+    #[error("unacceptable patch operation for path '{first}' ({accepted})")]
     Foreign {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
         /// The first element of the path.
         first: String,
         /// What would be accepted.
         accepted: String,
     },
     /// The path is not a JSON pointer, or too long.
-    #[error("{target} patch, operation {index}: path \"{path}\" {problem}")]
+    #[error("path \"{path}\" {problem}")]
     Path {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
         /// The path.
         path: String,
         /// What is wrong with it.
         problem: &'static str,
     },
     /// An operation on a flag that is not `add` of a boolean or `remove`.
-    #[error("{target} patch, operation {index}: flag '{path}': {problem}")]
+    #[error("flag '{path}': {problem}")]
     Flag {
-        /// Which file.
-        target: Target,
-        /// Which operation.
-        index: usize,
         /// The path.
         path: String,
         /// What is wrong with the operation.
@@ -178,15 +166,12 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn item(&mut self, operation: Value) -> Result<(), ReadPatchError> {
-        let found = match operation {
-            Value::Object(operation) => return self.operation(operation),
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a string",
-            Value::Array(_) => "a list",
+        let Value::Object(operation) = operation else {
+            let found = kind(&operation);
+            self.index += 1;
+            return Err(self.misshapen(ShapeProblem::NotAnObject(found)));
         };
-        Err(ReadPatchError::NotAnObject { target: self.target, index: self.index + 1, found })
+        self.operation(operation)
     }
 
     fn operation(&mut self, mut fields: Map<String, Value>) -> Result<(), ReadPatchError> {
@@ -212,8 +197,16 @@ impl Reader<'_> {
     fn text(&self, fields: &mut Map<String, Value>, field: &'static str) -> Result<String, ReadPatchError> {
         match fields.remove(field) {
             Some(Value::String(text)) => Ok(text),
-            _ => Err(ReadPatchError::Field { target: self.target, index: self.index, field }),
+            _ => Err(self.misshapen(ShapeProblem::Field(field))),
         }
+    }
+
+    fn misshapen(&self, problem: ShapeProblem) -> ReadPatchError {
+        ReadPatchError::Shape { target: self.target, index: self.index, problem }
+    }
+
+    fn refusal(&self, problem: OperationProblem) -> ReadPatchError {
+        ReadPatchError::Operation { target: self.target, index: self.index, problem }
     }
 
     /// Refuses every operation but `add`, `remove` and `test`.
@@ -223,33 +216,15 @@ impl Reader<'_> {
             "replace" => "write 'add', it replaces a value that is there",
             "move" => "write 'remove' for the old path and 'add' with the value for the new one",
             "copy" => "write 'add' with the value for the new path",
-            _ => {
-                return Err(ReadPatchError::Unknown {
-                    target: self.target,
-                    index: self.index,
-                    op: op.to_owned(),
-                });
-            }
+            _ => return Err(self.refusal(OperationProblem::Unknown(op.to_owned()))),
         };
-        Err(ReadPatchError::Unsupported {
-            target: self.target,
-            index: self.index,
-            op: op.to_owned(),
-            path: path.to_owned(),
-            instead,
-        })
+        let (op, path) = (op.to_owned(), path.to_owned());
+        Err(self.refusal(OperationProblem::Unsupported { op, path, instead }))
     }
 
     /// Refuses paths that lead elsewhere; returns whether it is that of a flag.
     fn judge_path(&self, path: &str) -> Result<bool, ReadPatchError> {
-        let refuse = |problem| {
-            Err(ReadPatchError::Path {
-                target: self.target,
-                index: self.index,
-                path: path.to_owned(),
-                problem,
-            })
-        };
+        let refuse = |problem| Err(self.refusal(OperationProblem::Path { path: path.to_owned(), problem }));
         let Some(rest) = path.strip_prefix('/') else {
             return refuse("must begin with \"/\" and the key of the section");
         };
@@ -264,19 +239,12 @@ impl Reader<'_> {
             Root::Global => "only 'global' and '*Enabled' are permitted".to_owned(),
             Root::Module(key) => format!("only '{key}' accepted"),
         };
-        Err(ReadPatchError::Foreign { target: self.target, index: self.index, first, accepted })
+        Err(self.refusal(OperationProblem::Foreign { first, accepted }))
     }
 
     /// Takes in an operation on the flag of a module.
     fn flag(&mut self, op: &str, path: &str, value: &Value) -> Result<(), ReadPatchError> {
-        let refuse = |problem| {
-            Err(ReadPatchError::Flag {
-                target: self.target,
-                index: self.index,
-                path: path.to_owned(),
-                problem,
-            })
-        };
+        let refuse = |problem| Err(self.refusal(OperationProblem::Flag { path: path.to_owned(), problem }));
         let flag = decode_element(path.strip_prefix('/').unwrap_or_default());
         let Some(module) = flag.strip_suffix(ENABLED) else {
             return refuse("nothing lies below a flag, end the path with 'Enabled'");
@@ -448,6 +416,7 @@ mod tests {
         let deep = format!(r#"{{"op":"add","path":"/webApp/a","value":{}"#, "[".repeat(100_000));
         assert!(matches!(module(&deep), Err(ReadPatchError::Json { .. })));
         let long = format!(r#"{{"op":"add","path":"/webApp{}"}}"#, "/a".repeat(1_000));
-        assert!(matches!(module(&long), Err(ReadPatchError::Path { .. })));
+        let Err(ReadPatchError::Operation { problem, .. }) = module(&long) else { panic!("not refused") };
+        assert!(matches!(problem, OperationProblem::Path { .. }));
     }
 }

@@ -6,7 +6,7 @@ use libyaml_safer::{EventData, ScalarStyle};
 use serde_json::{Map, Value};
 
 use super::base64;
-use super::error::{Position, YamlError};
+use super::error::{Position, YamlError, YamlProblem};
 use super::events::Events;
 use super::key::{key_error, scalar_key, value_key};
 use super::scalar::{Dialect, Scalar, Tag, to_json};
@@ -165,11 +165,11 @@ impl<'t> Documents<'t> {
                 EventData::DocumentEnd { .. } => return Ok(Some(root.unwrap_or(Value::Null))),
                 EventData::DocumentStart { version_directive, .. } => {
                     if version_directive.is_some_and(|version| (version.major, version.minor) != (1, 1)) {
-                        return Err(YamlError::Syntax {
-                            position,
+                        return Err(YamlProblem::Syntax {
                             problem: "found incompatible YAML document, only version 1.1 is read".to_owned(),
                             go: "found incompatible YAML document".to_owned(),
-                        });
+                        }
+                        .at(position));
                     }
                     None
                 }
@@ -219,7 +219,7 @@ impl<'t> Documents<'t> {
 
     fn open(&mut self, anchor: Option<String>, start: Position, content: Content) -> Result<(), YamlError> {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(YamlError::TooDeep { position: start, limit: MAX_DEPTH });
+            return Err(YamlProblem::TooDeep { limit: MAX_DEPTH }.at(start));
         }
         let named = self.name(anchor);
         self.nodes += 1;
@@ -295,18 +295,16 @@ impl<'t> Documents<'t> {
         let (value, nodes, bytes) = match self.anchors.get(name) {
             Some(Anchor::Complete { value, nodes, bytes }) => (value, *nodes, *bytes),
             Some(Anchor::Open) => {
-                return Err(YamlError::RecursiveAnchor { position, anchor: name.to_owned() });
+                return Err(YamlProblem::RecursiveAnchor { anchor: name.to_owned() }.at(position));
             }
-            None => {
-                return Err(YamlError::UnknownAnchor { position, anchor: name.to_owned() });
-            }
+            None => return Err(YamlProblem::UnknownAnchor { anchor: name.to_owned() }.at(position)),
         };
         self.nodes += nodes + 1;
         self.bytes += bytes;
         self.alias_nodes += nodes;
         self.alias_bytes += bytes;
         if is_excessive(self.alias_nodes, self.nodes) || self.alias_bytes > MAX_ALIAS_BYTES {
-            return Err(YamlError::ExcessiveAliasing { position });
+            return Err(YamlProblem::ExcessiveAliasing.at(position));
         }
         let value = value.clone();
         if self.expects_key() {
@@ -315,7 +313,7 @@ impl<'t> Documents<'t> {
             return Ok(None);
         }
         if self.expects_merge() && !value.is_object() {
-            return Err(YamlError::Merge { position });
+            return Err(YamlProblem::Merge.at(position));
         }
         self.place(value, position)
     }
@@ -353,7 +351,7 @@ impl<'t> Documents<'t> {
             && let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
             && let Some(first) = seen.insert(key.clone(), position)
         {
-            return Err(YamlError::DuplicateKey { position, first, key });
+            return Err(YamlProblem::DuplicateKey { first, key }.at(position));
         }
         self.expect_value(Pending::Value(key));
         Ok(())
@@ -394,11 +392,9 @@ pub(super) fn interpret(
     let Some(tag) = Tag::from_uri(uri) else {
         return Ok((Scalar::Text, text));
     };
-    let unfit = |text: &str| YamlError::Tag {
-        position,
-        text: text.to_owned(),
-        tag: tag.short().to_owned(),
-        own: dialect.resolve(text).tag().to_owned(),
+    let unfit = |text: &str| {
+        let own = dialect.resolve(text).tag().to_owned();
+        YamlProblem::Tag { text: text.to_owned(), tag: tag.short().to_owned(), own }.at(position)
     };
     if tag == Tag::Binary {
         let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
@@ -419,7 +415,7 @@ fn read(
 ) -> Result<Value, YamlError> {
     let (scalar, text) = interpret(dialect, tag, text, implicit, position)?;
     if matches!(scalar, Scalar::Float(number) if !number.is_finite()) {
-        return Err(YamlError::NotJson { position, text });
+        return Err(YamlProblem::NotJson { text }.at(position));
     }
     Ok(to_json(&scalar, text).unwrap_or(Value::Null))
 }
@@ -437,12 +433,12 @@ fn merge(
         mapping @ Value::Object(_) => vec![mapping],
         Value::Array(items) => items,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            return Err(YamlError::Merge { position });
+            return Err(YamlProblem::Merge.at(position));
         }
     };
     let mut merged = Map::new();
     for mapping in mappings.into_iter().rev() {
-        let Value::Object(mapping) = mapping else { return Err(YamlError::Merge { position }) };
+        let Value::Object(mapping) = mapping else { return Err(YamlProblem::Merge.at(position)) };
         merged.extend(mapping);
     }
     for (key, value) in merged {

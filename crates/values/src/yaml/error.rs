@@ -28,79 +28,69 @@ impl From<libyaml_safer::Mark> for Position {
 
 /// Why a YAML text could not be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{position}: {problem}")]
+pub struct YamlError {
+    /// Where: a limit was passed, reading stopped, or the bad key, alias or value is.
+    position: Position,
+    /// What is wrong there.
+    pub problem: YamlProblem,
+}
+
+/// What is wrong with a YAML text.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum YamlError {
+pub enum YamlProblem {
     /// The text is not YAML.
-    #[error("{position}: {problem}")]
+    #[error("{problem}")]
     Syntax {
-        /// Where reading stopped.
-        position: Position,
         /// What was found or missing.
         problem: String,
         /// What Go's reader says; see [`YamlError::go_text`].
         go: String,
     },
     /// Lists and mappings are nested too deeply.
-    #[error("{position}: nested deeper than {limit} levels")]
+    #[error("nested deeper than {limit} levels")]
     TooDeep {
-        /// Where the limit was passed.
-        position: Position,
         /// The limit.
         limit: usize,
     },
     /// An alias names an anchor that was not seen before it.
-    #[error("{position}: unknown anchor '{anchor}' referenced")]
+    #[error("unknown anchor '{anchor}' referenced")]
     UnknownAnchor {
-        /// Where the alias is.
-        position: Position,
         /// The name.
         anchor: String,
     },
     /// An alias stands inside the node that it names.
-    #[error("{position}: anchor '{anchor}' contains itself")]
+    #[error("anchor '{anchor}' contains itself")]
     RecursiveAnchor {
-        /// Where the alias is.
-        position: Position,
         /// The name.
         anchor: String,
     },
     /// Aliases multiply the text beyond what a person would write.
-    #[error("{position}: the document contains excessive aliasing")]
-    ExcessiveAliasing {
-        /// Where the limit was passed.
-        position: Position,
-    },
+    #[error("the document contains excessive aliasing")]
+    ExcessiveAliasing,
     /// A mapping's key cannot become a string.
-    #[error("{position}: {found} cannot be a key, write a string")]
+    #[error("{found} cannot be a key, write a string")]
     Key {
-        /// Where the key is.
-        position: Position,
         /// What the key is.
         found: String,
         /// The key as Go's reader shows it, if that reads keys of its kind at all.
         go: Option<String>,
     },
     /// A key occurs twice in one mapping; only the strict reader minds.
-    #[error("{position}: key \"{key}\" is already set at line {}, remove one of them", first.line)]
+    #[error("key \"{key}\" is already set at line {}, remove one of them", first.line)]
     DuplicateKey {
-        /// Where the key occurs again.
-        position: Position,
         /// Where the key occurs first.
         first: Position,
         /// The key.
         key: String,
     },
     /// A merge key's value is neither a mapping nor a list of mappings.
-    #[error("{position}: map merge requires a map or a list of maps as the value")]
-    Merge {
-        /// Where the value is.
-        position: Position,
-    },
+    #[error("map merge requires a map or a list of maps as the value")]
+    Merge,
     /// A value does not fit its explicit tag.
-    #[error("{position}: cannot read `{text}` as {tag}")]
+    #[error("cannot read `{text}` as {tag}")]
     Tag {
-        /// Where the value is.
-        position: Position,
         /// The value as written.
         text: String,
         /// The tag's short form, such as `!!int`.
@@ -109,30 +99,24 @@ pub enum YamlError {
         own: String,
     },
     /// A number that JSON cannot hold.
-    #[error("{position}: {text} is not a number that JSON can hold, quote it or write another")]
+    #[error("{text} is not a number that JSON can hold, quote it or write another")]
     NotJson {
-        /// Where the value is.
-        position: Position,
         /// The value as written.
         text: String,
     },
 }
 
+impl YamlProblem {
+    /// Returns the error of this problem at `position`.
+    pub(super) fn at(self, position: Position) -> YamlError {
+        YamlError { position, problem: self }
+    }
+}
+
 impl YamlError {
     /// Returns where in the text the error is.
     pub fn position(&self) -> Position {
-        match self {
-            Self::Syntax { position, .. }
-            | Self::TooDeep { position, .. }
-            | Self::UnknownAnchor { position, .. }
-            | Self::RecursiveAnchor { position, .. }
-            | Self::ExcessiveAliasing { position }
-            | Self::Key { position, .. }
-            | Self::DuplicateKey { position, .. }
-            | Self::Merge { position }
-            | Self::Tag { position, .. }
-            | Self::NotJson { position, .. } => *position,
-        }
+        self.position
     }
 
     /// Returns the text of the same error as Go's reader puts it.
@@ -140,18 +124,24 @@ impl YamlError {
     /// Templates and users of charts compare these texts. Lines are counted as Go
     /// counts them, which is not always where the problem is.
     pub fn go_text(&self) -> String {
-        match self {
-            Self::Syntax { go, .. } => format!("yaml: {go}"),
-            Self::TooDeep { limit, .. } => format!("yaml: exceeded max depth of {limit}"),
-            Self::UnknownAnchor { anchor, .. } => format!("yaml: unknown anchor '{anchor}' referenced"),
-            Self::RecursiveAnchor { anchor, .. } => format!("yaml: anchor '{anchor}' value contains itself"),
-            Self::ExcessiveAliasing { .. } => "yaml: document contains excessive aliasing".to_owned(),
-            Self::Merge { .. } => "yaml: map merge requires map or sequence of maps as the value".to_owned(),
-            Self::Tag { tag, .. } if tag == "!!binary" => {
+        match &self.problem {
+            YamlProblem::Syntax { go, .. } => format!("yaml: {go}"),
+            YamlProblem::TooDeep { limit, .. } => format!("yaml: exceeded max depth of {limit}"),
+            YamlProblem::UnknownAnchor { anchor, .. } => {
+                format!("yaml: unknown anchor '{anchor}' referenced")
+            }
+            YamlProblem::RecursiveAnchor { anchor, .. } => {
+                format!("yaml: anchor '{anchor}' value contains itself")
+            }
+            YamlProblem::ExcessiveAliasing => "yaml: document contains excessive aliasing".to_owned(),
+            YamlProblem::Merge => "yaml: map merge requires map or sequence of maps as the value".to_owned(),
+            YamlProblem::Tag { tag, .. } if tag == "!!binary" => {
                 "yaml: !!binary value contains invalid base64 data".to_owned()
             }
-            Self::Tag { text, tag, own, .. } => format!("yaml: cannot decode {own} `{text}` as a {tag}"),
-            Self::NotJson { text, .. } => {
+            YamlProblem::Tag { text, tag, own, .. } => {
+                format!("yaml: cannot decode {own} `{text}` as a {tag}")
+            }
+            YamlProblem::NotJson { text, .. } => {
                 let number = if text.to_lowercase().contains("nan") {
                     "NaN"
                 } else if text.starts_with('-') {
@@ -161,8 +151,8 @@ impl YamlError {
                 };
                 format!("json: unsupported value: {number}")
             }
-            Self::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
-            Self::Key { .. } | Self::DuplicateKey { .. } => format!("yaml: {self}"),
+            YamlProblem::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
+            YamlProblem::Key { .. } | YamlProblem::DuplicateKey { .. } => format!("yaml: {self}"),
         }
     }
 }
@@ -184,13 +174,13 @@ pub(super) fn go_problem(error: &libyaml_safer::Error, is_behind: bool) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use crate::yaml::{YamlError, parse};
+    use crate::yaml::{YamlProblem, parse};
 
     #[test]
     fn texts_on_which_the_library_panics_are_errors() {
         for text in ["\"\\", "a: \"\\", "[!a,]", "a: 1\nb: {c: !x,}"] {
             let error = parse(text).unwrap_err();
-            assert!(matches!(error, YamlError::Syntax { .. }), "{text:?}: {error}");
+            assert!(matches!(error.problem, YamlProblem::Syntax { .. }), "{text:?}: {error}");
             assert!(crate::yaml::locate(text, "/a").is_none_or(|place| place.line == 1), "{text:?}");
         }
     }

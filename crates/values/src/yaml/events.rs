@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Encoding, Event, EventData, Parser, ScalarStyle};
 
-use super::error::{Position, YamlError};
+use super::error::{Position, YamlError, YamlProblem};
 
 /// What the scanner says of a quoted text without an end.
 const UNEXPECTED_END: &str = "found unexpected end of stream";
@@ -43,7 +43,7 @@ impl<'t> Events<'t> {
         let Ok(parsed) = catch_unwind(AssertUnwindSafe(|| self.parser.parse())) else {
             let problem = "could not find the end of a quoted text or of a tag";
             let go = format!("line {}: {problem}", self.reached.line);
-            return Err(YamlError::Syntax { position: self.reached, problem: problem.to_owned(), go });
+            return Err(YamlProblem::Syntax { problem: problem.to_owned(), go }.at(self.reached));
         };
         let mut event = parsed.map_err(|error| {
             let mut position =
@@ -60,7 +60,8 @@ impl<'t> Events<'t> {
                 Some(context) => format!("{} {context}", error.problem()),
                 None => error.problem().to_owned(),
             };
-            YamlError::Syntax { position, problem, go: super::error::go_problem(&error, is_behind) }
+            let go = super::error::go_problem(&error, is_behind);
+            YamlProblem::Syntax { problem, go }.at(position)
         })?;
         self.reached = event.end_mark.into();
         if self.completed

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::error::{Position, YamlError};
+use super::error::{Position, YamlError, YamlProblem};
 use super::scalar::Scalar;
 
 /// Returns a scalar as a key.
@@ -12,8 +12,8 @@ pub(super) fn scalar_key(scalar: &Scalar, text: String, position: Position) -> R
         Scalar::Bool(flag) => Ok(flag.to_string()),
         Scalar::Int(number) => Ok(number.to_string()),
         Scalar::Float(number) => Ok(float_key(*number)),
-        Scalar::Null => Err(YamlError::Key { position, found: "null".to_owned(), go: None }),
-        Scalar::Uint(number) => Err(YamlError::Key { position, found: number.to_string(), go: None }),
+        Scalar::Null => Err(YamlProblem::Key { found: "null".to_owned(), go: None }.at(position)),
+        Scalar::Uint(number) => Err(YamlProblem::Key { found: number.to_string(), go: None }.at(position)),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn key_error(value: &Value, position: Position) -> YamlError {
         Value::Bool(_) | Value::Number(_) | Value::String(_) => "this scalar",
     };
     let go = matches!(value, Value::Array(_) | Value::Object(_)).then(|| go_syntax(value));
-    YamlError::Key { position, found: found.to_owned(), go }
+    YamlProblem::Key { found: found.to_owned(), go }.at(position)
 }
 
 /// Returns a value as Go's syntax writes it.

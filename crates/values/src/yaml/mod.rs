@@ -22,5 +22,5 @@ mod write;
 
 pub use build::{MAX_DEPTH, parse, parse_all, parse_all_v3, parse_strict};
 pub use emit::{emit, emit_pretty, emit_v3};
-pub use error::{Position, YamlError};
+pub use error::{Position, YamlError, YamlProblem};
 pub use locate::locate;
