@@ -38,13 +38,13 @@ pub fn render(
         return Ok(rendered);
     }
     cache.last = None;
-    let mut environment = TrackedEnvironment::new(environment);
+    let mut environment = TrackedEnvironment { environment, was_asked: false };
     let mut own_warnings = Warnings::default();
     let rendered = render_anew(chart, request, &mut cache.templates, &mut environment, &mut own_warnings);
     warnings.extend(&own_warnings);
     let rendered = rendered?;
-    if !environment.was_asked() {
-        cache.last = Some(LastRender::new(key, &rendered, own_warnings));
+    if !environment.was_asked {
+        cache.last = Some(LastRender { key, rendered: rendered.clone(), warnings: own_warnings });
     }
     Ok(rendered)
 }
@@ -103,11 +103,6 @@ struct LastRender {
 }
 
 impl LastRender {
-    /// Keeps what was rendered, and what there was to be warned of.
-    fn new(key: Key, rendered: &Rendered, warnings: Warnings) -> Self {
-        Self { key, rendered: rendered.clone(), warnings }
-    }
-
     /// Returns the render again if `key` is that of it, with its warnings.
     fn answer(&self, key: &Key, warnings: &mut Warnings) -> Option<Rendered> {
         (self.key == *key).then(|| {
@@ -127,22 +122,12 @@ impl std::fmt::Debug for LastRender {
 /// An environment that knows whether it was asked anything.
 struct TrackedEnvironment<'w> {
     environment: &'w mut dyn Environment,
-    asked: bool,
+    was_asked: bool,
 }
 
-impl<'w> TrackedEnvironment<'w> {
-    /// Returns an environment that was not asked yet.
-    fn new(environment: &'w mut dyn Environment) -> Self {
-        Self { environment, asked: false }
-    }
-
-    /// Reports whether it was asked.
-    fn was_asked(&self) -> bool {
-        self.asked
-    }
-
+impl TrackedEnvironment<'_> {
     fn asked(&mut self) -> &mut dyn Environment {
-        self.asked = true;
+        self.was_asked = true;
         self.environment
     }
 }

@@ -59,13 +59,6 @@ impl From<String> for Stop {
     }
 }
 
-/// What stands where a value begins.
-enum Found {
-    Value(Value),
-    /// Nothing at all.
-    End,
-}
-
 struct Parser<'a> {
     text: Vec<char>,
     at: usize,
@@ -117,16 +110,12 @@ impl Parser<'_> {
                 insert(data, key, Value::Array(items));
                 outcome
             }
-            Some('=') => match self.value()? {
-                Found::Value(value) => {
-                    insert(data, key, value);
-                    Ok(())
-                }
-                Found::End => {
-                    insert(data, key, self.nothing());
-                    Err(Stop::End)
-                }
-            },
+            Some('=') => {
+                let value = self.value()?;
+                let outcome = if value.is_some() { Ok(()) } else { Err(Stop::End) };
+                insert(data, key, value.unwrap_or_else(|| self.nothing()));
+                outcome
+            }
             Some(',') => {
                 insert(data, key.clone(), Value::String(String::new()));
                 Err(format!("key {key:?} has no value (cannot end with ,)").into())
@@ -187,10 +176,7 @@ impl Parser<'_> {
         match mark {
             None => Err(Stop::End),
             Some('=') => {
-                let value = match self.value()? {
-                    Found::Value(value) => value,
-                    Found::End => self.nothing(),
-                };
+                let value = self.value()?.unwrap_or_else(|| self.nothing());
                 set_item(list, index, value)
             }
             Some('[') => {
@@ -219,25 +205,26 @@ impl Parser<'_> {
         if matches!(self.form, Form::Json) { Value::Null } else { Value::String(String::new()) }
     }
 
-    fn value(&mut self) -> Result<Found, Stop> {
+    /// Returns the value that begins here; none at the end of all.
+    fn value(&mut self) -> Result<Option<Value>, Stop> {
         match self.form {
-            Form::Json => return self.json().map(Found::Value),
+            Form::Json => return self.json().map(Some),
             Form::Literal => {
                 let rest = self.text.get(self.at..).unwrap_or_default().iter().collect();
                 self.at = self.text.len();
-                return Ok(Found::Value(Value::String(rest)));
+                return Ok(Some(Value::String(rest)));
             }
             Form::Typed | Form::Text | Form::File(_) => {}
         }
         match self.text.get(self.at) {
-            None => Ok(Found::End),
+            None => Ok(None),
             Some('{') => {
                 self.at += 1;
-                self.list().map(Found::Value)
+                self.list().map(Some)
             }
             Some(_) => {
                 let (text, _) = self.until(&[',']);
-                self.typed(text).map(Found::Value)
+                self.typed(text).map(Some)
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::value::{CallError, Context, Entries, Function, Kind, ListType, Map, M
 const STRING_MAP: Type = Type::Map(&MapType::STRINGS);
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::variadic("cat", &[ANY], STRING, cat),
+    Function::variadic("cat", &[ANY], STRING, |context, args| each(context, args, format::plain)),
     Function::new("join", &[STRING, ANY], STRING, join),
     Function::variadic("quote", &[ANY], STRING, |context, args| {
         each(context, args, |value| Ok(format::quoted(&format::text(value)?)))
@@ -51,10 +51,6 @@ fn each(context: &mut dyn Context, args: &[Value], show: fn(&Value) -> Result<Ve
         joined.extend(show(value)?);
     }
     Ok(Value::text(joined))
-}
-
-fn cat(context: &mut dyn Context, args: &[Value]) -> Answer {
-    each(context, args, format::plain)
 }
 
 /// Returns the elements of a list as texts without nils; anything else is a list of itself.

@@ -37,17 +37,13 @@ pub fn parse_secret_name(name: &str) -> Option<(&str, u32)> {
 
 /// Returns the labels of a Secret: Helm's and `extra`, which can't override them.
 pub fn labels(record: &Record, extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut labels: BTreeMap<String, String> =
-        extra.iter().filter(|(key, _)| !SYSTEM_LABELS.contains(&key.as_str())).map(own).collect();
+    let mut labels = extra.clone();
+    labels.retain(|key, _| !SYSTEM_LABELS.contains(&key.as_str()));
     labels.insert("name".to_owned(), record.name.clone());
     labels.insert("owner".to_owned(), "helm".to_owned());
     labels.insert("status".to_owned(), record.info.status.name().to_owned());
     labels.insert("version".to_owned(), record.version.to_string());
     labels
-}
-
-fn own((key, value): (&String, &String)) -> (String, String) {
-    (key.clone(), value.clone())
 }
 
 /// One revision of a release.

@@ -119,21 +119,12 @@ impl Type {
 
     /// Reports whether `value`, which is not nil, may be assigned to this type.
     pub fn accepts(&self, value: &Value) -> bool {
-        match self {
-            Self::Any | Self::Reflect => true,
-            Self::Bool => matches!(value, Value::Bool(_)),
-            Self::Int => matches!(value, Value::Int(_)),
-            Self::Int32 => matches!(value, Value::Small(IntType::Int32, _)),
-            Self::Int64 => matches!(value, Value::Int64(_)),
-            Self::Uint8 => matches!(value, Value::Uint(UintType::Uint8, _)),
-            Self::Uint32 => matches!(value, Value::Uint(UintType::Uint32, _)),
-            Self::Uint64 => matches!(value, Value::Uint(UintType::Uint64, _)),
-            Self::Float64 => matches!(value, Value::Float(_)),
-            Self::String => matches!(value, Value::Text(_)),
-            Self::Bytes => matches!(value, Value::Bytes(_)),
-            Self::List(class) => value.as_list().is_some_and(|list| class.accepts(list.class())),
-            Self::Map(class) => value.as_map().is_some_and(|map| class.accepts(map.class())),
-            Self::Named(name) => value.type_name() == *name,
+        if let Self::List(class) = self {
+            value.as_list().is_some_and(|list| class.accepts(list.class()))
+        } else if let Self::Map(class) = self {
+            value.as_map().is_some_and(|map| class.accepts(map.class()))
+        } else {
+            matches!(self, Self::Any | Self::Reflect) || value.type_name() == self.name()
         }
     }
 }

@@ -76,17 +76,9 @@ impl Case {
     }
 
     /// Renders the chart in `tree`; files of flags are looked for in `directory`.
-    pub(crate) fn run(&self, directory: &Path, tree: &Tree, cache: &mut Cache) -> Outcome {
-        self.run_with_warnings(directory, tree, cache).0
-    }
-
-    /// Does the same and returns also the lines of warnings.
-    pub(crate) fn run_with_warnings(
-        &self,
-        directory: &Path,
-        tree: &Tree,
-        cache: &mut Cache,
-    ) -> (Outcome, Vec<String>) {
+    ///
+    /// The lines of warnings are returned with what it prints.
+    pub(crate) fn run(&self, directory: &Path, tree: &Tree, cache: &mut Cache) -> (Outcome, Vec<String>) {
         let mut warnings = Warnings::default();
         let outcome = match self.output(directory, tree, cache, &mut warnings) {
             Ok(text) => Outcome::Text(text),

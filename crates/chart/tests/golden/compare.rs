@@ -8,6 +8,7 @@ use chart::render_cache::Cache;
 use serde_json::Value;
 
 use crate::case::{self, Case, Outcome};
+use crate::findings::canonical;
 
 /// What stands before a snippet in its file, and before its output.
 const SNIPPET: &str = "v: |-\n  ";
@@ -30,7 +31,7 @@ pub(crate) fn directory(directory: &Path) -> Option<String> {
 
 /// Returns how one render of a case differs, if it does.
 fn once(directory: &Path, case: &Case, tree: &Tree, cache: &mut Cache) -> Option<String> {
-    let (outcome, warnings) = case.run_with_warnings(directory, tree, cache);
+    let (outcome, warnings) = case.run(directory, tree, cache);
     if let Ok(expected) = std::fs::read_to_string(directory.join("expected_stderr.txt")) {
         // The order of Helm's warnings and how often it repeats them vary.
         let told: BTreeSet<&str> = warnings.iter().map(String::as_str).collect();
@@ -56,7 +57,7 @@ pub(crate) fn snippet(case: &Case, tree: &Tree, snippet: &Value) -> Option<Strin
     let template = snippet["tpl"].as_str().unwrap();
     let mut tree = tree.clone();
     tree.insert("templates/t.yaml".to_owned(), format!("{SNIPPET}{template}\n").into_bytes().into());
-    let (key, got) = match case.run(Path::new("."), &tree, &mut Cache::default()) {
+    let (key, got) = match case.run(Path::new("."), &tree, &mut Cache::default()).0 {
         Outcome::Text(text) => match text.strip_prefix(SNIPPET_OUTPUT) {
             Some(rest) => ("out", rest.strip_suffix('\n').unwrap_or(rest).to_owned()),
             None => ("out", text),
@@ -106,44 +107,4 @@ fn normal(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let lines: Vec<&str> = text.split('\n').map(str::trim_end).collect();
     format!("{}\n", lines.join("\n").trim())
-}
-
-/// Sorts the findings of a schema, which Helm prints in random order.
-fn canonical(text: &str) -> String {
-    if !text.contains("meet the specifications of the schema") {
-        return text.to_owned();
-    }
-    let mut out: Vec<String> = Vec::new();
-    let mut blocks: Vec<Vec<String>> = Vec::new();
-    for line in text.lines().chain(["end"]) {
-        if line.starts_with("- ") {
-            blocks.push(vec![sorted_names(line)]);
-        } else if let (true, Some(block)) = (line.starts_with("  "), blocks.last_mut()) {
-            block.push(sorted_names(line));
-        } else {
-            for block in &mut blocks {
-                if let Some(causes) = block.get_mut(1..) {
-                    causes.sort();
-                }
-            }
-            blocks.sort();
-            out.extend(blocks.drain(..).flatten());
-            out.push(line.to_owned());
-        }
-    }
-    out.join("\n")
-}
-
-fn sorted_names(line: &str) -> String {
-    if !line.contains("additional properties") && !line.contains("missing propert") {
-        return line.to_owned();
-    }
-    let mut parts: Vec<&str> = line.split('\'').collect();
-    // Every other part stands between quotes; the first of them is the place.
-    let mut names: Vec<&str> = parts.iter().skip(3).step_by(2).copied().collect();
-    names.sort_unstable();
-    for (slot, name) in parts.iter_mut().skip(3).step_by(2).zip(names) {
-        *slot = name;
-    }
-    parts.join("'")
 }

@@ -11,6 +11,7 @@
 
 mod case;
 mod compare;
+mod findings;
 
 use std::path::{Path, PathBuf};
 

@@ -124,15 +124,7 @@ fn order(a: &Value, b: &Value) -> Result<Option<Ordering>, CallError> {
         (Basic::Float(a), Basic::Float(b)) => Ok(a.partial_cmp(&b)),
         (Basic::Text(a), Basic::Text(b)) => Ok(Some(a.cmp(&b))),
         (Basic::Bool(_), Basic::Bool(_)) | (Basic::Complex(..), Basic::Complex(..)) => Err(invalid()),
-        (
-            Basic::Bool(_)
-            | Basic::Complex(..)
-            | Basic::Float(_)
-            | Basic::Int(_)
-            | Basic::Text(_)
-            | Basic::Uint(_),
-            _,
-        ) => Err(incompatible(a, b)),
+        _ => Err(incompatible(a, b)),
     }
 }
 

@@ -28,7 +28,7 @@ fn required(_: &mut dyn Context, args: &[Value]) -> Result<Value, CallError> {
     let [Value::Text(message), value] = args else {
         return Ok(Value::Nil);
     };
-    let missing = value.is_nil() || value.as_text().is_some_and(Text::is_empty);
+    let missing = value.is_nil() || value.as_text().is_some_and(|text| text.is_empty());
     if missing { Err(refused(message)) } else { Ok(value.clone()) }
 }
 

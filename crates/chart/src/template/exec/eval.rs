@@ -31,32 +31,27 @@ impl<'t> Exec<'t, '_, '_> {
 
     fn command(&mut self, dot: &Item, command: &'t Command, last: Option<Item>) -> Result<Item, ExecError> {
         let first = &command.first;
+        let is_piped = last.is_some();
+        let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
         match first {
             Expr::Field { fields, .. } => {
                 self.at = Some(Location::Expr(first));
-                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
                 self.field_chain(dot.clone(), fields, call)
             }
-            Expr::Chain { base, fields, .. } => {
-                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
-                self.chain(first, base, fields, call)
-            }
+            Expr::Chain { base, fields, .. } => self.chain(first, base, fields, call),
             Expr::Function { callee, .. } => {
-                let call = Call { dot, blamed: Location::Command(command), args: &command.args, last };
-                self.function(first, *callee, call)
+                self.function(first, *callee, Call { blamed: Location::Command(command), ..call })
             }
             Expr::Pipe(pipe) => {
-                self.refuse_arguments(command, last.is_some())?;
+                self.refuse_arguments(command, is_piped)?;
                 self.nested(dot, pipe)
             }
             Expr::Variable { name, fields, .. } => {
                 self.at = Some(Location::Expr(first));
                 let item = self.variable(name)?.clone();
                 if fields.is_empty() {
-                    self.refuse_arguments(command, last.is_some())?;
-                    return Ok(item);
+                    self.refuse_arguments(command, is_piped)?;
                 }
-                let call = Call { dot, blamed: Location::Expr(first), args: &command.args, last };
                 self.field_chain(item, fields, call)
             }
             Expr::Bool { .. }
@@ -65,7 +60,7 @@ impl<'t> Exec<'t, '_, '_> {
             | Expr::Number { .. }
             | Expr::Text { .. } => {
                 self.at = Some(Location::Expr(first));
-                self.refuse_arguments(command, last.is_some())?;
+                self.refuse_arguments(command, is_piped)?;
                 self.constant(dot, first)
             }
         }
@@ -148,6 +143,7 @@ impl<'t> Exec<'t, '_, '_> {
         expr: &'t Expr,
     ) -> Result<Item, ExecError> {
         self.at = Some(Location::Expr(expr));
+        let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
         let item = match expr {
             Expr::Dot { .. } => dot.clone(),
             Expr::Nil { .. } => {
@@ -157,28 +153,14 @@ impl<'t> Exec<'t, '_, '_> {
                     None => Err(self.error(&format!("cannot assign nil to {}", wanted.name()))),
                 };
             }
-            Expr::Field { fields, .. } => {
-                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
-                self.field_chain(dot.clone(), fields, call)?
-            }
+            Expr::Field { fields, .. } => self.field_chain(dot.clone(), fields, call)?,
             Expr::Variable { name, fields, .. } => {
                 let item = self.variable(name)?.clone();
-                if fields.is_empty() {
-                    item
-                } else {
-                    let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
-                    self.field_chain(item, fields, call)?
-                }
+                self.field_chain(item, fields, call)?
             }
             Expr::Pipe(pipe) => self.nested(dot, pipe)?,
-            Expr::Function { callee, .. } => {
-                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
-                self.function(expr, *callee, call)?
-            }
-            Expr::Chain { base, fields, .. } => {
-                let call = Call { dot, blamed: Location::Expr(expr), args: &[], last: None };
-                self.chain(expr, base, fields, call)?
-            }
+            Expr::Function { callee, .. } => self.function(expr, *callee, call)?,
+            Expr::Chain { base, fields, .. } => self.chain(expr, base, fields, call)?,
             Expr::Bool { .. } | Expr::Number { .. } | Expr::Text { .. } => {
                 return self.literal(dot, wanted.unwrap_or(Type::Any), expr).map(Item::bare);
             }
