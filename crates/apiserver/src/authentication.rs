@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::sync::lock;
 
-/// A client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,

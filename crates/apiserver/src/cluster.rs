@@ -81,7 +81,6 @@ impl Cluster {
         }
     }
 
-    /// Returns the time of this moment.
     pub(crate) fn now(&self) -> Timestamp {
         self.config.clock.now()
     }

@@ -28,7 +28,6 @@ fn not_an_object() -> ApiError {
     ApiError::bad_request("the body and its metadata must be objects")
 }
 
-/// Returns the names of the finalizers.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let list = of(object).and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
@@ -39,7 +38,6 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     of(object).is_some_and(|metadata| metadata.get("deletionTimestamp").is_some_and(|t| !t.is_null()))
 }
 
-/// Adds a finalizer unless it is there.
 pub(crate) fn add_finalizer(object: &mut Value, name: &str) -> Outcome<()> {
     if finalizers(object).contains(&name) {
         return Ok(());

@@ -10,32 +10,20 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use objects::decode::Node;
 
-/// What every body begins with.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// How deeply messages may be nested.
 const MAX_DEPTH: usize = 100;
 
-/// A body that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtobufError {
-    /// The body does not begin as it must.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     Prefix,
-    /// The body ends too early or breaks a rule of the encoding.
     #[error("proto: illegal wireType or unexpected EOF")]
     Broken,
-    /// Messages are nested more deeply than we read.
     #[error("proto: messages are nested too deeply")]
     Depth,
-    /// There are no numbers for the kind.
     #[error("no kind {kind:?} is registered for version {version:?}")]
-    Unknown {
-        /// The kind of the body.
-        kind: String,
-        /// The version of the body.
-        version: String,
-    },
+    Unknown { kind: String, version: String },
 }
 
 type Read<T> = Result<T, ProtobufError>;
@@ -77,7 +65,6 @@ pub(crate) fn read(body: &[u8], api_version: &str, kind: &str) -> Read<Node> {
     Ok(Node::Object(fields))
 }
 
-/// Returns the name of the message of a kind.
 fn message_of(version: &str, kind: &str) -> String {
     if kind == "DeleteOptions" {
         return "meta.v1.DeleteOptions".to_owned();
@@ -152,7 +139,6 @@ fn shape_of(text: &'static str) -> Shape {
     }
 }
 
-/// A value as it is on the wire.
 #[derive(Clone, Copy, Debug)]
 enum Wire<'a> {
     Bytes(&'a [u8]),

@@ -23,12 +23,10 @@ pub(crate) fn warn(answer: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
-/// Returns an answer of plain text.
 pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Response<Body> {
     with_type(status, "text/plain; charset=utf-8", Body::from(text.into()))
 }
 
-/// Returns an answer of JSON.
 pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
     with_type(status, "application/json", body.into())
 }
@@ -40,7 +38,6 @@ fn with_type(status: StatusCode, content_type: &'static str, body: Body) -> Resp
     answer
 }
 
-/// Returns the answer that carries a refusal.
 pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
     let status = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = json(status, error.to_bytes());

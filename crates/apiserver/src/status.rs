@@ -35,7 +35,6 @@ struct ListMeta {
     next: String,
 }
 
-/// What a refusal is about.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {

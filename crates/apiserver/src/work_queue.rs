@@ -45,7 +45,6 @@ struct Queue {
 }
 
 impl WorkQueue {
-    /// Returns an empty queue.
     pub(crate) fn new(simulates: bool) -> WorkQueue {
         WorkQueue {
             simulates,

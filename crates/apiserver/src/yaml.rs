@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::status::{ApiError, Outcome};
 
-/// Reads one document.
 pub(crate) fn read(body: &[u8]) -> Outcome<Node> {
     let refuse = |why: String| {
         ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
@@ -14,7 +13,6 @@ pub(crate) fn read(body: &[u8]) -> Outcome<Node> {
     values::yaml::parse(text).map(Node::from).map_err(|error| refuse(error.go_text()))
 }
 
-/// Writes one document.
 pub(crate) fn write(value: &Value) -> String {
     values::yaml::emit(value)
 }

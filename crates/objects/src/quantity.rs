@@ -13,7 +13,6 @@ pub struct Quantity {
     format: Format,
 }
 
-/// The family of suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Binary,
@@ -92,7 +91,6 @@ fn is_suffix(suffix: &str) -> bool {
     digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What one unit is.
 #[derive(Clone, Copy)]
 enum Scale {
     Ten(i32),

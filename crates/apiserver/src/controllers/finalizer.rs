@@ -9,7 +9,6 @@ use crate::strategy::FieldOwner;
 /// Who owns what the controllers change.
 const CONTROLLER: FieldOwner<'_> = FieldOwner { manager: "kube-controller-manager", subresource: "" };
 
-/// Removes a finalizer from an object, if it is there.
 pub(super) fn remove_finalizer(cluster: &Cluster, object_ref: &ObjectRef, name: &str) {
     edit(cluster, object_ref, |object| {
         let list = object.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut);

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// The fields of one object.
 pub(super) type Fields = Map<String, Value>;
 
 /// Empty texts and lists are as good as none; an empty object that was given is not.

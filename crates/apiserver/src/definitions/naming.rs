@@ -6,7 +6,6 @@ use crate::registry::Resources;
 
 /// Whether the names of a definition are free.
 pub(crate) struct Verdict {
-    /// The names as they are accepted.
     accepted: Value,
     /// Why a name is not free: reason and text.
     conflict: Option<(&'static str, String)>,

@@ -33,7 +33,6 @@ struct Documents {
 }
 
 impl OpenApi {
-    /// Returns the document at `path`.
     pub(crate) fn answer(&self, served: &Resources, path: &str, headers: &HeaderMap) -> Response<Body> {
         if path == "/openapi/v3" {
             return tagged(headers, index(served), "application/json");

@@ -79,7 +79,6 @@ impl ObjectEncoder {
         conversion::from_stored(object, &self.resource)
     }
 
-    /// Returns the answer that shows one object.
     pub(crate) fn answer(&self, status: u16, object: &Stored) -> Outcome<Response<Body>> {
         if self.is_identity() {
             return respond(status, self.representation.content_type(), Body::from(object.body.clone()));
@@ -93,7 +92,6 @@ impl ObjectEncoder {
         respond(status, self.representation.content_type(), Body::from(body))
     }
 
-    /// Returns a list of `items` with this list metadata.
     pub(crate) fn list(&self, items: &[Arc<Stored>], metadata: &Map<String, Value>) -> Value {
         let objects: Vec<Value> = items.iter().map(|item| self.whole(&item.body)).collect();
         match &self.representation.shape {
@@ -189,7 +187,6 @@ pub(crate) fn encode(value: &Value, representation: &Representation) -> Outcome<
     written.map_err(|error| ApiError::internal(error.to_string()))
 }
 
-/// Returns an answer with a body.
 pub(crate) fn respond(status: u16, content_type: &str, body: Body) -> Outcome<Response<Body>> {
     Response::builder()
         .status(status)

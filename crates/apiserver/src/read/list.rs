@@ -15,7 +15,6 @@ use crate::request::{RequestContext, Shape};
 use crate::status::{ApiError, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
-/// Answers with one object.
 pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let asked = revision(request)?;
     let store = request.cluster.storage.read();
@@ -30,7 +29,6 @@ pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body
     ObjectEncoder::of(request).answer(200, &object)
 }
 
-/// Answers with a list.
 pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     let plan = Plan::of(request)?;
     let selection = selection(request)?;
@@ -186,7 +184,6 @@ fn check_match(request: &RequestContext, matching: Option<&str>) -> Outcome<()> 
     Err(invalid_option("ListOptions", "resourceVersionMatch", reason, &message))
 }
 
-/// Returns what the request selects.
 pub(crate) fn selection(request: &RequestContext) -> Outcome<Selection> {
     let refuse = |error: objects::selector::SelectorError| ApiError::bad_request(error.to_string());
     let labels = request.query.text("labelSelector").unwrap_or_default();

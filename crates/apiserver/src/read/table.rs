@@ -22,7 +22,6 @@ fn columns(resource: &Resource) -> Arc<[Column]> {
     }
 }
 
-/// Returns the table of `objects`.
 pub(crate) fn print(resource: &Resource, objects: &[Value], now: Timestamp) -> Printed {
     let columns = columns(resource);
     let rows = objects.iter().map(|object| {

@@ -10,10 +10,8 @@ use crate::kind::{Kind, Subresource, Verb};
 use crate::store::{TableName, table_name};
 use crate::table::{self, Column};
 
-/// The table of custom resource definitions.
 pub(crate) const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
-/// What a custom resource definition defines.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) group: String,
@@ -41,7 +39,6 @@ pub(crate) struct Version {
     pub(crate) schema: Value,
     /// The schema, read.
     pub(crate) structural: Structural,
-    /// What the fields of the objects are.
     pub(crate) shape: Shape,
     /// The paths that objects can be selected by.
     pub(crate) selectable: Vec<String>,
@@ -59,7 +56,6 @@ pub(crate) struct ScalePaths {
     pub(crate) selector: Option<String>,
 }
 
-/// A definition that cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("the definition has no {0}")]
 pub(crate) struct DefinitionError(&'static str);
@@ -93,7 +89,6 @@ impl Definition {
         Ok(Definition { group, storage, versions, terminating, fingerprint })
     }
 
-    /// Returns the name of the table of the objects.
     pub(crate) fn table(&self) -> Option<TableName> {
         let kind = &self.versions.first()?.kind;
         Some(table_name(&self.group, &kind.plural))

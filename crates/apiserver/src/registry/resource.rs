@@ -12,15 +12,11 @@ use crate::store::{TableName, table_name};
 /// A kind as it is served.
 #[derive(Debug)]
 pub(crate) struct Resource {
-    /// Names, scope, verbs and subresources.
     pub(crate) kind: Arc<Kind>,
-    /// Where the objects are.
     pub(crate) table: TableName,
-    /// `apiVersion` of this kind.
     pub(crate) api_version: String,
     /// `apiVersion` of the objects in the table.
     pub(crate) stored_version: String,
-    /// What the fields of the objects are.
     pub(crate) shape: Shape,
     /// What objects can be selected by, besides name and namespace.
     pub(crate) fields: Vec<FieldPath>,

@@ -62,12 +62,10 @@ impl Resources {
         kinds.entry(resource.kind.plural.to_string()).or_insert_with(|| Arc::new(resource));
     }
 
-    /// Returns a resource by `group/version` and plural.
     pub(crate) fn find(&self, group_version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.versions.get(group_version)?.get(plural)
     }
 
-    /// Returns a resource by `group/version` and kind.
     pub(crate) fn find_kind(&self, group_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.versions.get(group_version)?.values().find(|resource| resource.kind.kind == kind)
     }
@@ -83,7 +81,6 @@ impl Resources {
             .or_else(|| found.next())
     }
 
-    /// Returns whether the group is served.
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.groups.iter().any(|(name, _)| name == group)
     }
@@ -98,7 +95,6 @@ impl Resources {
         Some(self.versions.get(group_version)?.values())
     }
 
-    /// Returns every resource.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.versions.values().flat_map(BTreeMap::values)
     }

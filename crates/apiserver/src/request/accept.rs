@@ -6,21 +6,16 @@ use http::header::{ACCEPT, USER_AGENT};
 use super::query::Query;
 use crate::status::{ApiError, Outcome};
 
-/// The form of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Representation {
-    /// What is shown of objects.
     pub(crate) shape: Shape,
-    /// How it is written.
     pub(crate) encoding: Encoding,
     /// Whether JSON is indented.
     pub(crate) pretty: bool,
 }
 
-/// What is shown of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Everything.
     Whole,
     /// Only metadata, in this version of `meta.k8s.io`.
     Metadata(String),
@@ -28,7 +23,6 @@ pub(crate) enum Shape {
     Table(String),
 }
 
-/// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
@@ -36,7 +30,6 @@ pub(crate) enum Encoding {
 }
 
 impl Representation {
-    /// Reads what the request asks for.
     pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Outcome<Representation> {
         let accept: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
         let accept = accept.join(",");
@@ -57,7 +50,6 @@ impl Representation {
         Representation { shape: Shape::Whole, encoding: Encoding::Json, pretty: false }
     }
 
-    /// Returns the media type of the answer.
     pub(crate) fn content_type(&self) -> &'static str {
         match self.encoding {
             Encoding::Json => "application/json",

@@ -59,13 +59,11 @@ impl RequestContext {
         }
     }
 
-    /// Returns where the object with this name is stored.
     pub(crate) fn object_ref(&self, name: &str) -> ObjectRef {
         let key = key_of(self.namespace.as_deref(), name);
         ObjectRef { table: Arc::clone(&self.resource.table), key }
     }
 
-    /// Returns the latest version of the object with this name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Stored>> {
         self.cluster.storage.find(&self.resource.table, self.namespace.as_deref(), name)
     }

@@ -17,20 +17,15 @@ pub(crate) enum FieldValidation {
     Warn,
 }
 
-/// How a write is to be carried out.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of a request")]
 pub(crate) struct WriteOptions {
-    /// Nothing is stored.
     pub(crate) dry_run: bool,
-    /// Whose fields these are.
     pub(crate) field_manager: String,
-    /// Whether the client named the manager.
     pub(crate) named_manager: bool,
     pub(crate) validation: FieldValidation,
     /// Whether fields of other managers are taken over.
     pub(crate) force: bool,
-    /// Whether the object is made by an apply.
     pub(crate) applies: bool,
 }
 

@@ -1,6 +1,5 @@
 //! Paths of the Kubernetes API.
 
-/// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     /// `/api`.
@@ -11,7 +10,6 @@ pub(crate) enum Path {
     Group(String),
     /// `/api/v1` or `/apis/GROUP/VERSION`.
     GroupVersion(String),
-    /// Objects.
     Resource(ResourcePath),
     /// Everything else, for example `/version`.
     Other,
@@ -22,11 +20,9 @@ pub(crate) enum Path {
 pub(crate) struct ResourcePath {
     /// `v1` or `apps/v1`.
     pub(crate) group_version: String,
-    /// The namespace of the objects.
     pub(crate) namespace: Option<String>,
     /// The resource in the plural.
     pub(crate) resource: String,
-    /// The object's name.
     pub(crate) name: Option<String>,
     /// The subresource, with what follows it in the path.
     pub(crate) subresource: Option<String>,
@@ -35,7 +31,6 @@ pub(crate) struct ResourcePath {
 }
 
 impl Path {
-    /// Parses `path`.
     pub(crate) fn parse(path: &str) -> Path {
         let parts: Vec<String> =
             path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();

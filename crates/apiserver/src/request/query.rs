@@ -30,7 +30,6 @@ impl Query {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Returns all values of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())
     }
@@ -40,7 +39,6 @@ impl Query {
         self.get(name).is_some_and(|value| !matches!(value, "false" | "0"))
     }
 
-    /// Returns a whole number.
     pub(crate) fn number(&self, name: &str) -> Outcome<Option<i64>> {
         let Some(text) = self.text(name) else {
             return Ok(None);

@@ -44,7 +44,6 @@ impl Entry {
         }
     }
 
-    /// Returns the verb as Kubernetes names it.
     fn verb(&self, named: bool) -> &'static str {
         let watch = self.query.split('&').any(|pair| matches!(pair, "watch" | "watch=1" | "watch=true"));
         match self.method.as_str() {

@@ -28,7 +28,6 @@ pub(crate) struct Incoming {
     pub(crate) user: User,
 }
 
-/// Returns the answer to a request.
 pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<Body> {
     let answer = match Path::parse(&incoming.path) {
         Path::CoreVersions => only_get(&incoming).map(|()| {
@@ -141,7 +140,6 @@ fn health(path: &str, incoming: &Incoming) -> Response<Body> {
     response::text(StatusCode::OK, text)
 }
 
-/// Answers a request for objects.
 fn resource_call(
     cluster: &Arc<Cluster>,
     resource: &Arc<Resource>,
@@ -192,7 +190,6 @@ fn check_include(representation: &Representation, query: &Query) -> Outcome<()> 
     )))
 }
 
-/// Returns the warning for clients of a deprecated kind.
 fn deprecation(resource: &Resource) -> Option<String> {
     if let Some(version) = resource.version() {
         return version.warning.clone();

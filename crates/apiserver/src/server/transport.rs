@@ -67,7 +67,6 @@ impl Serving {
     }
 }
 
-/// Serves `service` on `listener`.
 pub(crate) fn serve(
     listener: TcpListener,
     service: Endpoint,

@@ -28,7 +28,6 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Returns a storage without objects.
     pub(crate) fn new(limits: Limits) -> Storage {
         Storage {
             store: RwLock::new(Store::new(limits)),
@@ -37,7 +36,6 @@ impl Storage {
         }
     }
 
-    /// Locks the store for reading.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +49,6 @@ impl Storage {
         self.read().get(&object.table, &object.key).cloned()
     }
 
-    /// Returns the latest version of the object with this name.
     pub(crate) fn find(&self, table: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Stored>> {
         self.read().get(table, &key_of(namespace, name)).cloned()
     }
@@ -92,7 +89,6 @@ impl Storage {
         revisions.entry(Arc::clone(table)).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
-    /// Ends the watches of a table.
     pub(crate) fn close(&self, table: &TableName) {
         if let Some(revision) = lock(&self.revisions).remove(table) {
             revision.send_replace(CLOSED);

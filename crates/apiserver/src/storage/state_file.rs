@@ -173,7 +173,6 @@ impl StateFile {
         std::thread::spawn(move || file.write_changes(&storage));
     }
 
-    /// Ends the thread.
     pub(crate) fn stop(&self) {
         lock(&self.dirty).stopped = true;
         self.wake.notify_one();

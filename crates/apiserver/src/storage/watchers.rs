@@ -6,11 +6,9 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::store::{Store, TableName};
 use crate::sync::lock;
 
-/// The open watches of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
 
-/// The progress of a watch.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     table: TableName,

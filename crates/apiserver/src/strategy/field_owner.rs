@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
 
-/// Who owns the fields that a write changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldOwner<'a> {
     pub(crate) manager: &'a str,

@@ -22,7 +22,6 @@ pub(crate) struct Strategy {
 }
 
 impl Strategy {
-    /// Returns how the objects of a resource behave.
     pub(crate) fn of(resource: &Resource) -> Strategy {
         let kind = &resource.kind;
         if resource.custom.is_some() {

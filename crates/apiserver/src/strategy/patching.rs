@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::registry::Resource;
 use crate::status::{ApiError, Cause, Outcome};
 
-/// How a patch is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     /// What a manager wants, whole.
@@ -23,7 +22,6 @@ pub(crate) enum PatchKind {
     Strategic,
 }
 
-/// Returns the object after a patch.
 pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: &Value) -> Outcome<Value> {
     match kind {
         PatchKind::Json => {

@@ -46,7 +46,6 @@ fn conform_custom(kind: &crate::kind::Kind, body: Node) -> Outcome<Decoded> {
     Ok(decoded)
 }
 
-/// The type of the metadata of objects.
 static METADATA: LazyLock<Shape> = LazyLock::new(|| {
     let map = types::of_kind("", "v1", "ConfigMap").and_then(|map| map.field("metadata"));
     map.map_or(Shape::Any, |metadata| metadata.shape.clone())
@@ -60,7 +59,6 @@ pub(crate) fn complete(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Returns what is wrong with a new object.
 pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut Vec<String>) -> Vec<Cause> {
     let Some(version) = resource.version() else {
         return causes_of(validation::create(&resource.kind, object), warnings);
@@ -86,7 +84,6 @@ fn replicas(object: &Value, path: &str) -> Option<Cause> {
     Some(Cause { reason: "FieldValueInvalid".into(), message, field: path.to_owned() })
 }
 
-/// Returns what is wrong with a new version.
 pub(crate) fn validate_changed(
     resource: &Resource,
     subresource: Option<&str>,

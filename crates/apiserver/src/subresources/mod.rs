@@ -23,7 +23,6 @@ use crate::write::{DeleteOptions, delete_object, untyped};
 /// Who owns the node of a bound pod.
 const BINDER: FieldOwner<'_> = FieldOwner { manager: "kube-scheduler", subresource: "binding" };
 
-/// Answers a request for a subresource.
 pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
     let kind = &request.resource.kind;
     let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
@@ -86,7 +85,6 @@ fn success() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }
 
-/// Puts a pod onto a node.
 fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
     let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -12,7 +12,6 @@ use crate::request::{Representation, Shape};
 use crate::status::{ApiError, Cause, Outcome};
 use crate::store::Stored;
 
-/// Answers with the scale of an object.
 pub(crate) fn show(request: &RequestContext, object: &Value) -> Outcome<Response<Body>> {
     let scale = of(request, object)?;
     let plain = Representation { shape: Shape::Whole, ..request.representation.clone() };
@@ -24,7 +23,6 @@ pub(crate) fn show(request: &RequestContext, object: &Value) -> Outcome<Response
     crate::read::respond(200, plain.content_type(), Body::from(body))
 }
 
-/// Returns a scale as a row of a table.
 fn table(scale: &Value, version: &str, now: jiff::Timestamp) -> Value {
     let column = |name: &str, kind: &str| json!({"name": name, "type": kind, "format": "", "description": "", "priority": 0});
     let number = |path: &str| scale.pointer(path).and_then(Value::as_i64).unwrap_or(0);
@@ -52,7 +50,6 @@ fn table(scale: &Value, version: &str, now: jiff::Timestamp) -> Value {
     })
 }
 
-/// The type of scales.
 pub(crate) static SHAPE: LazyLock<types::Shape> = LazyLock::new(|| {
     types::name_of_kind("autoscaling", "v1", "Scale").map_or(types::Shape::Any, types::Shape::Named)
 });
@@ -84,7 +81,6 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').filter(|part| !part.is_empty()).try_fold(object, |at, part| at.get(part))
 }
 
-/// Returns the scale of an object.
 pub(crate) fn of(request: &RequestContext, object: &Value) -> Outcome<Value> {
     let paths = paths(request)?;
     let mut metadata = Map::new();
@@ -148,7 +144,6 @@ pub(crate) fn is_owned(request: &RequestContext, object: &Value) -> bool {
     owners.into_iter().flatten().any(|owner| owner.pointer(&pointer).is_some())
 }
 
-/// Writes the replicas of `scale` into the object.
 pub(crate) fn set(
     request: &RequestContext,
     object: &mut Value,

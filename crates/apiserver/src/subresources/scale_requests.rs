@@ -15,7 +15,6 @@ use crate::write::create::Written;
 use crate::write::patch::patch_kind;
 use crate::write::pipeline::Pipeline;
 
-/// Answers a request for the scale of an object.
 pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcome<Response<Body>> {
     match verb {
         Verb::Get => {

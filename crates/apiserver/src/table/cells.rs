@@ -9,7 +9,6 @@ use super::text::{Cell, has_condition, joined, number};
 use super::{network, pod, storage, workload};
 use crate::fields::{get, list, map, text};
 
-/// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     own(name)
         .or_else(|| pod::find(name))

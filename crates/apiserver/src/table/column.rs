@@ -127,7 +127,6 @@ impl Column {
         !matches!(self.source, Source::Function(None))
     }
 
-    /// Returns the cell of an object.
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
         match &self.source {
             Source::Age => Value::from(since(get(object, "metadata.creationTimestamp").as_str(), now)),

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::text::{Cell, first_of, joined, joined_list, number, three_of};
 use crate::fields::{get, list, text};
 
-/// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     Some(match name {
         "cidrs" => |o, _| Value::from(joined_list(o, "spec.cidrs", "")),

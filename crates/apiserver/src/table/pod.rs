@@ -7,7 +7,6 @@ use super::age::since;
 use super::text::{Cell, has_condition, number};
 use crate::fields::{get, list, text};
 
-/// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     Some(match name {
         "pod_gates" => gates,
@@ -139,7 +138,6 @@ impl Progress {
     }
 }
 
-/// Returns why a container ended.
 fn end_of(terminated: &Value) -> String {
     match (text(terminated, "reason"), number(terminated, "signal")) {
         ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::text::{Cell, joined, joined_list};
 use crate::fields::{get, list, map, text};
 
-/// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     Some(match name {
         "claim_capacity" => |o, _| {

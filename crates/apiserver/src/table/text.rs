@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::fields::{int, list, map, text};
 
-/// Computes a cell.
 pub(super) type Cell = fn(&Value, Timestamp) -> Value;
 
 /// Returns the number at a path, 0 when there is none.
@@ -19,7 +18,6 @@ pub(super) fn joined<'a>(texts: impl IntoIterator<Item = &'a str>, by: &str, abs
     if texts.is_empty() { absent.to_owned() } else { texts.join(by) }
 }
 
-/// Returns the texts of a list joined.
 pub(super) fn joined_list(object: &Value, path: &str, absent: &str) -> String {
     joined(list(object, path).iter().filter_map(Value::as_str), ",", absent)
 }
@@ -65,14 +63,12 @@ pub(super) fn first_of(texts: &[String], most: usize, absent: &str) -> String {
     }
 }
 
-/// Returns whether the condition `kind` is `True`.
 pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
     let conditions = list(object, "status.conditions");
     let condition = conditions.iter().find(|condition| text(condition, "type") == kind);
     condition.is_some_and(|condition| text(condition, "status") == "True")
 }
 
-/// Returns the labels at a path as one text.
 pub(super) fn labels_at(object: &Value, path: &str) -> Value {
     Value::from(labels(map(object, path)))
 }

@@ -8,7 +8,6 @@ use super::age::{human_duration, since};
 use super::text::{Cell, has_condition, joined, labels_at, number, selector};
 use crate::fields::{get, list, text};
 
-/// Returns the function of a name.
 pub(super) fn find(name: &str) -> Option<Cell> {
     Some(match name {
         "containers" => |o, _| of_containers(o, "spec.template.spec.containers", "name"),

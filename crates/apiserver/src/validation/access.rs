@@ -85,7 +85,6 @@ fn subject(subject: &Value, path: &str, namespaced: bool, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a binding.
 pub(super) fn binding_update(new: &Value, old: &Value, report: &mut Report) {
     if get(new, "roleRef") != get(old, "roleRef") {
         let part = |field: &str| get(get(new, "roleRef"), field).clone();

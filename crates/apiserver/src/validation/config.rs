@@ -85,7 +85,6 @@ fn json_inside(value: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a config map or secret.
 pub(super) fn update(new: &Value, old: &Value, fields: &[&str], report: &mut Report) {
     if get(new, "type") != get(old, "type") {
         report.invalid("type", get(new, "type").clone(), "field is immutable");

@@ -125,7 +125,6 @@ pub(super) fn invalid_number(path: &str, number: i64, wrong: Vec<String>, report
     }
 }
 
-/// Reports a number below zero.
 pub(super) fn not_negative(object: &Value, field: &str, path: &str, report: &mut Report) {
     if let Some(number) = int(object, field).filter(|number| *number < 0) {
         report.invalid(&at(path, field), number, GE_ZERO);
@@ -275,7 +274,6 @@ fn probe(probe: &Value, path: &str, once: bool, report: &mut Report) {
     }
 }
 
-/// Checks what a probe or a hook does.
 fn handler(handler: &Value, path: &str, report: &mut Report) {
     let mut count = 0;
     for field in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
@@ -312,7 +310,6 @@ fn handler(handler: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks a port that is a number or a name.
 pub(super) fn port(port: &Value, path: &str, report: &mut Report) {
     match port {
         Value::String(name) => report.invalid_all(path, name, names::port_name(name)),

@@ -191,7 +191,6 @@ fn stored_versions(object: &Value, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a definition.
 pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
     for path in ["spec.group", "spec.names.plural", "spec.scope", "spec.names.kind"] {
         if get(new, path) != get(old, path) {

@@ -126,7 +126,6 @@ fn finalizers(object: &Value, report: &mut Report) {
     }
 }
 
-/// Checks what may not change.
 pub(super) fn validate_update(new: &Value, old: &Value, report: &mut Report) {
     for field in
         ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
@@ -158,7 +157,6 @@ pub(super) fn validate_update(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-/// Checks a label selector.
 pub(super) fn selector(selector: &Value, path: &str, report: &mut Report) {
     labels(get(selector, "matchLabels"), &at(path, "matchLabels"), report);
     for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {

@@ -214,7 +214,6 @@ fn traffic(spec: &Value, kind: &str, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a service.
 pub(super) fn service_update(new: &Value, old: &Value, report: &mut Report) {
     let (was, is) = (text(old, "spec.clusterIP"), text(new, "spec.clusterIP"));
     let both = |kind: &str| text(new, "spec.type") != kind && text(old, "spec.type") != kind;

@@ -44,7 +44,6 @@ pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a claim.
 pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
     let keep = |object: &Value| {
         let mut spec = get(object, "spec").clone();
@@ -77,7 +76,6 @@ pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-/// Checks the attachment of a volume to a node.
 pub(super) fn attachment(object: &Value, report: &mut Report) {
     let (attacher, node) = (text(object, "spec.attacher"), text(object, "spec.nodeName"));
     if attacher.is_empty() {
@@ -122,7 +120,6 @@ pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
     }
 }
 
-/// Checks what may not change in a class.
 pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
     for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
         if get(new, field) != get(old, field) {

@@ -10,7 +10,6 @@ use crate::fields::{flag, get, has, list, map, text, texts};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Checks the schema of a version.
 pub(super) fn validate(schema: &Value, path: &str, report: &mut Report) {
     let preserves = get(schema, "x-kubernetes-preserve-unknown-fields");
     if preserves == &Value::Bool(false) {
@@ -34,7 +33,6 @@ pub(super) fn validate(schema: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks the parts of a schema.
 fn below(schema: &Value, path: &str, report: &mut Report) {
     own(schema, path, report);
     for (name, part) in map(schema, "properties") {
@@ -132,7 +130,6 @@ fn listing(schema: &Value, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks that defaults fit their schemas.
 fn defaults(schema: &Value, path: &str, report: &mut Report) {
     if has(schema, "default") {
         let place = at(path, "default");

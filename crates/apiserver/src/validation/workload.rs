@@ -432,7 +432,6 @@ fn range_error(part: &str, least: u32, most: u32) -> Option<String> {
     (first > until).then(|| format!("beginning of range ({first}) beyond end of range ({until}): {part}"))
 }
 
-/// Checks what may not change in a workload.
 pub(super) fn update(plural: &str, new: &Value, old: &Value, report: &mut Report) {
     let mut fixed = |path: &str| {
         if get(new, path) != get(old, path) {

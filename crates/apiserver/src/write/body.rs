@@ -11,7 +11,6 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 const ACCEPTED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
 
-/// Reads the body of an object of `kind`.
 pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<Node> {
     let unrecognised = |why: &str| {
         let (kind, summary) = (&kind.kind, summary(body));

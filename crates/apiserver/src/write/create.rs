@@ -24,14 +24,11 @@ use crate::strategy::{self, Strategy, conversion};
 /// What a write made of an object.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// The object as it is stored.
     Stored(Arc<Stored>),
-    /// The object as it would be stored.
     DryRun(Value),
 }
 
 impl Written {
-    /// Returns the answer that shows the object.
     pub(crate) fn answer(
         &self,
         request: &RequestContext,
@@ -51,7 +48,6 @@ impl Written {
     }
 }
 
-/// Answers with the object that was created.
 pub(crate) fn create(request: &RequestContext, name: Option<&str>) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let body = object(&request.body, request.header(CONTENT_TYPE), &request.resource.kind)?;

@@ -20,7 +20,6 @@ use crate::status::{ApiError, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
 use crate::strategy::{self, Strategy};
 
-/// How an object is to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
@@ -123,7 +122,6 @@ pub(crate) enum Deleted {
     Waiting(Arc<Stored>),
 }
 
-/// Answers a DELETE of one object.
 pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let options = DeleteOptions::of(request)?;
     admission::check_deletable(request, name)?;
@@ -245,7 +243,6 @@ fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOption
 }
 
 struct Marked {
-    /// The object cannot be removed yet.
     waits: bool,
     /// The object had to be changed to wait.
     changed: bool,
@@ -318,7 +315,6 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
     }
 }
 
-/// Answers a DELETE of many objects with the list of them.
 pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
     let options = DeleteOptions::of(request)?;
     let selection = crate::read::selection(request)?;

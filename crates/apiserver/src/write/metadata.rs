@@ -142,7 +142,6 @@ pub(crate) fn keep(old: &Value, metadata: &mut Map<String, Value>) {
     }
 }
 
-/// Refuses an object without a name.
 pub(crate) fn check_name_given(request: &RequestContext, object: &Value) -> Outcome<()> {
     if object_meta::text(object, "name").is_empty() && object_meta::text(object, "generateName").is_empty() {
         let cause = crate::status::Cause {

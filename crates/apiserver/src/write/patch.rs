@@ -19,7 +19,6 @@ use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::strategy::{self, PatchKind, conversion};
 
-/// Answers a PATCH.
 pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let kind = patch_kind(request.media_type(), request.resource.custom.is_some())?;
     let options = WriteOptions::of(&request.query, &request.headers, "PatchOptions")?;

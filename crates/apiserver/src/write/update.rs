@@ -21,7 +21,6 @@ use crate::status::{ApiError, Outcome};
 use crate::store::{ObjectRef, Stored};
 use crate::strategy::{self, Strategy, conversion};
 
-/// Answers a PUT.
 pub(crate) fn update(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "UpdateOptions")?;
     let body = object(&request.body, request.header(CONTENT_TYPE), &request.resource.kind)?;

@@ -5,7 +5,6 @@ use thiserror::Error;
 
 use super::Node;
 
-/// How deeply values may be nested.
 const MAX_DEPTH: usize = 400;
 
 /// Why bytes are no JSON.

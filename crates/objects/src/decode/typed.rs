@@ -47,11 +47,8 @@ const MAX_STRICT: usize = 100;
 
 /// A step on the way to a value.
 enum Step<'a> {
-    /// A declared field.
     Field(&'a str),
-    /// A key of a map.
     Key(String),
-    /// A position in a list.
     Index(usize),
 }
 
@@ -286,7 +283,6 @@ pub fn base64_error_offset(text: &str) -> usize {
     }
 }
 
-/// Returns the name of the Go type of a shape.
 fn go_type(shape: &Shape, own: &str) -> String {
     if !own.is_empty() {
         return own.to_owned();

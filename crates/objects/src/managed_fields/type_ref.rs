@@ -60,13 +60,11 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Returns whether `key` is a field that the type declares.
     pub(super) fn declares(self, key: &str) -> bool {
         let object = self.shape.and_then(Shape::object);
         object.is_some_and(|object| object.field(key).is_some())
     }
 
-    /// Returns whether `key` may be here.
     pub(super) fn allows(self, key: &str) -> bool {
         self.untyped()
             || match self.shape.and_then(Shape::object) {
@@ -103,7 +101,6 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Returns the type of a field or key.
     pub(super) fn child(self, key: &str) -> TypeRef<'a> {
         let Some(shape) = self.shape else {
             return self;
@@ -115,7 +112,6 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Returns the type of the items of a list.
     pub(super) fn item(self) -> TypeRef<'a> {
         TypeRef { shape: self.shape.and_then(Shape::item), atomic: false }
     }

@@ -21,11 +21,9 @@ pub(super) enum Dialect {
     Structural,
 }
 
-/// The index of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(pub(super) usize);
 
-/// A regular expression and its text.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
@@ -122,12 +120,10 @@ pub(super) struct Extensions {
 }
 
 impl Schema {
-    /// Returns the outermost level.
     pub(super) fn root(&self) -> Option<&Node> {
         self.nodes.first()
     }
 
-    /// Returns a level.
     pub(super) fn node(&self, id: Id) -> Option<&Node> {
         self.nodes.get(id.0)
     }
@@ -146,7 +142,6 @@ impl Schema {
 }
 
 impl Node {
-    /// Returns whether `value` has one of the types.
     pub(super) fn has_type(&self, value: &Value) -> bool {
         self.types.is_empty()
             || (value.is_null() && self.nullable)

@@ -9,7 +9,6 @@ use super::node::{Node, Others, Schema};
 
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// Returns the type of a whole object.
 pub(super) fn of_schema(schema: &Schema) -> Shape {
     let mut object = schema.root().map(|root| object_of(schema, root)).unwrap_or_default();
     for (name, shape) in [("apiVersion", Shape::String), ("kind", Shape::String), ("metadata", metadata())] {

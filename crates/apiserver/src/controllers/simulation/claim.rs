@@ -8,7 +8,6 @@ use super::status::{CONTROLLER, set_status, text};
 use crate::cluster::{Cluster, Edit};
 use crate::store::ObjectRef;
 
-/// Returns whether a claim waits for its volume.
 pub(super) fn is_pending(claim: &Value) -> bool {
     text(claim, "/status/phase") != "Bound" && text(claim, "/spec/volumeName").is_empty()
 }

@@ -78,7 +78,6 @@ fn is_waiting_pod(object_ref: &ObjectRef, item: &Stored) -> bool {
     &*object_ref.table == "/pods" && !text(&item.value(), "/spec/nodeName").is_empty()
 }
 
-/// Registers the simulated node.
 fn register_node(cluster: &Arc<Cluster>) {
     let (node, status) = node::node(&format_seconds(cluster.now()));
     create(cluster, "v1", "nodes", None, node);

@@ -12,14 +12,10 @@ use super::{
 use crate::go_value::printed;
 use crate::types::Shape;
 
-/// What a difference contains.
 #[derive(Clone, Copy)]
 struct Options {
-    /// Leave out what is gone.
     ignore_deletions: bool,
-    /// Leave out what is new or changed.
     ignore_additions: bool,
-    /// Write `$retainKeys` for this object.
     retain_keys: bool,
 }
 

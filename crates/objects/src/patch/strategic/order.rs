@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{DIRECTIVE, ElementKind, SET_ORDER, StrategicError, merge_value};
 use crate::go_value::printed;
 
-/// Returns the place of `item` in `list`.
 fn index(list: &[Value], item: &Value, key: &str, kind: ElementKind) -> Option<usize> {
     match kind {
         ElementKind::Objects => list.iter().position(|other| other.get(key) == item.get(key)),
