@@ -42,6 +42,13 @@ fn too_long(most: usize) -> String {
     format!("must be no more than {most} characters")
 }
 
+/// Returns the texts of the rules that `name` breaks, after that of its length.
+fn broken(name: &str, most: usize, rules: &[(bool, &str)]) -> Vec<String> {
+    let long = (name.len() > most).then(|| too_long(most));
+    let broken = rules.iter().filter(|(broken, _)| *broken).map(|(_, text)| (*text).to_owned());
+    long.into_iter().chain(broken).collect()
+}
+
 fn is_label(name: &str) -> bool {
     let inner = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     inner && !name.is_empty() && !name.starts_with('-') && !name.ends_with('-')
@@ -49,55 +56,25 @@ fn is_label(name: &str) -> bool {
 
 /// Returns what is wrong with a DNS label, for example `web-1`.
 pub fn label(name: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if name.len() > 63 {
-        wrong.push(too_long(63));
-    }
-    if !is_label(name) {
-        if subdomain(name).is_empty() {
-            wrong.push("must not contain dots".to_owned());
-        } else {
-            wrong.push(LABEL.to_owned());
-        }
-    }
-    wrong
+    let text = if subdomain(name).is_empty() { "must not contain dots" } else { LABEL };
+    broken(name, 63, &[(!is_label(name), text)])
 }
 
 /// Returns what is wrong with a DNS name, for example `a.example.com`.
 pub fn subdomain(name: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if name.len() > 253 {
-        wrong.push(too_long(253));
-    }
-    if !name.split('.').all(is_label) {
-        wrong.push(SUBDOMAIN.to_owned());
-    }
-    wrong
+    broken(name, 253, &[(!name.split('.').all(is_label), SUBDOMAIN)])
 }
 
 /// Returns what is wrong with a DNS name whose first label is a star, for example `*.example.com`.
 pub fn wildcard_subdomain(name: &str) -> Vec<String> {
     let valid = name.strip_prefix("*.").is_some_and(|rest| rest.split('.').all(is_label));
-    let mut wrong = Vec::new();
-    if name.len() > 253 {
-        wrong.push(too_long(253));
-    }
-    if !valid {
-        wrong.push(WILDCARD.to_owned());
-    }
-    wrong
+    broken(name, 253, &[(!valid, WILDCARD)])
 }
 
 /// Returns what is wrong with a DNS label that begins with a letter.
 pub fn dns_1035(name: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if name.len() > 63 {
-        wrong.push(too_long(63));
-    }
-    if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        wrong.push(DNS_1035.to_owned());
-    }
-    wrong
+    let valid = is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
+    broken(name, 63, &[(!valid, DNS_1035)])
 }
 
 /// Returns what is wrong with a name that is one part of a path.
@@ -152,26 +129,13 @@ pub fn qualified(name: &str) -> Vec<String> {
 
 /// Returns what is wrong with the value of a label.
 pub fn label_value(value: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if value.len() > 63 {
-        wrong.push(too_long(63));
-    }
-    if !value.is_empty() && !is_qualified(value) {
-        wrong.push(LABEL_VALUE.to_owned());
-    }
-    wrong
+    broken(value, 63, &[(!value.is_empty() && !is_qualified(value), LABEL_VALUE)])
 }
 
 /// Returns what is wrong with a key of a ConfigMap or a Secret.
 pub fn config_key(key: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if key.len() > 253 {
-        wrong.push(too_long(253));
-    }
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if key.is_empty() || !key.chars().all(known) {
-        wrong.push(CONFIG_KEY.to_owned());
-    }
+    let mut wrong = broken(key, 253, &[(key.is_empty() || !key.chars().all(known), CONFIG_KEY)]);
     if matches!(key, "." | "..") {
         wrong.push(format!("must not be '{key}'"));
     } else if key.starts_with("..") {
@@ -182,23 +146,14 @@ pub fn config_key(key: &str) -> Vec<String> {
 
 /// Returns what is wrong with the name of a port.
 pub fn port_name(name: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if name.len() > 15 {
-        wrong.push(too_long(15));
-    }
-    if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
-        wrong.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
-    }
-    if !name.bytes().any(|b| b.is_ascii_lowercase()) {
-        wrong.push("must contain at least one letter (a-z)".to_owned());
-    }
-    if name.contains("--") {
-        wrong.push("must not contain consecutive hyphens".to_owned());
-    }
-    if name.starts_with('-') || name.ends_with('-') {
-        wrong.push("must not begin or end with a hyphen".to_owned());
-    }
-    wrong
+    let known = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let rules = [
+        (!name.bytes().all(known), "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"),
+        (!name.bytes().any(|b| b.is_ascii_lowercase()), "must contain at least one letter (a-z)"),
+        (name.contains("--"), "must not contain consecutive hyphens"),
+        (name.starts_with('-') || name.ends_with('-'), "must not begin or end with a hyphen"),
+    ];
+    broken(name, 15, &rules)
 }
 
 /// Returns what is wrong with the number of a port.

@@ -152,25 +152,10 @@ impl Object {
 impl Shape {
     /// Returns the object behind the shape.
     pub fn object(&self) -> Option<&Object> {
-        match self {
-            Shape::Named(name) => name.object(),
-            Shape::Object(object) => Some(object),
-            Shape::Any
-            | Shape::String
-            | Shape::Bytes
-            | Shape::Boolean
-            | Shape::Int32
-            | Shape::Int64
-            | Shape::Number
-            | Shape::Quantity
-            | Shape::Time
-            | Shape::MicroTime
-            | Shape::Duration
-            | Shape::IntOrString
-            | Shape::Fields
-            | Shape::List(..)
-            | Shape::Map(..) => None,
+        if let Shape::Object(object) = self {
+            return Some(object);
         }
+        if let Shape::Named(name) = self { name.object() } else { None }
     }
 
     /// Returns what the value of `key` is inside of an object or a map.
@@ -387,24 +372,10 @@ pub fn reachable(group: &str, version: &str) -> BTreeMap<String, &'static Object
 }
 
 fn leads_to(shape: &Shape) -> Option<&'static str> {
-    match shape {
-        Shape::Named(name) => Some(name.name),
-        Shape::List(item, _) | Shape::Map(item, _) => leads_to(item),
-        Shape::Any
-        | Shape::String
-        | Shape::Bytes
-        | Shape::Boolean
-        | Shape::Int32
-        | Shape::Int64
-        | Shape::Number
-        | Shape::Quantity
-        | Shape::Time
-        | Shape::MicroTime
-        | Shape::Duration
-        | Shape::IntOrString
-        | Shape::Fields
-        | Shape::Object(_) => None,
+    if let Shape::List(item, _) | Shape::Map(item, _) = shape {
+        return leads_to(item);
     }
+    if let Shape::Named(name) = shape { Some(name.name) } else { None }
 }
 
 #[cfg(test)]

@@ -172,30 +172,10 @@ impl<'a> Walk<'a> {
     }
 
     fn any(&mut self, node: Node) -> Value {
+        static ANY: Shape = Shape::Any;
         match node {
-            Node::Object(fields) => {
-                let mut out = Map::new();
-                for (key, node) in fields {
-                    if out.contains_key(&key) {
-                        self.report("duplicate", &key);
-                    }
-                    self.path.push(Step::Key(key));
-                    let value = self.any(node);
-                    if let Some(Step::Key(key)) = self.path.pop() {
-                        out.insert(key, value);
-                    }
-                }
-                Value::Object(out)
-            }
-            Node::Array(items) => {
-                let items = items.into_iter().enumerate().map(|(index, node)| {
-                    self.path.push(Step::Index(index));
-                    let value = self.any(node);
-                    self.path.pop();
-                    value
-                });
-                Value::Array(items.collect())
-            }
+            Node::Object(fields) => self.map(fields, &ANY),
+            Node::Array(items) => self.list(items, &ANY),
             scalar => Value::from(scalar),
         }
     }
