@@ -27,21 +27,11 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The address cannot be listened on.
-    #[error("listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("listen on {0}: {1}")]
+    Listen(SocketAddr, #[source] std::io::Error),
     /// The kubeconfig cannot be written.
-    #[error("write the kubeconfig {path}: {source}", path = .path.display())]
-    Kubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("write the kubeconfig {path}: {1}", path = .0.display())]
+    Kubeconfig(PathBuf, #[source] std::io::Error),
     /// Signals cannot be received.
     #[error("wait for signals: {0}")]
     Signals(std::io::Error),
@@ -64,11 +54,11 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     }
     let mut signals = Signals::new().map_err(RunError::Signals)?;
     let address = options.listen;
-    let listener = TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })?;
+    let listener = TcpListener::bind(address).await.map_err(|source| RunError::Listen(address, source))?;
     let server = builder.build()?;
     let serving = server.serve(listener)?;
     write_private(&options.kubeconfig_out, serving.kubeconfig())
-        .map_err(|source| RunError::Kubeconfig { path: options.kubeconfig_out.clone(), source })?;
+        .map_err(|source| RunError::Kubeconfig(options.kubeconfig_out.clone(), source))?;
     tracing::info!(address = %serving.address(), kubeconfig = %options.kubeconfig_out.display(), "serving");
     signals.next().await;
     serving.shutdown().await;

@@ -36,13 +36,8 @@ pub struct ApiServer {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The audit log could not be opened.
-    #[error("open the audit log {path}: {source}", path = .path.display())]
-    Audit {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("open the audit log {path}: {1}", path = .0.display())]
+    Audit(PathBuf, #[source] std::io::Error),
     /// The state file could not be read or written.
     #[error(transparent)]
     State(#[from] StateError),
@@ -123,8 +118,7 @@ impl ApiServer {
     pub fn new(config: Config) -> Result<ApiServer, StartError> {
         let audit = match &config.audit {
             Some(path) => {
-                let open =
-                    Audit::open(path).map_err(|source| StartError::Audit { path: path.clone(), source });
+                let open = Audit::open(path).map_err(|source| StartError::Audit(path.clone(), source));
                 Some(Arc::new(open?))
             }
             None => None,

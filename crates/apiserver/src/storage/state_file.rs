@@ -28,13 +28,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file could not be read.
-    #[error("read the state file {path}: {source}", path = .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("read the state file {path}: {1}", path = .0.display())]
+    Read(PathBuf, #[source] std::io::Error),
     /// The file is no state file, or broken.
     #[error("the state file {path} is broken at line {line}: {why}; it was left as it is, move it away to begin with an empty cluster", path = .path.display())]
     Broken {
@@ -46,13 +41,8 @@ pub enum StateError {
         why: String,
     },
     /// The file could not be written.
-    #[error("write the state file {path}: {source}", path = .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("write the state file {path}: {1}", path = .0.display())]
+    Write(PathBuf, #[source] std::io::Error),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -103,7 +93,7 @@ impl StateFile {
         &self,
         mut restore: impl FnMut(ObjectRef, &Value, u64),
     ) -> Result<Option<u64>, StateError> {
-        let read_error = |source| StateError::Read { path: self.path.clone(), source };
+        let read_error = |source| StateError::Read(self.path.clone(), source);
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -151,7 +141,7 @@ impl StateFile {
     /// Writes the cluster into the file; returns the revision that was written.
     pub(crate) fn save(&self, storage: &Storage) -> Result<u64, StateError> {
         let _writing = lock(&self.writing);
-        let fail = |source| StateError::Write { path: self.path.clone(), source };
+        let fail = |source| StateError::Write(self.path.clone(), source);
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
         let beside = PathBuf::from(name);

@@ -297,9 +297,7 @@ fn handler(handler: &Value, path: &str, report: &mut Report) {
                 }
                 port(get(action, "port"), &at(&place, "port"), report);
                 let scheme = text(action, "scheme");
-                if !matches!(scheme, "HTTP" | "HTTPS") {
-                    report.unsupported(&at(&place, "scheme"), scheme, &["HTTP", "HTTPS"]);
-                }
+                report.one_of(&at(&place, "scheme"), scheme, &["HTTP", "HTTPS"]);
             }
             "tcpSocket" | "grpc" => port(get(action, "port"), &at(&place, "port"), report),
             _ => {}

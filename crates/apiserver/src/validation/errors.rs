@@ -75,6 +75,20 @@ impl Report {
         self.add("FieldValueNotSupported", field, head, &detail);
     }
 
+    /// Adds an error unless `value` is one of `supported`.
+    pub(super) fn one_of(&mut self, field: &str, value: &str, supported: &[&str]) {
+        if !supported.contains(&value) {
+            self.unsupported(field, value, supported);
+        }
+    }
+
+    /// Like [`Report::one_of`], for values that may be absent.
+    pub(super) fn one_of_or_empty(&mut self, field: &str, value: &str, supported: &[&str]) {
+        if !value.is_empty() {
+            self.one_of(field, value, supported);
+        }
+    }
+
     pub(super) fn too_long(&mut self, field: &str, most: usize) {
         let detail = format!("may not be more than {most} bytes");
         self.add("FieldValueTooLong", field, "Too long".to_owned(), &detail);

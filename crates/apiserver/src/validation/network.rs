@@ -34,9 +34,7 @@ pub(super) fn service(object: &Value, report: &mut Report) {
     }
     service_ports(spec, kind, report);
     let affinity = text(spec, "sessionAffinity");
-    if !matches!(affinity, "ClientIP" | "None") {
-        report.unsupported("spec.sessionAffinity", affinity, &["ClientIP", "None"]);
-    }
+    report.one_of("spec.sessionAffinity", affinity, &["ClientIP", "None"]);
     if let Some(timeout) = int(spec, "sessionAffinityConfig.clientIP.timeoutSeconds")
         && !(1..=86_400).contains(&timeout)
     {
@@ -44,10 +42,7 @@ pub(super) fn service(object: &Value, report: &mut Report) {
         report.invalid(path, timeout, "must be greater than 0 and less than 86400");
     }
     addresses(spec, kind, report);
-    if !matches!(kind, "ClusterIP" | "ExternalName" | "LoadBalancer" | "NodePort") {
-        let kinds = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        report.unsupported("spec.type", kind, &kinds);
-    }
+    report.one_of("spec.type", kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     balancer(spec, kind, report);
     traffic(spec, kind, report);
 }
@@ -162,9 +157,7 @@ fn families(spec: &Value, report: &mut Report) {
         }
     }
     let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
-    if !policy.is_empty() && !policies.contains(&policy) {
-        report.unsupported("spec.ipFamilyPolicy", policy, &policies);
-    }
+    report.one_of_or_empty("spec.ipFamilyPolicy", policy, &policies);
 }
 
 fn balancer(spec: &Value, kind: &str, report: &mut Report) {
@@ -199,13 +192,9 @@ fn traffic(spec: &Value, kind: &str, report: &mut Report) {
     }
     let distribution = text(spec, "trafficDistribution");
     let distributions = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    if !distribution.is_empty() && !distributions.contains(&distribution) {
-        report.unsupported("spec.trafficDistribution", distribution, &distributions);
-    }
+    report.one_of_or_empty("spec.trafficDistribution", distribution, &distributions);
     let internal = text(spec, "internalTrafficPolicy");
-    if !internal.is_empty() && !matches!(internal, "Cluster" | "Local") {
-        report.unsupported("spec.internalTrafficPolicy", internal, &["Cluster", "Local"]);
-    }
+    report.one_of_or_empty("spec.internalTrafficPolicy", internal, &["Cluster", "Local"]);
     if let Some(health) = int(spec, "healthCheckNodePort").filter(|port| *port != 0)
         && !(kind == "LoadBalancer" && external == "Local")
     {
@@ -369,17 +358,13 @@ pub(super) fn network_policy(object: &Value, report: &mut Report) {
         return report.invalid("spec.policyTypes", shown, "may not specify more than two policyTypes");
     }
     for (index, kind) in texts(spec, "policyTypes").enumerate() {
-        if !matches!(kind, "Ingress" | "Egress") {
-            report.unsupported(&item("spec.policyTypes", index), kind, &["Ingress", "Egress"]);
-        }
+        report.one_of(&item("spec.policyTypes", index), kind, &["Ingress", "Egress"]);
     }
 }
 
 fn policy_port(entry: &Value, path: &str, report: &mut Report) {
     let protocol = text(entry, "protocol");
-    if !protocol.is_empty() && !matches!(protocol, "TCP" | "UDP" | "SCTP") {
-        report.unsupported(&at(path, "protocol"), protocol, &["TCP", "UDP", "SCTP"]);
-    }
+    report.one_of_or_empty(&at(path, "protocol"), protocol, &["TCP", "UDP", "SCTP"]);
     if has(entry, "port") {
         port(get(entry, "port"), &at(path, "port"), report);
     }

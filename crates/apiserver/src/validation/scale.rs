@@ -132,15 +132,11 @@ fn scaling(rules: &Value, path: &str, report: &mut Report) {
         }
     }
     let policy = text(rules, "selectPolicy");
-    if !policy.is_empty() && !matches!(policy, "Disabled" | "Max" | "Min") {
-        report.unsupported(&at(path, "selectPolicy"), policy, &["Disabled", "Max", "Min"]);
-    }
+    report.one_of_or_empty(&at(path, "selectPolicy"), policy, &["Disabled", "Max", "Min"]);
     for (index, policy) in list(rules, "policies").iter().enumerate() {
         let path = item(&at(path, "policies"), index);
         let kind = text(policy, "type");
-        if !matches!(kind, "Percent" | "Pods") {
-            report.unsupported(&at(&path, "type"), kind, &["Percent", "Pods"]);
-        }
+        report.one_of(&at(&path, "type"), kind, &["Percent", "Pods"]);
         for field in ["value", "periodSeconds"] {
             let number = int(policy, field).unwrap_or_default();
             if number <= 0 {

@@ -39,9 +39,7 @@ pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
         report.invalid_all(&at(path, "storageClassName"), class, names::subdomain(class));
     }
     let mode = text(spec, "volumeMode");
-    if !mode.is_empty() && !matches!(mode, "Block" | "Filesystem") {
-        report.unsupported(&at(path, "volumeMode"), mode, &["Block", "Filesystem"]);
-    }
+    report.one_of_or_empty(&at(path, "volumeMode"), mode, &["Block", "Filesystem"]);
 }
 
 pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {

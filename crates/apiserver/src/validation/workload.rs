@@ -127,13 +127,7 @@ pub(super) fn deployment(object: &Value, report: &mut Report) {
         "Recreate" => {}
         "RollingUpdate" => {
             let update = get(strategy, "rollingUpdate");
-            let (unavailable, surge) = (get(update, "maxUnavailable"), get(update, "maxSurge"));
-            let wrong = |value: &Value| amount_or_percent(value);
-            for (field, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
-                for detail in wrong(value) {
-                    report.invalid(&at(UPDATE, field), value.clone(), &detail);
-                }
-            }
+            let (unavailable, surge) = rolling_amounts(update, UPDATE, report);
             if is_zero(unavailable) && is_zero(surge) {
                 let detail = "may not be 0 when `maxSurge` is 0";
                 report.invalid(&at(UPDATE, "maxUnavailable"), unavailable.clone(), detail);
@@ -158,6 +152,18 @@ pub(super) fn deployment(object: &Value, report: &mut Report) {
     }
 }
 
+/// Checks how many pods an update may leave out or add, and returns both amounts.
+fn rolling_amounts<'a>(update: &'a Value, path: &str, report: &mut Report) -> (&'a Value, &'a Value) {
+    let amount = |field| (field, get(update, field));
+    let (unavailable, surge) = (amount("maxUnavailable"), amount("maxSurge"));
+    for (field, value) in [unavailable, surge] {
+        for detail in amount_or_percent(value) {
+            report.invalid(&at(path, field), value.clone(), &detail);
+        }
+    }
+    (unavailable.1, surge.1)
+}
+
 fn is_zero(value: &Value) -> bool {
     value.as_i64() == Some(0) || value.as_str().and_then(percent) == Some(0)
 }
@@ -177,12 +183,7 @@ pub(super) fn daemon_set(object: &Value, report: &mut Report) {
         "OnDelete" => {}
         "RollingUpdate" => {
             let update = get(strategy, "rollingUpdate");
-            let (unavailable, surge) = (get(update, "maxUnavailable"), get(update, "maxSurge"));
-            for (field, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
-                for detail in amount_or_percent(value) {
-                    report.invalid(&at(UPDATE, field), value.clone(), &detail);
-                }
-            }
+            let (unavailable, surge) = rolling_amounts(update, UPDATE, report);
             match (is_zero(unavailable), is_zero(surge)) {
                 (true, true) => {
                     report.required(&at(UPDATE, "maxUnavailable"), "cannot be 0 when maxSurge is 0");
@@ -228,9 +229,7 @@ pub(super) fn stateful_set(object: &Value, report: &mut Report) {
     for field in ["whenDeleted", "whenScaled"] {
         let place = format!("persistentVolumeClaimRetentionPolicy.{field}");
         let policy = text(spec, &place);
-        if !matches!(policy, "Retain" | "Delete") {
-            report.unsupported(&at("spec", &place), policy, &["Retain", "Delete"]);
-        }
+        report.one_of(&at("spec", &place), policy, &["Retain", "Delete"]);
     }
     not_negative(get(spec, "ordinals"), "start", "spec.ordinals", report);
     let service = text(spec, "serviceName");
@@ -301,9 +300,7 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
         not_negative(spec, field, path, report);
     }
     let mode = text(spec, "completionMode");
-    if !mode.is_empty() && !matches!(mode, "NonIndexed" | "Indexed") {
-        report.unsupported(&at(path, "completionMode"), mode, &["NonIndexed", "Indexed"]);
-    }
+    report.one_of_or_empty(&at(path, "completionMode"), mode, &["NonIndexed", "Indexed"]);
     if mode == "Indexed" && !has(spec, "completions") {
         report.required(&at(path, "completions"), "when completion mode is Indexed");
     }
@@ -318,13 +315,11 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
         }
     }
     let replacement = text(spec, "podReplacementPolicy");
-    if !replacement.is_empty() && !matches!(replacement, "Failed" | "TerminatingOrFailed") {
-        report.unsupported(
-            &at(path, "podReplacementPolicy"),
-            replacement,
-            &["Failed", "TerminatingOrFailed"],
-        );
-    }
+    report.one_of_or_empty(
+        &at(path, "podReplacementPolicy"),
+        replacement,
+        &["Failed", "TerminatingOrFailed"],
+    );
     let place = at(path, "template");
     pod_template(get(spec, "template"), &place, report);
     if !matches!(text(spec, "template.spec.restartPolicy"), "OnFailure" | "Never") {
@@ -346,9 +341,7 @@ pub(super) fn cron_job(object: &Value, report: &mut Report) {
         }
     }
     let policy = text(spec, "concurrencyPolicy");
-    if !matches!(policy, "Allow" | "Forbid" | "Replace") {
-        report.unsupported("spec.concurrencyPolicy", policy, &["Allow", "Forbid", "Replace"]);
-    }
+    report.one_of("spec.concurrencyPolicy", policy, &["Allow", "Forbid", "Replace"]);
     if flag(spec, "jobTemplate.spec.manualSelector") {
         report.unsupported(&at(TEMPLATE, "manualSelector"), true, &["nil", "false"]);
     }
