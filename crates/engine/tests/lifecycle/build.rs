@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::hook::{HookKind, WatchEvent, config};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Catalog, ConfigData, EnabledFlag, Event, Global, Hook, HookId, HookOutput, Module, ModuleName, MonitorId,
-    Scope, Script,
+    Catalog, ConfigData, CronLine, Drift, EnabledFlag, Event, Global, Hook, HookId, HookOutput, Module,
+    ModuleName, MonitorId, Scope, Script,
 };
 use serde_json::{Value, json};
 use values::patch::{Patch, Root, Target};
@@ -149,6 +149,21 @@ pub(crate) fn data(pairs: &[(&str, &str)]) -> Arc<ConfigData> {
 /// An edit of the ConfigMap.
 pub(crate) fn config(version: u64, pairs: &[(&str, &str)]) -> Event {
     Event::ConfigChanged { version: version.to_string(), data: Some(data(pairs)) }
+}
+
+/// A schedule with this line is due.
+pub(crate) fn cron(line: &str) -> Event {
+    Event::CronFired { line: CronLine::from(line) }
+}
+
+/// An object of a release is no longer as its chart says.
+pub(crate) fn drifted(module: &str, drift: Drift) -> Event {
+    Event::ReleaseDrifted { module: module.into(), drift }
+}
+
+/// The files were read again.
+pub(crate) fn reread(files: &Files) -> Event {
+    Event::CatalogChanged { catalog: files.catalog() }
 }
 
 /// An object of a watch.

@@ -1,10 +1,10 @@
 //! Edits of the ConfigMap.
 
-use engine::{CronLine, Event, Failure, FailureKind, Notice};
+use engine::{Event, Failure, FailureKind, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, configures, files};
+use crate::build::{Files, config, configures, cron, files};
 use crate::world::World;
 
 fn two() -> Files {
@@ -22,9 +22,7 @@ fn problems(world: &World) -> Vec<String> {
 
 fn edited(pairs: &[(&str, &str)]) -> (World, String) {
     let mut world = World::new(&two()).settled().showing_values();
-    let at = world.later(100);
-    world = world.at(at, config(101, pairs));
-    let trace = world.run();
+    let trace = world.after(100, config(101, pairs));
     (world, trace)
 }
 
@@ -67,24 +65,20 @@ fn an_edit_of_the_global_section_runs_all_modules() {
 #[test]
 fn an_edit_without_meaning_runs_nothing() {
     let (mut world, _) = edited(&[("alpha", "a: 1\nb: [1, 2]\n")]);
-    let at = world.later(100);
-    world = world.at(at, config(102, &[("alpha", "# other\nb:\n- 1\n- 2\na:   1\n")]));
-    let trace = world.run();
+    let trace = world.after(100, config(102, &[("alpha", "# other\nb:\n- 1\n- 2\na:   1\n")]));
     assert_eq!(trace.lines().count(), 1, "{trace}");
 }
 
 #[test]
 fn f_e4_a_bad_key_keeps_its_last_good_values_and_hurts_nobody_else() {
     let (mut world, _) = edited(&[("alpha", "size: 5")]);
-    let at = world.later(100);
     let bad = [
         ("alpha", "size: [1, 2\n:::"),
         ("beta", "size: 2"),
         ("strangerEnabled", "x"),
         ("betaEnabled", "maybe"),
     ];
-    world = world.at(at, config(102, &bad));
-    assert_snapshot!(world.run(), @r#"
+    assert_snapshot!(world.after(100, config(102, &bad)), @r#"
     0.385s > ConfigMap rv 102 [alpha beta betaEnabled strangerEnabled]
     0.385s     run hook beta/b.sh #8 [beforeHelm] {} {"size":2}
     0.395s > hook #8 ok
@@ -97,9 +91,7 @@ fn f_e4_a_bad_key_keeps_its_last_good_values_and_hurts_nobody_else() {
         told[0].contains("key alpha: bad yaml") && told[1].contains("key betaEnabled: must be true or false"),
         "{told:?}"
     );
-    let at = world.later(100);
-    world = world.at(at, config(103, &[("alpha", "size: 6"), ("beta", "size: 2")]));
-    let trace = world.run();
+    let trace = world.after(100, config(103, &[("alpha", "size: 6"), ("beta", "size: 2")]));
     assert!(trace.contains(r#"upgrade alpha #11 {} {"size":6}"#), "{trace}");
     assert_eq!(problems(&world), Vec::<String>::new());
 }
@@ -113,9 +105,7 @@ fn a_section_that_is_bad_from_the_start_holds_up_its_module_until_it_is_repaired
     let mut world = World::new(&files).configured(&[("alpha", "mode: reckless")]);
     let mut trace = world.run_until(12_000);
     assert_eq!(world.view().modules[1].phase, "failed");
-    let at = world.later(500);
-    world = world.at(at, config(101, &[("alpha", "mode: fast")]));
-    trace += &world.run();
+    trace += &world.after(500, config(101, &[("alpha", "mode: fast")]));
     assert_snapshot!(trace, @r"
     0.000s > ConfigMap rv 100 [alpha]
     0.000s > started
@@ -138,18 +128,14 @@ fn a_bad_global_section_at_the_start_fails_the_discovery_until_it_is_repaired() 
     let mut world = World::new(&two()).configured(&[("global", "- : ["), ("alpha", "x: 1")]);
     let trace = world.run_until(7_000);
     assert!(!trace.contains("run hook"), "{trace}");
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("global", "a: 1")]));
-    let trace = world.run();
+    let trace = world.after(100, config(101, &[("global", "a: 1")]));
     assert!(trace.contains("run hook beta/b.sh"), "{trace}");
 }
 
 #[test]
 fn a_removed_section_brings_back_the_values_of_the_files() {
     let (mut world, _) = edited(&[("beta", "size: 2")]);
-    let at = world.later(100);
-    world = world.at(at, Event::ConfigChanged { version: "102".to_owned(), data: None });
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, Event::ConfigChanged { version: "102".to_owned(), data: None }), @r"
     0.385s > ConfigMap rv 102 []
     0.385s     run hook beta/b.sh #8 [beforeHelm] {} {}
     0.395s > hook #8 ok
@@ -163,9 +149,7 @@ fn only_the_flag_of_a_module_with_section_takes_effect_at_once() {
     let (mut world, _) = edited(&[("beta", "size: 2"), ("betaEnabled", "true")]);
     let mut trace = String::new();
     for (version, flag) in [(102, "false"), (103, "true")] {
-        let at = world.later(100);
-        world = world.at(at, config(version, &[("beta", "size: 2"), ("betaEnabled", flag)]));
-        trace += &world.run();
+        trace += &world.after(100, config(version, &[("beta", "size: 2"), ("betaEnabled", flag)]));
     }
     assert_snapshot!(trace, @r#"
     0.385s > ConfigMap rv 102 [beta betaEnabled]
@@ -194,10 +178,9 @@ fn a_plain_false_as_section_switches_the_module_off_with_a_warning() {
     let (world, trace) = edited(&[("beta", "\"false\"")]);
     assert!(trace.contains("uninstall beta"), "{trace}");
     assert!(
-        world
-            .notices
-            .iter()
-            .any(|n| matches!(n, Notice::Warned { message, .. } if message.contains("write betaEnabled")))
+        world.noticed(
+            |n| matches!(n, Notice::Warned { message, .. } if message.contains("write betaEnabled"))
+        ) > 0
     );
 }
 
@@ -205,16 +188,10 @@ fn a_plain_false_as_section_switches_the_module_off_with_a_warning() {
 fn unknown_keys_are_told_once_and_ignored() {
     let (mut world, trace) = edited(&[("nobody", "a: 1")]);
     assert_eq!(trace.lines().count(), 1, "{trace}");
-    let at = world.later(100);
-    world = world.at(at, config(102, &[("nobody", "a: 2")]));
-    world.run();
-    let told = world
-        .notices
-        .iter()
-        .filter(
-            |n| matches!(n, Notice::Warned { message, .. } if message.contains("unknown modules: nobody")),
-        )
-        .count();
+    world.after(100, config(102, &[("nobody", "a: 2")]));
+    let told = world.noticed(
+        |n| matches!(n, Notice::Warned { message, .. } if message.contains("unknown modules: nobody")),
+    );
     assert_eq!(told, 1);
 }
 
@@ -222,8 +199,7 @@ fn unknown_keys_are_told_once_and_ignored() {
 fn a_config_map_that_cannot_be_read_changes_nothing() {
     let (mut world, _) = edited(&[("beta", "size: 2")]);
     let failure = Failure::new(FailureKind::Cluster, "data is not a map");
-    world.send_in(100, Event::ConfigRejected { failure });
-    let trace = world.run();
+    let trace = world.after(100, Event::ConfigRejected { failure });
     assert_eq!(trace.lines().count(), 1, "{trace}");
     assert_eq!(problems(&world), ["data is not a map"]);
 }
@@ -233,9 +209,7 @@ fn what_a_hook_saves_does_not_come_back_as_an_edit() {
     let files = two().hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
     let mut world =
         World::new(&files).settled().hook("beta/tick.sh", Ok(configures("/beta/password", &json!("x"))));
-    let at = world.later(100);
-    world = world.at(at, Event::CronFired { line: CronLine::from("* * * * *") });
-    assert_snapshot!(world.run(), @r#"
+    assert_snapshot!(world.after(100, cron("* * * * *")), @r#"
     0.225s > cron * * * * *
     0.225s     run hook beta/tick.sh #6 [tick Schedule]
     0.235s > hook #6 ok
@@ -253,9 +227,7 @@ fn what_a_hook_saves_does_not_come_back_as_an_edit() {
 fn an_older_version_that_arrives_late_does_not_undo_what_a_hook_saved() {
     let mut world = World::new(&two()).hook("alpha/a.sh", Ok(configures("/alpha/password", &json!("x"))));
     world.run();
-    let at = world.later(100);
-    world = world.at(at, config(100, &[("beta", "size: 2")]));
-    world.run();
+    world.after(100, config(100, &[("beta", "size: 2")]));
     let inspected = world.engine.inspect();
     assert_eq!(*inspected.modules["alpha"].config, json!({"password": "x"}));
     assert_eq!(*inspected.modules["beta"].config, json!({"size": 2}));
@@ -289,7 +261,7 @@ fn f_d6_a_hundred_edits_a_second_during_a_converge_end_on_the_last_one() {
     let mut world = World::new(&two()).takes("alpha/a.sh", 700);
     for n in 0..100 {
         let text = format!("size: {n}");
-        world = world.at(100 + n * 10, config(200 + n, &[("global", &text), ("beta", &text)]));
+        world.send_in(100 + n * 10, config(200 + n, &[("global", &text), ("beta", &text)]));
     }
     let trace = world.run();
     assert!(trace.matches("run hook alpha/a.sh").count() <= 4, "{trace}");
@@ -333,12 +305,9 @@ fn a_global_edit_in_the_middle_of_a_first_run_lets_the_module_finish_its_startup
 fn two_quick_edits_are_one_pending_run() {
     let files = two().hook("slow.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
     let mut world = World::new(&files).takes("beta/slow.sh", 1000).settled();
-    let at = world.later(0);
-    world = world
-        .at(at + 100, Event::CronFired { line: CronLine::from("* * * * *") })
-        .at(at + 200, config(101, &[("alpha", "x: 1")]))
-        .at(at + 300, config(102, &[("alpha", "x: 2")]));
-    let trace = world.run();
+    world.send_in(100, cron("* * * * *"));
+    world.send_in(200, config(101, &[("alpha", "x: 1")]));
+    let trace = world.after(300, config(102, &[("alpha", "x: 2")]));
     assert_eq!(trace.matches("run hook alpha/a.sh").count(), 1, "{trace}");
 }
 
@@ -346,9 +315,8 @@ fn two_quick_edits_are_one_pending_run() {
 fn tasks_know_the_edit_that_caused_them() {
     let (mut world, _) = edited(&[]);
     world = world.takes("beta/b.sh", 1000);
-    let at = world.later(100);
-    world = world.at(at, config(123, &[("beta", "x: 1")]));
-    world.run_until(at + 1);
+    world.send_in(100, config(123, &[("beta", "x: 1")]));
+    world.run_for(101);
     let cause = world.view().queues[0].tasks[0].cause.clone();
     assert_eq!(cause, "ConfigMap ops/addon-operator key beta rv 123 → converge 2 → module beta");
 }

@@ -2,12 +2,12 @@
 
 use engine::hook::WatchEvent::{self, Added, Deleted, Modified};
 use engine::snapshot::{Item, Key};
-use engine::{CronLine, Event, MonitorId};
+use engine::{Event, MonitorId};
 use golang::json;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::build::{changed, config, files};
+use crate::build::{changed, config, cron, files};
 use crate::world::World;
 
 /// Compares the context files of all runs with a file.
@@ -46,10 +46,6 @@ fn tells(monitor: u64, change: WatchEvent, name: &str, item: Item) -> Event {
     changed(MonitorId::new(monitor), change, key(name), Arc::new(item))
 }
 
-fn cron(line: &str) -> Event {
-    Event::CronFired { line: CronLine::from(line) }
-}
-
 #[test]
 fn contexts_of_lifecycle_points() {
     let files = files()
@@ -63,9 +59,7 @@ fn contexts_of_lifecycle_points() {
         .holds("Pod", key("b"), plain("Pod", "b", 1))
         .holds("Pod", key("a"), plain("Pod", "a", 2))
         .settled();
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("webEnabled", "false")]));
-    world.run();
+    world.after(100, config(101, &[("webEnabled", "false")]));
     assert_golden!(world, "lifecycle.txt");
 }
 
@@ -182,19 +176,20 @@ fn contexts_that_wait_are_one_file_in_their_order() {
         )
         .global_hook("z.sh", "schedule: [{name: tick, crontab: '1 * * * *'}]");
     let item = |name: &str| filtered("Pod", name, 1, &json!(name), false);
-    let mut world = World::new(&files).keeping_contexts().settled().takes("global/w.sh", 1_000);
-    let at = world.later(0);
-    world = world
-        .at(at + 10, tells(1, Added, "a", item("a")))
+    let mut world = World::new(&files)
+        .keeping_contexts()
+        .settled()
+        .takes("global/w.sh", 1_000)
+        .at(10, tells(1, Added, "a", item("a")))
         // While the first runs: two of a group that are adjacent, one apart, and one behind another hook.
-        .at(at + 20, tells(1, Added, "b", item("b")))
-        .at(at + 30, tells(2, Added, "n", item("n")))
-        .at(at + 40, tells(2, Added, "m", item("m")))
-        .at(at + 50, tells(1, Deleted, "a", item("a")))
-        .at(at + 60, cron("* * * * *"))
-        .at(at + 70, cron("1 * * * *"))
-        .at(at + 80, tells(2, Deleted, "n", item("n")))
-        .at(at + 90, tells(1, Added, "c", item("c")));
+        .at(20, tells(1, Added, "b", item("b")))
+        .at(30, tells(2, Added, "n", item("n")))
+        .at(40, tells(2, Added, "m", item("m")))
+        .at(50, tells(1, Deleted, "a", item("a")))
+        .at(60, cron("* * * * *"))
+        .at(70, cron("1 * * * *"))
+        .at(80, tells(2, Deleted, "n", item("n")))
+        .at(90, tells(1, Added, "c", item("c")));
     world.run();
     assert_golden!(world, "combined.txt");
 }
@@ -212,15 +207,12 @@ fn contexts_of_the_old_dialect() {
         .holds("pod", key("a"), plain("Pod", "a", 1))
         .settled()
         .takes("web/old.sh", 1_000);
-    let at = world.later(0);
-    world = world
-        .at(at + 10, tells(1, Added, "b", plain("Pod", "b", 1)))
-        .at(at + 20, tells(1, Modified, "b", plain("Pod", "b", 2)))
-        .at(at + 30, tells(1, Deleted, "b", plain("Pod", "b", 3)))
-        .at(at + 40, tells(2, Added, "n", node()))
-        .at(at + 50, tells(2, Deleted, "n", node()))
-        .at(at + 60, cron("* * * * *"));
-    world.run();
+    world.send_in(10, tells(1, Added, "b", plain("Pod", "b", 1)));
+    world.send_in(20, tells(1, Modified, "b", plain("Pod", "b", 2)));
+    world.send_in(30, tells(1, Deleted, "b", plain("Pod", "b", 3)));
+    world.send_in(40, tells(2, Added, "n", node()));
+    world.send_in(50, tells(2, Deleted, "n", node()));
+    world.after(60, cron("* * * * *"));
     assert_golden!(world, "v0.txt");
 }
 

@@ -1,11 +1,11 @@
 //! Which modules are on, and why.
 
 use engine::hook::WatchEvent;
-use engine::{CronLine, Event, Notice};
+use engine::{Event, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, files, sets};
+use crate::build::{config, cron, files, sets};
 use crate::world::World;
 
 fn phases(world: &World) -> Vec<String> {
@@ -115,11 +115,9 @@ fn a_failing_script_repeats_the_whole_discovery_and_holds_main_back_but_no_other
     5.190s     list releases #11
     5.195s > releases #11 [a b]
     ");
-    let failed = world
-        .notices
-        .iter()
-        .filter(|n| matches!(n, Notice::DiscoveryFailed { failure } if failure.message.contains("module b")))
-        .count();
+    let failed = world.noticed(
+        |n| matches!(n, Notice::DiscoveryFailed { failure } if failure.message.contains("module b")),
+    );
     assert_eq!(failed, 1);
 }
 
@@ -127,12 +125,8 @@ fn a_failing_script_repeats_the_whole_discovery_and_holds_main_back_but_no_other
 fn f_e2_a_script_runs_again_only_when_what_it_reads_differs_and_sees_the_same_edit() {
     let files = files().module(10, "a").script().module(20, "b").script();
     let mut world = World::new(&files).settled();
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("b", "x: 1")]));
-    let mut trace = world.run();
-    let at = world.later(100);
-    world = world.at(at, config(102, &[("b", "x: 1"), ("aEnabled", "true")]));
-    trace += &world.run();
+    let mut trace = world.after(100, config(101, &[("b", "x: 1")]));
+    trace += &world.after(100, config(102, &[("b", "x: 1"), ("aEnabled", "true")]));
     assert_snapshot!(trace, @r"
     0.225s > ConfigMap rv 101 [b]
     0.225s     run enabled script of b #6 after [a]
@@ -147,9 +141,7 @@ fn f_e2_a_script_runs_again_only_when_what_it_reads_differs_and_sees_the_same_ed
 fn a_script_that_says_no_after_an_edit_removes_its_module() {
     let files = files().module(10, "web").script().hook("bye.sh", "afterDeleteHelm: 1");
     let mut world = World::new(&files).script("web", Ok(true)).script("web", Ok(false)).settled();
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("web", "x: 1")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(101, &[("web", "x: 1")])), @r"
     0.165s > ConfigMap rv 101 [web]
     0.165s     run enabled script of web #4 after []
     0.175s > script #4 false
@@ -168,9 +160,7 @@ fn a_global_schedule_that_changes_values_asks_the_scripts_again() {
         .module(10, "web")
         .script();
     let mut world = World::new(&files).settled().hook("global/tick.sh", Ok(sets("/global/x", &json!(1))));
-    let at = world.later(100);
-    world = world.at(at, Event::CronFired { line: CronLine::from("* * * * *") });
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, cron("* * * * *")), @r"
     0.165s > cron * * * * *
     0.165s     run hook global/tick.sh #4 [tick Schedule]
     0.175s > hook #4 ok

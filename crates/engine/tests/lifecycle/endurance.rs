@@ -2,9 +2,9 @@
 
 use engine::hook::WatchEvent;
 use engine::snapshot::Item;
-use engine::{CronLine, Event, Footprint, MonitorId};
+use engine::{Event, Footprint, MonitorId};
 
-use crate::build::{changed, files, key};
+use crate::build::{changed, cron, files, key};
 use crate::counting::live_here;
 use crate::random::Random;
 use crate::world::World;
@@ -60,7 +60,7 @@ fn lived() -> (Most, Most) {
         let at = begun + n * DAY / EVENTS;
         world.run_until(at);
         let event = match random.below(1_000) {
-            0 => Event::CronFired { line: CronLine::from("* * * * *") },
+            0 => cron("* * * * *"),
             1 => Event::Listed { lists: vec![(MonitorId::new(2), Vec::new())] },
             other => {
                 let change = if other < 300 { WatchEvent::Deleted } else { WatchEvent::Modified };

@@ -2,16 +2,12 @@
 
 use engine::hook::WatchEvent;
 use engine::object_patch::ObjectPatch;
-use engine::{Config, CronLine, Event, Failure, FailureKind, HookId, HookOutput, Notice, Scope};
+use engine::{Config, Event, Failure, FailureKind, HookId, HookOutput, Notice, Scope};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{configures, files, patches, sets};
+use crate::build::{configures, cron, files, patches, sets};
 use crate::world::World;
-
-fn cron(line: &str) -> Event {
-    Event::CronFired { line: CronLine::from(line) }
-}
 
 pub(crate) fn creates(output: HookOutput) -> HookOutput {
     let text =
@@ -116,11 +112,12 @@ fn f_b1_a_hook_is_given_its_own_deadline_or_the_operators() {
 #[test]
 fn a_broken_section_of_the_config_map_is_not_overwritten_by_a_hook() {
     let files = files().module(10, "web").hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
-    let mut world = World::new(&files).settled().hook("web/tick.sh", Ok(configures("/web/x", &json!(1))));
-    let at = world.later(0);
-    world =
-        world.at(at + 100, crate::build::config(101, &[("web", "- : [")])).at(at + 200, cron("* * * * *"));
-    let trace = world.run_until(at + 1000);
+    let mut world = World::new(&files)
+        .settled()
+        .hook("web/tick.sh", Ok(configures("/web/x", &json!(1))))
+        .at(100, crate::build::config(101, &[("web", "- : [")]))
+        .at(200, cron("* * * * *"));
+    let trace = world.run_for(1000);
     assert!(!trace.contains("save web"), "{trace}");
     assert!(
         world.queue("main")[0].contains("changes the configuration, but what is there can't be used"),
@@ -187,14 +184,13 @@ fn f_e1_values_that_changed_meanwhile_are_judged_again_before_they_are_committed
         .hook("main.sh", "schedule: [{name: tick, crontab: '0 * * * *'}]")
         .values(json!({"x": {}}));
     let mut world = World::new(&files).settled();
-    let at = world.later(0);
     // While the objects of one hook are patched, the other one removes what it wants to write below.
     world = world
         .hook("web/main.sh", Ok(creates(sets("/web/x/y", &json!(1)))))
         .hook("web/side.sh", Ok(patches(&json!([{"op": "remove", "path": "/web/x"}]))))
-        .at(at + 100, cron("0 * * * *"))
-        .at(at + 101, cron("* * * * *"));
-    world.run_until(at + 1000);
+        .at(100, cron("0 * * * *"))
+        .at(101, cron("* * * * *"));
+    world.run_for(1000);
     let view = world.view();
     let failed: Vec<String> =
         view.journal.iter().filter_map(|end| end.failure.as_ref()).map(ToString::to_string).collect();
@@ -213,9 +209,7 @@ fn a_hook_may_fail_where_its_binding_allows_it() {
         .global_hook("allowed.sh", "schedule: [{name: tick, crontab: '* * * * *', allowFailure: true}]")
         .global_hook("strict.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
     let mut world = World::new(&files).settled().fails("global/allowed.sh", 1).fails("global/strict.sh", 1);
-    let at = world.later(100);
-    world = world.at(at, cron("* * * * *"));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, cron("* * * * *")), @r"
     0.105s > cron * * * * *
     0.105s     run hook global/allowed.sh #2 [tick Schedule]
     0.115s > hook #2 failed: exit status 1
@@ -234,9 +228,8 @@ fn a_hook_runs_no_more_often_than_its_interval_and_sees_what_came_meanwhile() {
         "{settings: {executionMinInterval: 3s}, schedule: [{name: tick, crontab: '* * * * *'}]}",
     );
     let mut world = World::new(&files).settled();
-    let at = world.later(100);
     for n in 0..4 {
-        world = world.at(at + n * 100, cron("* * * * *"));
+        world.send_in(100 + n * 100, cron("* * * * *"));
     }
     assert_snapshot!(world.run(), @r"
     0.105s > cron * * * * *
@@ -262,8 +255,7 @@ fn f_b10_no_more_hooks_run_than_allowed() {
     }
     let config = Config { max_hooks: 7, ..Config::default() };
     let mut world = World::with_config(&files, config).settled();
-    let at = world.later(100);
-    world = world.at(at, cron("* * * * *"));
+    world.send_in(100, cron("* * * * *"));
     let (mut running, mut most, mut runs) = (0_i32, 0, 0);
     for line in world.run().lines() {
         if line.contains("run hook") {
@@ -275,11 +267,8 @@ fn f_b10_no_more_hooks_run_than_allowed() {
         most = most.max(running);
     }
     assert_eq!((most, runs), (7, 300));
-    let waits = world
-        .notices
-        .iter()
-        .filter(|n| matches!(n, Notice::TaskWaits { reason, .. } if reason.contains("--max-hooks")))
-        .count();
+    let waits =
+        world.noticed(|n| matches!(n, Notice::TaskWaits { reason, .. } if reason.contains("--max-hooks")));
     assert_eq!(waits, 293);
 }
 
@@ -292,12 +281,11 @@ fn runs_of_one_hook_that_follow_each_other_are_one_run() {
         )
         .global_hook("b.sh", "schedule: [{name: one, crontab: '1 * * * *'}]");
     let mut world = World::new(&files).settled().takes("global/a.sh", 1000);
-    let at = world.later(100);
-    world = world.at(at, cron("1 * * * *"));
+    world.send_in(100, cron("1 * * * *"));
     for n in 0..3 {
-        world = world.at(at + 10 + n, cron("2 * * * *"));
+        world.send_in(110 + n, cron("2 * * * *"));
     }
-    world = world.at(at + 20, cron("1 * * * *")).at(at + 30, cron("2 * * * *"));
+    world = world.at(120, cron("1 * * * *")).at(130, cron("2 * * * *"));
     assert_snapshot!(world.run(), @r"
     0.105s > cron 1 * * * *
     0.105s     run hook global/a.sh #2 [one Schedule]
@@ -325,11 +313,10 @@ fn f_d3_many_waiting_runs_are_merged_and_nothing_is_lost() {
             .global_hook("a.sh", "kubernetes: [{name: pods, kind: Pod}]")
             .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod}]");
         let mut world = World::new(&files).settled().takes("global/a.sh", 5_000).fails("global/a.sh", 1);
-        let at = world.later(100);
         for n in 0..count {
-            world = world.change(at + n, "Pod", WatchEvent::Added, &format!("p{n:04}"));
+            world = world.change(100 + n, "Pod", WatchEvent::Added, &format!("p{n:04}"));
         }
-        let trace = world.run_until(at + count + 1);
+        let trace = world.run_for(100 + count + 1);
         let waiting = world.queue("main").len();
         assert!(waiting <= 202, "{count} events, {waiting} tasks: {trace}");
         let trace = trace + &world.run();
@@ -361,9 +348,7 @@ fn a_global_hook_switches_modules_on_and_off() {
     );
     let mut trace = world.run();
     assert_eq!(world.view().modules[0].why, "global hook switch.sh says true");
-    let at = world.later(100);
-    world = world.at(at, cron("* * * * *"));
-    trace += &world.run();
+    trace += &world.after(100, cron("* * * * *"));
     assert_snapshot!(trace, @r"
     0.000s > started
     0.000s     run hook global/switch.sh #1 [onStartup]
@@ -390,8 +375,7 @@ fn a_stale_answer_leads_to_nothing() {
     let mut world = World::new(&files).settled();
     let run = engine::RunId::new(1);
     world.send_in(100, Event::HookFinished { run, outcome: Ok(sets("/web/x", &json!(1))), usage: None });
-    world.send_in(101, Event::ReleaseFinished { run, outcome: Err(crate::world::failure("x")) });
-    let trace = world.run();
+    let trace = world.after(101, Event::ReleaseFinished { run, outcome: Err(crate::world::failure("x")) });
     assert_eq!(trace.lines().count(), 2, "{trace}");
     assert_eq!(world.view().stale_answers, 2);
 }

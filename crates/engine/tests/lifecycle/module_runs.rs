@@ -1,10 +1,10 @@
 //! The run of a module, and its removal.
 
-use engine::{Config, Drift, Event, OnModuleFailure, ReleaseAction};
+use engine::{Config, Drift, OnModuleFailure, ReleaseAction};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, files, sets};
+use crate::build::{Files, config, drifted, files, sets};
 use crate::world::World;
 
 fn full() -> Files {
@@ -45,9 +45,7 @@ fn a_failure_in_the_first_run_starts_over_from_on_startup() {
 #[test]
 fn a_failure_in_a_later_run_starts_over_from_before_helm() {
     let mut world = World::new(&full()).settled().fails("web/after.sh", 1);
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("web", "x: 1")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(101, &[("web", "x: 1")])), @r"
     0.185s > ConfigMap rv 101 [web]
     0.185s     run hook web/before.sh #6 [beforeHelm]
     0.195s > hook #6 ok
@@ -247,9 +245,7 @@ fn f_d4_a_wave_reports_each_failure_and_later_waves_wait() {
 fn disabling_runs_delete_hooks_around_the_removal_of_the_release() {
     let files = full().hook("bye.sh", "{beforeDeleteHelm: 1, afterDeleteHelm: 1}").module(20, "other");
     let mut world = World::new(&files).settled();
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("webEnabled", "false")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(101, &[("webEnabled", "false")])), @r"
     0.235s > ConfigMap rv 101 [webEnabled]
     0.235s     forget release web
     0.235s     run hook web/bye.sh #7 [beforeDeleteHelm]
@@ -270,9 +266,7 @@ fn a_failed_removal_is_tried_again_without_removing_twice() {
         .settled()
         .hook("web/bye.sh", Ok(engine::HookOutput::default()))
         .fails("web/bye.sh", 1);
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("webEnabled", "false")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(101, &[("webEnabled", "false")])), @r"
     0.185s > ConfigMap rv 101 [webEnabled]
     0.185s     forget release web
     0.185s     run hook web/bye.sh #6 [beforeDeleteHelm]
@@ -296,15 +290,11 @@ fn f_e3_off_and_on_again_starts_from_the_beginning_with_fresh_values() {
     for (version, pairs) in
         [(101, [("webEnabled", "false"), ("web", "a: 1")]), (102, [("webEnabled", "true"), ("web", "a: 1")])]
     {
-        let at = world.later(100);
-        world = world.at(at, config(version, &pairs));
-        world.run();
+        world.after(100, config(version, &pairs));
     }
     let values = world.engine.inspect().modules["web"].values.clone();
     assert_eq!(*values, json!({"a": 1}));
-    let at = world.later(100);
-    world = world.at(at, config(103, &[("webEnabled", "false")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(103, &[("webEnabled", "false")])), @r"
     0.515s > ConfigMap rv 103 [webEnabled]
     0.515s     forget release web
     0.515s     uninstall web #11
@@ -316,11 +306,8 @@ fn f_e3_off_and_on_again_starts_from_the_beginning_with_fresh_values() {
 fn off_and_on_again_before_the_removal_ran_cancels_out() {
     let files = full().hook("bye.sh", "afterDeleteHelm: 1").global_hook("slow.sh", "beforeAll: 1");
     let mut world = World::new(&files).takes("global/slow.sh", 400).settled();
-    let at = world.later(0);
-    world = world
-        .at(at + 100, config(101, &[("webEnabled", "false")]))
-        .at(at + 200, config(102, &[("webEnabled", "true")]));
-    let trace = world.run();
+    world.send_in(100, config(101, &[("webEnabled", "false")]));
+    let trace = world.after(200, config(102, &[("webEnabled", "true")]));
     assert!(
         !trace.contains("bye.sh") && !trace.contains("start.sh") && !trace.contains("uninstall"),
         "{trace}"
@@ -356,10 +343,8 @@ fn a_module_without_chart_runs_its_hooks_only() {
 #[test]
 fn drift_runs_the_module_unless_a_run_will_see_it_anyway() {
     let mut world = World::new(&full()).settled();
-    let drift =
-        || Event::ReleaseDrifted { module: "web".into(), drift: Drift::Absent("ns/ConfigMap/x".into()) };
-    let at = world.later(0);
-    world = world.at(at + 100, drift()).at(at + 105, drift()).at(at + 130, drift());
+    let drift = || drifted("web", Drift::Absent("ns/ConfigMap/x".into()));
+    world = world.at(100, drift()).at(105, drift()).at(130, drift());
     assert_snapshot!(world.run(), @r#"
     0.185s > release web drifted: Absent("ns/ConfigMap/x")
     0.185s     run hook web/before.sh #6 [beforeHelm]
@@ -378,16 +363,12 @@ fn a_release_that_is_upgraded_in_circles_is_parked_until_something_changes() {
     let mut world = World::new(&full()).settled();
     for _ in 0..4 {
         world = world.release("web", Ok(ReleaseAction::Upgraded));
-        let at = world.later(60_000);
         let drift = Drift::Changed("ns/ConfigMap/x".into());
-        world = world.at(at, Event::ReleaseDrifted { module: "web".into(), drift });
-        world.run();
+        world.after(60_000, drifted("web", drift));
     }
     assert_eq!(world.view().modules[0].phase, "parked");
     assert!(world.view().modules[0].parked.as_ref().unwrap().contains("ns/ConfigMap/x was changed"));
-    let at = world.later(100);
-    world = world.at(at, config(101, &[("web", "x: 1")]));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, config(101, &[("web", "x: 1")])), @r"
     240.415s > ConfigMap rv 101 [web]
     240.415s     run hook web/before.sh #17 [beforeHelm]
     240.425s > hook #17 ok
@@ -405,9 +386,8 @@ fn f_a9_a_chart_that_renders_something_new_each_time_is_parked_and_the_place_is_
     let mut world = World::new(&full()).settled();
     for number in 0..5 {
         world = world.release_that_changes("web", place);
-        let at = world.later(60_000);
         let drift = Drift::Absent("ns/Secret/web".into());
-        world = world.at(at, Event::ReleaseDrifted { module: "web".into(), drift });
+        world.send_in(60_000, drifted("web", drift));
         let log = world.run();
         // The third upgrade is the last.
         assert_eq!(log.contains("upgrade web"), number < 3, "{number}: {log}");
@@ -422,9 +402,7 @@ fn upgrades_that_follow_new_values_are_no_loop() {
     let mut world = World::new(&full()).settled();
     for number in 0..5 {
         world = world.release_that_changes("web", "Deployment ns/web differs at /spec/replicas");
-        let at = world.later(60_000);
-        world = world.at(at, config(200 + number, &[("web", &format!("replicas: {number}"))]));
-        world.run();
+        world.after(60_000, config(200 + number, &[("web", &format!("replicas: {number}"))]));
     }
     assert_eq!(world.view().modules[0].phase, "running");
 }
@@ -483,15 +461,12 @@ fn f_b7_hooks_of_a_module_that_was_read_in_the_second_attempt_are_taken_into_ser
 
 #[test]
 fn maintenance_is_handed_to_the_release() {
-    let mut world = World::new(&full()).settled();
-    let at = world.later(100);
-    world = world
+    let mut world = World::new(&full())
+        .settled()
         .release("web", Ok(ReleaseAction::Unmanaged))
-        .at(at, config(101, &[("webMaintenance", "NoResourceReconciliation")]));
+        .at(100, config(101, &[("webMaintenance", "NoResourceReconciliation")]));
     let mut trace = world.run();
-    let at = world.later(100);
-    world = world.at(at, config(102, &[]));
-    trace += &world.run();
+    trace += &world.after(100, config(102, &[]));
     assert_snapshot!(trace, @r"
     0.185s > ConfigMap rv 101 [webMaintenance]
     0.185s     run hook web/before.sh #6 [beforeHelm]

@@ -3,7 +3,7 @@
 use engine::{Event, Notice};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, files};
+use crate::build::{Files, config, cron, files};
 use crate::world::World;
 
 fn two() -> Files {
@@ -126,8 +126,7 @@ fn f_d2_looking_changes_nothing() {
 fn f_e7_the_picture_shows_no_values() {
     let mut world = World::new(&two()).configured(&[("alpha", "password: hunter22-hunter22")]);
     world.run();
-    world.send_in(1, Event::TimerFired);
-    world.run();
+    world.after(1, Event::TimerFired);
     let shown = format!("{:?} {:?} {:?}", world.view(), world.engine, world.notices);
     assert!(!shown.contains("hunter22"), "{shown}");
     assert!(format!("{:?}", world.engine.inspect()).contains("alpha"));
@@ -138,9 +137,7 @@ fn the_journal_keeps_the_last_thousand_ends() {
     let files = files().global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
     let mut world = World::new(&files).settled();
     for _ in 0..1_200 {
-        let at = world.later(20);
-        world = world.at(at, Event::CronFired { line: "* * * * *".into() });
-        world.run();
+        world.after(20, cron("* * * * *"));
     }
     assert_eq!(world.view().journal.len(), 1_000);
 }

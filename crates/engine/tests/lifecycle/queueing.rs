@@ -1,16 +1,12 @@
 //! Runs that wait: what may be merged, what must stay apart, and what gets lost never.
 
 use engine::hook::WatchEvent::{Added, Deleted, Modified};
-use engine::{Config, CronLine, Event, HookOutput, Notice};
+use engine::{Config, Event, HookOutput, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{changed, config, files, patches, sets};
+use crate::build::{changed, config, cron, files, patches, sets};
 use crate::world::World;
-
-fn cron(line: &str) -> Event {
-    Event::CronFired { line: CronLine::from(line) }
-}
 
 /// The lines of a trace that say which hook runs, without times and numbers.
 fn runs(trace: &str) -> Vec<String> {
@@ -32,12 +28,11 @@ fn events_never_become_part_of_a_lifecycle_run_that_can_be_dropped() {
         .global_hook("all.sh", "{afterAll: 1, kubernetes: [{name: pods, kind: Pod}]}")
         .module(10, "web");
     let mut world = World::new(&files).settled().fails("global/all.sh", 2);
-    let at = world.later(0);
     // An afterAll run fails, an event comes, and the converge starts over.
     world = world
-        .at(at + 100, config(101, &[("global", "a: 1")]))
-        .change(at + 1_000, "Pod", Added, "kept")
-        .at(at + 2_000, config(102, &[("global", "a: 2")]));
+        .at(100, config(101, &[("global", "a: 1")]))
+        .change(1_000, "Pod", Added, "kept")
+        .at(2_000, config(102, &[("global", "a: 2")]));
     let trace = world.run();
     let seen = runs(&trace);
     assert_eq!(seen.iter().filter(|run| run.contains("Added ns/kept")).count(), 1, "{trace}");
@@ -51,10 +46,9 @@ fn lifecycle_runs_stay_apart_when_many_runs_are_merged() {
         .global_hook("other.sh", "kubernetes: [{name: pods, kind: Pod}]")
         .module(10, "web");
     let mut world = World::new(&files).settled().takes("global/all.sh", 2_000);
-    let at = world.later(0);
-    world = world.at(at + 10, config(101, &[("global", "a: 1")]));
+    world.send_in(10, config(101, &[("global", "a: 1")]));
     for n in 0..300 {
-        world = world.change(at + 100 + n, "Pod", Added, &format!("p{n:03}"));
+        world = world.change(100 + n, "Pod", Added, &format!("p{n:03}"));
     }
     let seen = runs(&world.run());
     assert_eq!(seen.iter().filter(|run| run.contains("beforeAll") || run.contains("afterAll")).count(), 2);
@@ -74,15 +68,13 @@ fn f_d3_a_synchronization_is_never_merged_away_among_many_events() {
         )
         .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod, queue: side}]");
     let mut world = World::new(&files).without_kind("Thing").settled().takes("global/a.sh", 3_000);
-    let at = world.later(0);
     for n in 0..150 {
-        world = world.change(at + n, "Pod", Added, &format!("p{n:03}"));
+        world = world.change(n, "Pod", Added, &format!("p{n:03}"));
     }
-    let mut trace = world.run_until(at + 500);
+    let mut trace = world.run_for(500);
     world.kind_appears("Thing");
-    let at = world.later(0);
     for n in 0..150 {
-        world = world.change(at + 100 + n, "Pod", Modified, &format!("p{n:03}"));
+        world = world.change(100 + n, "Pod", Modified, &format!("p{n:03}"));
     }
     trace += &world.run();
     let seen = runs(&trace);
@@ -106,11 +98,10 @@ fn f_d3_ten_thousand_waiting_runs_of_two_hooks_keep_the_order_of_each() {
         .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod, group: g}]");
     let mut world = World::new(&files).settled().takes("global/a.sh", 60_000).fails("global/a.sh", 1);
     world.is_quiet = true;
-    let at = world.later(0);
     for n in 0..10_000 {
-        world = world.change(at + n, "Pod", Added, &format!("p{n:05}"));
+        world = world.change(n, "Pod", Added, &format!("p{n:05}"));
     }
-    world.run_until(at + 10_001);
+    world.run_for(10_001);
     assert!(world.queue("main").len() <= 203, "{}", world.queue("main").len());
     world.is_quiet = false;
     let seen = runs(&world.run());
@@ -132,9 +123,8 @@ fn runs_are_merged_by_how_many_wait_and_not_by_how_many_there_ever_were() {
         .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod}]");
     let mut world = World::new(&files).settled();
     // Each event is handled before the next one comes: the queue never has more than two tasks.
-    let at = world.later(0);
     for n in 0..300 {
-        world = world.change(at + n * 100, "Pod", Added, &format!("p{n:03}"));
+        world = world.change(n * 100, "Pod", Added, &format!("p{n:03}"));
     }
     let seen = runs(&world.run());
     let expected: Vec<String> = (0..300)
@@ -155,9 +145,8 @@ fn a_grouped_synchronization_that_failed_lets_its_bindings_go_live_when_it_succe
         .change(50, "Pod", Added, "during-the-first")
         .change(5_150, "Node", Added, "during-the-second");
     let mut trace = world.run();
-    let at = world.later(0);
-    world = world.change(at + 100, "Pod", Deleted, "later");
-    world = world.change(at + 100, "Pod", Added, "later").change(at + 1_000, "Pod", Deleted, "later");
+    world = world.change(100, "Pod", Deleted, "later");
+    world = world.change(100, "Pod", Added, "later").change(1_000, "Pod", Deleted, "later");
     trace += &world.run();
     assert_eq!(
         runs(&trace),
@@ -179,12 +168,11 @@ fn runs_whose_failure_is_allowed_are_not_put_into_one_whose_failure_is_not() {
         "schedule: [{name: strict, crontab: '1 * * * *'}, {name: loose, crontab: '2 * * * *', allowFailure: true}]",
     );
     let mut world = World::new(&files).settled().takes("global/w.sh", 1_000);
-    let at = world.later(0);
-    world = world.at(at, cron("1 * * * *"));
+    world.send_in(0, cron("1 * * * *"));
     for n in 1..4 {
-        world = world.at(at + n * 10, cron(if n == 2 { "1 * * * *" } else { "2 * * * *" }));
+        world.send_in(n * 10, cron(if n == 2 { "1 * * * *" } else { "2 * * * *" }));
     }
-    world.run_until(at + 100);
+    world.run_for(100);
     assert_eq!(
         world.queue("main").len(),
         4,
@@ -197,9 +185,8 @@ fn runs_whose_failure_is_allowed_are_not_put_into_one_whose_failure_is_not() {
 fn the_old_dialect_gets_one_context_for_each_run_and_no_synchronization() {
     let files = files().global_hook("old.sh", r#"{"onKubernetesEvent": [{"name": "pods", "kind": "pod"}]}"#);
     let mut world = World::new(&files).object("pod", "a").settled().takes("global/old.sh", 1_000);
-    let at = world.later(0);
     for n in 0..3 {
-        world = world.change(at + n * 10, "pod", Added, &format!("p{n}"));
+        world = world.change(n * 10, "pod", Added, &format!("p{n}"));
     }
     assert_eq!(
         runs(&world.run()),
@@ -221,9 +208,7 @@ fn schedules_with_one_line_fire_by_hook_and_then_in_the_order_of_the_configurati
         .hook("a.sh", "schedule: [{name: x, crontab: '* * * * *'}]")
         .global_hook("g.sh", "schedule: [{name: q, crontab: '* * * * *'}]");
     let mut world = World::new(&files).settled();
-    let at = world.later(0);
-    world = world.at(at + 10, cron("* * * * *"));
-    let trace = world.run();
+    let trace = world.after(10, cron("* * * * *"));
     let queued: Vec<String> = world
         .notices
         .iter()
@@ -249,15 +234,12 @@ fn f_c12_the_schedules_of_a_module_stop_at_once_when_it_is_switched_off() {
         .module(20, "other")
         .hook("tick.sh", "schedule: [{name: both, crontab: '2 * * * *', queue: side}]");
     let mut world = World::new(&files).settled().takes("web/tick.sh", 10_000);
-    let at = world.later(0);
     // One run is in flight and one waits when the module is switched off, and the clock fires once more.
-    world = world
-        .at(at + 10, cron("1 * * * *"))
-        .at(at + 20, cron("1 * * * *"))
-        .at(at + 100, config(101, &[("webEnabled", "false")]))
-        .at(at + 400, cron("1 * * * *"))
-        .at(at + 500, cron("2 * * * *"));
-    let trace = world.run();
+    world.send_in(10, cron("1 * * * *"));
+    world.send_in(20, cron("1 * * * *"));
+    world.send_in(100, config(101, &[("webEnabled", "false")]));
+    world.send_in(400, cron("1 * * * *"));
+    let trace = world.after(500, cron("2 * * * *"));
     let seen = runs(&trace);
     assert_eq!(seen.iter().filter(|run| run.starts_with("web/tick.sh")).count(), 1, "{trace}");
     assert_eq!(seen.iter().filter(|run| run.starts_with("other/tick.sh")).count(), 1, "{trace}");
@@ -268,13 +250,12 @@ fn f_c12_the_schedules_of_a_module_stop_at_once_when_it_is_switched_off() {
 fn f_c12_a_late_event_runs_no_hook_of_a_module_that_is_off() {
     let files = files().module(10, "web").hook("w.sh", "kubernetes: [{name: pods, kind: Pod, queue: side}]");
     let mut world = World::new(&files).settled();
-    let at = world.later(0);
-    world = world.at(at + 10, config(101, &[("webEnabled", "false")]));
+    world.send_in(10, config(101, &[("webEnabled", "false")]));
     // The watch is stopped some time later; until then, and after it, events can be on their way.
     for n in 0..40 {
-        world = world.change(at + 11 + n * 5, "Pod", Added, &format!("p{n}"));
-        world = world.at(
-            at + 12 + n * 5,
+        world = world.change(11 + n * 5, "Pod", Added, &format!("p{n}"));
+        world.send_in(
+            12 + n * 5,
             changed(
                 engine::MonitorId::new(1),
                 Modified,
@@ -342,18 +323,10 @@ fn a_run_that_the_end_cuts_off_is_no_failure() {
             World::with_config(&files, at_once).takes(slow, 60_000).at(end, Event::ShutdownRequested);
         let trace = world.run();
         assert!(trace.contains("cancel #") && trace.ends_with("exit\n"), "{trace}");
-        let stopped =
-            world.notices.iter().filter(|notice| matches!(notice, Notice::TaskStopped { .. })).count();
-        let failed = world
-            .notices
-            .iter()
-            .filter(|notice| matches!(notice, Notice::TaskFinished { failure: Some(_), .. }))
-            .count();
-        let ended_badly = world
-            .notices
-            .iter()
-            .filter(|notice| matches!(notice, Notice::HookRan { outcome: engine::HookEnd::Error, .. }))
-            .count();
+        let stopped = world.noticed(|notice| matches!(notice, Notice::TaskStopped { .. }));
+        let failed = world.noticed(|notice| matches!(notice, Notice::TaskFinished { failure: Some(_), .. }));
+        let ended_badly =
+            world.noticed(|notice| matches!(notice, Notice::HookRan { outcome: engine::HookEnd::Error, .. }));
         assert_eq!((stopped, failed, ended_badly), (1, 0, 0), "{slow}");
         assert!(world.view().queues.iter().all(|queue| queue.tasks.iter().all(|task| task.failures == 0)));
     }
@@ -366,9 +339,8 @@ fn a_place_among_the_running_hooks_is_waited_for_in_sight() {
         .global_hook("b.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: b}]");
     let config = Config { max_hooks: 1, ..Config::default() };
     let mut world = World::with_config(&files, config).settled().takes("global/a.sh", 5_000);
-    let at = world.later(0);
-    world = world.at(at, cron("* * * * *"));
-    world.run_until(at + 1_000);
+    world.send_in(0, cron("* * * * *"));
+    world.run_for(1_000);
     let view = world.view();
     let waiting = view.queues.iter().find(|queue| queue.name.as_str() == "b").unwrap();
     assert!(waiting.tasks[0].waits_for.as_ref().unwrap().contains("--max-hooks"), "{:?}", waiting.tasks);

@@ -10,10 +10,10 @@
 use std::collections::BTreeMap;
 
 use engine::hook::WatchEvent;
-use engine::{Command, CommandId, Config, CronLine, Drift, Event, OnModuleFailure, ReleaseAction};
+use engine::{Command, CommandId, Config, Drift, Event, OnModuleFailure, ReleaseAction};
 use serde_json::json;
 
-use crate::build::{Files, config, configures, files, patches, sets};
+use crate::build::{Files, config, configures, cron, drifted, files, patches, reread, sets};
 use crate::world::World;
 
 /// A small generator, so that a seed in a failure message is all one needs.
@@ -121,8 +121,8 @@ fn events(random: &mut Random, mut world: World, last: &mut BTreeMap<&'static st
                 world = world.change(at, kind, change, name);
                 continue;
             }
-            6 | 7 => Event::CronFired { line: CronLine::from("1 * * * *") },
-            8 => Event::ReleaseDrifted { module: "alpha".into(), drift: Drift::Changed("x".into()) },
+            6 | 7 => cron("1 * * * *"),
+            8 => drifted("alpha", Drift::Changed("x".into())),
             9 => Event::Commanded { id: CommandId::new(1), command: Command::Converge },
             10 => {
                 let mut files = catalog();
@@ -131,7 +131,7 @@ fn events(random: &mut Random, mut world: World, last: &mut BTreeMap<&'static st
                     1 => files.modules[0].content = 2 + random.below(3),
                     _ => {}
                 }
-                Event::CatalogChanged { catalog: files.catalog() }
+                reread(&files)
             }
             _ => Event::KindAppeared { monitor: engine::MonitorId::new(random.below(6)) },
         };

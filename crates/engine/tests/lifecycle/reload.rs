@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use engine::{
-    BrokenPart, Command, CommandId, CronLine, Event, Failure, FailureKind, HookOutput, Notice, ReviewId,
-};
+use engine::{BrokenPart, Command, CommandId, Event, Failure, FailureKind, HookOutput, Notice, ReviewId};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, files};
+use crate::build::{Files, config, cron, drifted, files, reread};
 use crate::world::World;
 
 fn two() -> Files {
@@ -16,7 +14,7 @@ fn two() -> Files {
 }
 
 fn changed(mut world: World, files: &Files) -> World {
-    world.send_in(100, Event::CatalogChanged { catalog: files.catalog() });
+    world.send_in(100, reread(&files));
     world
 }
 
@@ -92,8 +90,7 @@ fn a_broken_new_version_leaves_the_old_one_in_force_and_its_tasks_wait() {
         module.broken = Some(Failure::new(FailureKind::Files, "hook 'tick.sh' exits 1"));
     });
     let mut world = changed(World::new(&old).settled(), &broken);
-    world.send_in(200, Event::CronFired { line: CronLine::from("* * * * *") });
-    let mut trace = world.run();
+    let mut trace = world.after(200, cron("* * * * *"));
     let waits = world.view().queues.iter().find(|queue| queue.name.as_str() == "side").unwrap().tasks[0]
         .waits_for
         .clone();
@@ -161,14 +158,13 @@ fn a_broken_new_version_of_a_global_hook_holds_up_that_hook_only_and_is_told_unt
     let failure = Failure::new(FailureKind::HookExit, "hook `bad.sh` --config invalid");
     broken.global.broken.push(BrokenPart { hook: Some("bad.sh".into()), failure: failure.clone() });
     let mut world = changed(World::new(&old).settled(), &broken);
-    world.send_in(10, Event::CatalogChanged { catalog: broken.catalog() });
-    world.send_in(200, Event::CronFired { line: CronLine::from("* * * * *") });
-    let mut trace = world.run();
+    world.send_in(10, reread(&broken));
+    let mut trace = world.after(200, cron("* * * * *"));
     let view = world.view();
     assert_eq!(view.file_problems, [failure]);
     let waits = &view.queues.iter().find(|queue| queue.name.as_str() == "one").unwrap().tasks[0].waits_for;
     assert_eq!(waits.as_deref(), Some("its new version is broken: hook `bad.sh` --config invalid"));
-    let told = world.notices.iter().filter(|notice| matches!(notice, Notice::Warned { .. })).count();
+    let told = world.noticed(|notice| matches!(notice, Notice::Warned { .. }));
     assert_eq!(told, 1, "{:?}", world.notices);
     let mut world = changed(world, &old.clone().with(|module| module.content = 2));
     trace += &world.run();
@@ -194,11 +190,10 @@ fn files_that_cannot_be_loaded_at_all_are_told_until_they_can() {
     let mut world = World::new(&two()).settled();
     let failure = Failure::new(FailureKind::Files, "modules/values.yaml: line 1: garbage");
     for _ in 0..2 {
-        world.send_in(10, Event::CatalogRejected { failure: failure.clone() });
-        world.run();
+        world.after(10, Event::CatalogRejected { failure: failure.clone() });
     }
     assert_eq!(world.view().file_problems, [failure]);
-    let told = world.notices.iter().filter(|notice| matches!(notice, Notice::Warned { .. })).count();
+    let told = world.noticed(|notice| matches!(notice, Notice::Warned { .. }));
     assert_eq!(told, 1, "{:?}", world.notices);
     let trace = changed(world.settled(), &two()).settled();
     assert_eq!(trace.view().file_problems, []);
@@ -292,8 +287,7 @@ fn a_parked_module_is_resumed_by_command() {
     for _ in 0..3 {
         world = world.release("beta", Ok(engine::ReleaseAction::Upgraded));
         let drift = engine::Drift::Status("failed".to_owned());
-        world.send_in(1000, Event::ReleaseDrifted { module: "beta".into(), drift });
-        world.run();
+        world.after(1000, drifted("beta", drift));
     }
     assert_eq!(world.view().modules[1].phase, "parked");
     let mut world = command(world, Command::ResumeModule("beta".into()));
@@ -377,8 +371,7 @@ fn shutdown_waits_for_a_release_and_for_what_a_hook_asked_for() {
 fn shutdown_at_rest_is_the_end() {
     let mut world = World::new(&two()).settled();
     world.send_in(10, Event::ShutdownRequested);
-    world.send_in(20, Event::ShutdownRequested);
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(20, Event::ShutdownRequested), @r"
     0.135s > shutdown
     0.135s     exit
     0.145s > shutdown

@@ -1,11 +1,11 @@
 //! The beginning, and the first converge.
 
 use engine::hook::WatchEvent;
-use engine::{Command, CommandId, CronLine, Event, Notice};
+use engine::{Command, CommandId, Event, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, files, sets};
+use crate::build::{config, cron, files, sets};
 use crate::world::World;
 
 const POD_HOOK: &str = "kubernetes: [{name: pods, kind: Pod}]";
@@ -137,8 +137,7 @@ fn a_synchronization_in_a_queue_of_its_own_is_waited_for() {
 fn schedules_fire_only_after_the_first_converge() {
     let files =
         files().global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]").module(10, "web");
-    let cron = || Event::CronFired { line: CronLine::from("* * * * *") };
-    assert_snapshot!(World::new(&files).at(20, cron()).at(100, cron()).run(), @r"
+    assert_snapshot!(World::new(&files).at(20, cron("* * * * *")).at(100, cron("* * * * *")).run(), @r"
     0.000s > started
     0.000s     upgrade web #1
     0.020s > cron * * * * *
@@ -188,9 +187,8 @@ fn nothing_is_purged_when_a_modules_directory_could_not_be_read() {
     let trace = world.run();
     assert!(!trace.contains("uninstall"), "{trace}");
     let warned = world
-        .notices
-        .iter()
-        .any(|n| matches!(n, Notice::Warned { message, .. } if message.contains("release stranger")));
+        .noticed(|n| matches!(n, Notice::Warned { message, .. } if message.contains("release stranger")))
+        > 0;
     assert!(warned);
 }
 

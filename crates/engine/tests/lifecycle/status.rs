@@ -1,12 +1,10 @@
 //! One screen, the journal, the graph, and what the cluster is told.
 
-use std::time::Duration;
-
-use engine::view::{Format, graph, journal, status, why};
+use engine::view::{graph, journal, status, why};
 use engine::{Drift, Event, Failure, FailureKind, MonitorId, ReleaseAction};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, files};
+use crate::build::{Files, config, drifted, files, reread};
 use crate::world::World;
 
 fn three() -> Files {
@@ -19,17 +17,10 @@ fn three() -> Files {
         .off()
 }
 
-fn told<T>(world: &World, tell: impl Fn(&engine::View, Format<'_>) -> T) -> T {
-    let view = world.engine.view_at(world.now);
-    let at =
-        |ago: Duration| format!("{}", engine::Time::from_start(view.now.since_start().saturating_sub(ago)));
-    tell(&view, Format { show: &|text| text.to_owned(), at: &at })
-}
-
 #[test]
 fn a_calm_operator() {
     let world = World::new(&three()).object("Pod", "a").settled();
-    assert_snapshot!(told(&world, status::text), @r"
+    assert_snapshot!(world.told(status::text), @r"
     Operator is ready; the last converge ended 0.0 s ago.
 
     Modules: 3, 2 on, 1 off
@@ -51,7 +42,6 @@ fn a_calm_operator() {
 #[test]
 fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
     let changed = |name: &str| Drift::Changed(format!("ops/ConfigMap/{name}"));
-    let drifted = |drift: Drift| Event::ReleaseDrifted { module: "web".into(), drift };
     let mut world = World::new(&three())
         .release("web", Ok(ReleaseAction::Installed))
         .release("web", Ok(ReleaseAction::Unchanged))
@@ -59,32 +49,30 @@ fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
         .release("web", Ok(ReleaseAction::Upgraded))
         .settled();
     for name in ["b", "a"] {
-        world.send_in(2, drifted(changed(name)));
-        world.run();
+        world.after(2, drifted("web", changed(name)));
     }
-    let text = told(&world, status::text);
+    let text = world.told(status::text);
     assert!(text.contains("2 objects changed by others, see below"), "{text}");
     let what = "somebody else changed ops/ConfigMap/a, ops/ConfigMap/b since its last upgrade";
     assert!(text.contains(&format!("! module web {what}")), "{text}");
     assert_eq!(
-        told(&world, status::data)["modules"][0]["changedObjects"],
+        world.told(status::data)["modules"][0]["changedObjects"],
         serde_json::json!(["ops/ConfigMap/a", "ops/ConfigMap/b"])
     );
-    let answer = told(&world, |view, format| why::module(view, "web", format)).unwrap();
+    let answer = world.told(|view, format| why::module(view, "web", format)).unwrap();
     assert!(
         answer.facts.iter().any(|(name, fact)| (*name, fact.as_str()) == ("changed", what)),
         "{answer:?}"
     );
-    world.send_in(2, drifted(Drift::Absent("ops/ConfigMap/a".to_owned())));
-    world.run();
-    assert!(told(&world, status::text).contains("Nothing needs attention"));
+    world.after(2, drifted("web", Drift::Absent("ops/ConfigMap/a".to_owned())));
+    assert!(world.told(status::text).contains("Nothing needs attention"));
 }
 
 #[test]
 fn an_operator_whose_first_module_fails() {
     let mut world = World::new(&three()).fails("web/hooks/a.sh", 9);
     world.run_until(8_000);
-    assert_snapshot!(told(&world, status::text), @r"
+    assert_snapshot!(world.told(status::text), @r"
     Operator is not ready; a converge runs for 5.0 s, 3 tasks left (because: start → converge 1).
 
     Modules: 3, 2 on, 1 off
@@ -115,10 +103,10 @@ fn many_modules_fit_one_screen_and_those_that_need_attention_come_first() {
     let mut world = World::new(&files).fails("bad/a.sh", 99);
     world.is_quiet = true;
     world.run_until(120_000);
-    let screen = told(&world, status::text);
+    let screen = world.told(status::text);
     assert!(screen.lines().count() <= 40, "{screen}");
     assert!(screen.lines().nth(4).unwrap().trim_start().starts_with("bad "), "{screen}");
-    let modules = told(&world, status::data)["modules"].as_array().unwrap().len();
+    let modules = world.told(status::data)["modules"].as_array().unwrap().len();
     assert_eq!(modules, 1_001, "as data all are there");
 }
 
@@ -136,9 +124,8 @@ fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
     ] {
         let mut world = World::new(&three()).settled();
         let failure = Failure::new(kind, "filter of object ns/x: cannot iterate over null");
-        world.send_in(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
-        world.run();
-        let screen = told(&world, status::text);
+        world.after(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+        let screen = world.told(status::text);
         assert!(screen.contains(advice), "{screen}");
     }
 }
@@ -147,7 +134,7 @@ fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
 fn the_journal_tells_ends_with_cause_length_and_outcome() {
     let mut world = World::new(&three()).fails("web/hooks/a.sh", 1);
     world.run_until(6_000);
-    assert_snapshot!(told(&world, |view, format| journal::text(view, 0, format)), @r"
+    assert_snapshot!(world.told(|view, format| journal::text(view, 0, format)), @r"
     0.010s  t1  main  GlobalHookEnableKubernetesBindings  0.0 s  done  because: start → bindings of hook g.sh
     0.020s  t4  main  GlobalHookRun global/g.sh (pods)  0.0 s  done  because: start → bindings of hook g.sh → Synchronization of pods
     0.020s  t2  main  GlobalHookWaitKubernetesSynchronization  0.0 s  done  because: start
@@ -157,10 +144,10 @@ fn the_journal_tells_ends_with_cause_length_and_outcome() {
     5.140s  t3  main  ConvergeModules  0.0 s  done  because: start → converge 1
     5.145s  t7  main  DiscoverHelmReleases  0.0 s  done  because: start → converge 1
     ");
-    let last = told(&world, |view, format| journal::data(view, 0, format))["last"].as_u64().unwrap();
-    let new = told(&world, |view, format| journal::data(view, last - 1, format));
+    let last = world.told(|view, format| journal::data(view, 0, format))["last"].as_u64().unwrap();
+    let new = world.told(|view, format| journal::data(view, last - 1, format));
     assert_eq!(new["ends"].as_array().unwrap().len(), 1, "{new}");
-    assert_eq!(told(&world, |view, format| journal::text(view, last, format)), "");
+    assert_eq!(world.told(|view, format| journal::text(view, last, format)), "");
 }
 
 #[test]
@@ -209,13 +196,10 @@ fn hostile_names_stay_text_in_the_graph() {
 fn the_cluster_is_told_what_modules_do() {
     let files = three();
     let mut world = World::new(&files).fails("web/hooks/a.sh", 2).settled();
-    let at = world.later(10);
-    world = world.at(at, config(101, &[("apiEnabled", "false")]));
-    world.run();
+    world.after(10, config(101, &[("apiEnabled", "false")]));
     let mut after = files.clone();
     after.modules.retain(|module| &*module.key != "web");
-    world.send_in(10, Event::CatalogChanged { catalog: after.catalog() });
-    world.run();
+    world.after(10, reread(&after));
     let lines: Vec<String> = world
         .announcements
         .iter()

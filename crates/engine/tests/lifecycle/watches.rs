@@ -1,11 +1,11 @@
 //! Bindings of hooks to objects.
 
 use engine::hook::WatchEvent::{Added, Deleted, Modified};
-use engine::{CronLine, Event, Failure, FailureKind, MonitorId, Notice, Tally};
+use engine::{Event, Failure, FailureKind, MonitorId, Notice, Tally};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{changed, config, files, item, key, sets};
+use crate::build::{changed, config, cron, files, item, key, sets};
 use crate::world::World;
 
 #[test]
@@ -95,8 +95,7 @@ fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
     let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
     let mut world = World::new(&files).object("Pod", "a").object("Pod", "b").settled();
     let objects = vec![(key("b"), item("new")), (key("c"), item("old")), (key("d"), item("old"))];
-    world.send_in(100, Event::Listed { lists: vec![(MonitorId::new(1), objects)] });
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(100, Event::Listed { lists: vec![(MonitorId::new(1), objects)] }), @r"
     0.125s > listed 3 for m1
     0.125s     run hook global/watch.sh #3 [pods Deleted ns/a, pods Modified ns/b, pods Added ns/c, pods Added ns/d]
     0.135s > hook #3 ok
@@ -107,13 +106,12 @@ fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
 fn f_c5_a_watch_that_two_modules_share_lives_on_when_one_goes() {
     let hook = "kubernetes: [{name: pods, kind: Pod}]";
     let files = files().module(10, "a").hook("a.sh", hook).module(20, "b").hook("b.sh", hook);
-    let mut world = World::new(&files).settled();
-    let at = world.later(0);
-    world = world.at(at + 100, config(101, &[("aEnabled", "false")])).change(at + 500, "Pod", Added, "x");
+    let mut world = World::new(&files)
+        .settled()
+        .at(100, config(101, &[("aEnabled", "false")]))
+        .change(500, "Pod", Added, "x");
     let mut trace = world.run();
-    let at = world.later(0);
-    world = world.at(at + 100, config(102, &[("aEnabled", "false"), ("bEnabled", "false")]));
-    trace += &world.run();
+    trace += &world.after(100, config(102, &[("aEnabled", "false"), ("bEnabled", "false")]));
     assert_snapshot!(trace, @r"
     0.235s > ConfigMap rv 101 [aEnabled]
     0.235s     forget release a
@@ -190,8 +188,8 @@ fn a_kind_that_goes_takes_its_objects_along_and_the_watch_sleeps() {
     let mut world = World::new(&files).object("Thing", "x").settled();
     let monitor = MonitorId::new(1);
     world.send_in(100, Event::KindVanished { monitor, kind: "v1/Thing".to_owned() });
-    world.send_in(200, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "gone") });
-    let mut trace = world.run();
+    let mut trace =
+        world.after(200, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "gone") });
     assert_eq!(world.view().watches[0].missing_kind.as_deref(), Some("v1/Thing"));
     world.kind_appears("Thing");
     trace += &world.run();
@@ -205,7 +203,7 @@ fn a_kind_that_goes_takes_its_objects_along_and_the_watch_sleeps() {
     0.235s     run hook global/watch.sh #4 [things Added ns/x]
     0.245s > hook #4 ok
     ");
-    assert!(world.notices.iter().any(|n| matches!(n, Notice::WatchFailed { .. })));
+    assert!(world.noticed(|n| matches!(n, Notice::WatchFailed { .. })) > 0);
     assert_eq!(world.view().watches[0].failure, None);
 }
 
@@ -297,12 +295,12 @@ fn events_of_a_module_that_is_off_run_nothing_and_are_made_up_for_when_it_stays(
         .module(10, "web")
         .hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]")
         .global_hook("slow.sh", "beforeAll: 1");
-    let mut world = World::new(&files).takes("global/slow.sh", 400).settled();
-    let at = world.later(0);
-    world = world
-        .at(at + 100, config(101, &[("webEnabled", "false")]))
-        .change(at + 300, "Pod", Added, "x")
-        .at(at + 400, config(102, &[("webEnabled", "true")]));
+    let mut world = World::new(&files)
+        .takes("global/slow.sh", 400)
+        .settled()
+        .at(100, config(101, &[("webEnabled", "false")]))
+        .change(300, "Pod", Added, "x")
+        .at(400, config(102, &[("webEnabled", "true")]));
     assert_snapshot!(world.run(), @r"
     0.575s > ConfigMap rv 101 [webEnabled]
     0.575s     run hook global/slow.sh #5 [beforeAll]
@@ -329,11 +327,8 @@ fn tasks_of_other_modules_in_a_shared_queue_survive_a_removal() {
         .hook("b.sh", hook)
         .global_hook("g.sh", hook);
     let mut world = World::new(&files).takes("global/g.sh", 1000).settled();
-    let at = world.later(0);
-    world = world
-        .at(at + 100, Event::CronFired { line: CronLine::from("* * * * *") })
-        .at(at + 200, config(101, &[("aEnabled", "false")]));
-    assert_snapshot!(world.run(), @r"
+    world.send_in(100, cron("* * * * *"));
+    assert_snapshot!(world.after(200, config(101, &[("aEnabled", "false")])), @r"
     0.205s > cron * * * * *
     0.205s     run hook global/g.sh #4 [tick Schedule] in side
     0.305s > ConfigMap rv 101 [aEnabled]
@@ -356,14 +351,10 @@ fn schedules_do_not_fire_before_the_first_run_of_their_module_is_through() {
         .off()
         .hook("b.sh", "{beforeHelm: 1, schedule: [{name: tick, crontab: '* * * * *', queue: side}]}");
     let mut world = World::new(&files).takes("b/b.sh", 300).settled();
-    let at = world.later(0);
-    let cron = || Event::CronFired { line: CronLine::from("* * * * *") };
-    world = world
-        .at(at + 100, config(101, &[("bEnabled", "true")]))
-        .at(at + 200, cron())
-        .at(at + 600, cron())
-        .at(at + 1000, config(102, &[]));
-    assert_snapshot!(world.run(), @r"
+    world.send_in(100, config(101, &[("bEnabled", "true")]));
+    world.send_in(200, cron("* * * * *"));
+    world.send_in(600, cron("* * * * *"));
+    assert_snapshot!(world.after(1000, config(102, &[])), @r"
     0.155s > ConfigMap rv 101 [bEnabled]
     0.155s     upgrade a #3
     0.205s > release #3 Unchanged
@@ -398,8 +389,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     world.send_in(100, Event::NamespaceListed { monitor, namespace: "other".into(), objects });
     world.send_in(200, Event::NamespaceListed { monitor, namespace: "ns".into(), objects: Vec::new() });
     let (key, item) = named("other", "z");
-    world.send_in(300, changed(monitor, Added, key, item));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(world.after(300, changed(monitor, Added, key, item)), @r"
     0.125s > namespace other with 2 for m1
     0.225s > namespace ns with 0 for m1
     0.325s > object other/z Added for m1
@@ -414,8 +404,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     assert_eq!(watched.since_start, Tally { added: 4, deleted: 1, ..Tally::default() });
     assert_eq!(watched.since_run, Tally::default(), "the hook has seen all of it");
     let (key, item) = watched.snapshot.iter().next().map(|(key, item)| (key.clone(), item.clone())).unwrap();
-    world.send_in(100, changed(monitor, Deleted, key, item));
-    world.run();
+    world.after(100, changed(monitor, Deleted, key, item));
     let snapshots = world.engine.inspect().global.snapshots;
     let (_, watched) = snapshots.values().flatten().next().unwrap();
     assert_eq!(watched.since_run, Tally { deleted: 1, ..Tally::default() }, "no event ran the hook");
@@ -449,8 +438,7 @@ fn a_filter_that_fails_is_told_with_its_hook_its_binding_and_the_object() {
         .hook("two.sh", "kubernetes: [{name: again, kind: Pod, jqFilter: .a}]");
     let mut world = World::new(&files).settled();
     let failure = Failure::new(FailureKind::HookOutput, "filter of object ns/x: the filter took longer");
-    world.send_in(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
-    world.run();
+    world.after(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
     let told = world.notices.iter().find_map(|notice| match notice {
         Notice::WatchFailed { failure, .. } => Some(failure.message.clone()),
         _ => None,
@@ -504,19 +492,16 @@ fn f_c6_a_thousand_races_between_off_and_on_leave_no_binding_without_a_watch() {
     for round in 0..1_000_u64 {
         let flag = if random.below(2) == 0 { "false" } else { "true" };
         world.send_in(random.below(40), config(200 + round, &[("webEnabled", flag)]));
-        let at = world.later(random.below(60));
-        world.run_until(at);
+        world.run_for(random.below(60));
         let started = world.monitors.len();
         assert!(started <= 2, "{started} watches after {round} rounds");
     }
-    world.send_in(1, config(5_000, &[("webEnabled", "true")]));
-    world.run();
+    world.after(1, config(5_000, &[("webEnabled", "true")]));
     let view = world.view();
     assert_eq!(world.monitors.len(), 2);
     assert_eq!(view.watches.len(), 2, "{:?}", view.watches);
     world.is_quiet = false;
-    let at = world.later(10);
-    world = world.change(at, "Pod", Added, "x");
+    world = world.change(10, "Pod", Added, "x");
     let trace = world.run();
     assert_eq!(trace.matches("run hook web/w.sh").count(), 1, "{trace}");
 }
@@ -533,8 +518,7 @@ fn f_b12_a_hook_that_changes_what_it_watches_gets_one_more_run() {
     world.send_in(1, own("1"));
     // While the hook runs, and again with the same result in its second run.
     world.send_in(5, own("2"));
-    world.send_in(15, own("2"));
-    let trace = world.run();
+    let trace = world.after(15, own("2"));
     assert_eq!(trace.matches("run hook").count(), 2, "{trace}");
 }
 
@@ -561,8 +545,7 @@ fn all_snapshots_of_a_run_are_of_one_moment_when_bindings_share_a_watch() {
     let items = |text: &str| vec![(MonitorId::new(1), item(text)), (MonitorId::new(2), item(text))];
     let mut sizes = |event: Event| {
         world.context_files = Some(String::new());
-        world.send_in(100, event);
-        world.run();
+        world.after(100, event);
         let text = world.context_files.clone().unwrap();
         let file: serde_json::Value = serde_json::from_str(text.split_once(' ').unwrap().1).unwrap();
         let last = file.as_array().unwrap().last().unwrap()["snapshots"].clone();

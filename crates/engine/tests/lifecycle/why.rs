@@ -1,26 +1,14 @@
 //! What is answered to "why", one test for each kind of answer.
 
-use std::time::Duration;
-
 use engine::view::{Format, why};
-use engine::{Config, Event, Failure, FailureKind, MonitorId};
+use engine::{Config, Event, Failure, FailureKind, MonitorId, View};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, files, patches};
+use crate::build::{Files, config, drifted, files, patches, reread};
 use crate::world::World;
 
-fn asked(
-    world: &World,
-    ask: impl Fn(&engine::View, Format<'_>) -> Result<why::Answer, why::Unknown>,
-) -> String {
-    let view = world.engine.view_at(world.now);
-    let at =
-        |ago: Duration| format!("{}", engine::Time::from_start(view.now.since_start().saturating_sub(ago)));
-    let format = Format { show: &|text| text.to_owned(), at: &at };
-    match ask(&view, format) {
-        Ok(answer) => answer.text(),
-        Err(unknown) => unknown.to_string(),
-    }
+fn asked(world: &World, ask: impl Fn(&View, Format<'_>) -> Result<why::Answer, why::Unknown>) -> String {
+    world.told(ask).map_or_else(|unknown| unknown.to_string(), |answer| answer.text())
 }
 
 fn why_module(world: &World, name: &str) -> String {
@@ -274,9 +262,7 @@ fn a_module_that_waits_for_a_kind() {
 #[test]
 fn a_module_whose_config_map_key_is_broken() {
     let mut world = World::new(&web()).configured(&[("web", "a: 1")]).settled();
-    let at = world.later(10);
-    world = world.at(at, config(101, &[("web", "a: [")]));
-    world.run();
+    world.after(10, config(101, &[("web", "a: [")]));
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is on and its last run succeeded.
 
@@ -300,8 +286,7 @@ fn a_module_whose_new_version_is_broken() {
     after.modules[0].broken =
         Some(Failure::new(FailureKind::Files, "hooks/a.sh answers --config with garbage"));
     after.modules[0].content = 2;
-    world.send_in(10, Event::CatalogChanged { catalog: after.catalog() });
-    world.run();
+    world.after(10, reread(&after));
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is on and its last run succeeded.
 
@@ -323,8 +308,7 @@ fn a_module_whose_directory_is_gone() {
     let mut world = World::new(&files).settled();
     let mut after = files.clone();
     after.modules.clear();
-    world.send_in(10, Event::CatalogChanged { catalog: after.catalog() });
-    world.run();
+    world.after(10, reread(&after));
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is orphaned: its directory is gone, its hooks stopped, its release stays.
 
@@ -344,8 +328,7 @@ fn a_module_whose_directory_is_gone() {
     );
     assert!(status.contains("its directory is gone, see below"), "{status}");
     let (id, command) = (engine::CommandId::new(1), engine::Command::RunModule("web".into()));
-    world.send_in(10, Event::Commanded { id, command });
-    let trace = world.run();
+    let trace = world.after(10, Event::Commanded { id, command });
     assert!(trace.contains("module web is orphaned: its directory is gone"), "{trace}");
 }
 
@@ -357,13 +340,7 @@ fn a_module_that_is_parked() {
     }
     world.run();
     for n in 0..4 {
-        world.send_in(
-            n * 1_000,
-            Event::ReleaseDrifted {
-                module: "web".into(),
-                drift: engine::Drift::Absent("ops/ConfigMap/web".into()),
-            },
-        );
+        world.send_in(n * 1_000, drifted("web", engine::Drift::Absent("ops/ConfigMap/web".into())));
         world.run();
     }
     assert_snapshot!(why_module(&world, "web"), @r"
@@ -581,9 +558,7 @@ fn a_task_that_waits_in_a_queue() {
 #[test]
 fn a_task_that_has_ended() {
     let mut world = World::new(&web()).settled();
-    let at = world.later(10);
-    world = world.at(at, config(101, &[("web", "a: 1")]));
-    world.run();
+    world.after(10, config(101, &[("web", "a: 1")]));
     let view = world.view();
     let end = view.journal.iter().find(|end| end.task.kind == engine::TaskType::ModuleRun).unwrap();
     assert_snapshot!(why_task(&world, &end.task.id.to_string()), @r"
@@ -684,9 +659,7 @@ fn a_flag_that_a_hook_repeats_keeps_its_time() {
     let mut world = World::new(&web()).hook("global/decide.sh", Ok(says(false))).settled();
     let first = world.now;
     world = world.hook("global/decide.sh", Ok(says(false)));
-    let at = world.later(60_000);
-    world = world.at(at, config(101, &[("global", "a: 1")]));
-    world.run();
+    world.after(60_000, config(101, &[("global", "a: 1")]));
     let view = world.view();
     assert!(view.modules[0].opinions[1].ago.unwrap() >= view.now.since(first));
 }

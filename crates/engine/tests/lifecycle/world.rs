@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::hook::{Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
+use engine::view::Format;
 use engine::{
     Announcement, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
     MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
@@ -234,19 +235,17 @@ impl World {
         self
     }
 
-    /// Sends `event` at `millis` after the start.
+    /// Sends `event` `millis` from now on, as one step of a chain.
     pub(crate) fn at(mut self, millis: u64, event: Event) -> Self {
-        let at = Time::from_start(Duration::from_millis(millis));
-        self.pending.insert((at, self.next_seq), event);
-        self.next_seq += 1;
+        self.send_in(millis, event);
         self
     }
 
-    /// Changes an object at `millis` after the start, for everybody who watches `kind`.
+    /// Changes an object `millis` from now on, for everybody who watches `kind`.
     pub(crate) fn change(self, millis: u64, kind: &str, change: WatchEvent, name: &str) -> Self {
         // Monitors get their number in the order of the bindings; a change is for the first one of its kind.
         let monitor = MonitorId::new(u64::MAX);
-        let text = format!("{kind} at {millis}");
+        let text = format!("{kind} at {}", self.later(millis));
         let event =
             changed(monitor, change, crate::build::key(&format!("{kind}/{name}")), crate::build::item(&text));
         self.at(millis, event)
@@ -266,13 +265,24 @@ impl World {
         self.run_until(600_000)
     }
 
+    /// Runs until nothing is left to happen, or for `millis` from now on, and returns the trace.
+    pub(crate) fn run_for(&mut self, millis: u64) -> String {
+        self.run_until(self.later(millis))
+    }
+
+    /// Sends `event` `millis` from now on, runs and returns the trace.
+    pub(crate) fn after(&mut self, millis: u64, event: Event) -> String {
+        self.send_in(millis, event);
+        self.run()
+    }
+
     /// Runs everything and forgets the trace.
     pub(crate) fn settled(mut self) -> Self {
         self.run();
         self
     }
 
-    /// Makes `millis` from now on the time of the next events.
+    /// Returns the time `millis` from now on, in milliseconds after the start.
     pub(crate) fn later(&self, millis: u64) -> u64 {
         u64::try_from(self.now.since_start().as_millis()).unwrap() + millis
     }
@@ -546,6 +556,18 @@ impl World {
 
     pub(crate) fn view(&self) -> View {
         self.engine.view()
+    }
+
+    /// Returns what is told of the picture of now.
+    pub(crate) fn told<T>(&self, tell: impl Fn(&View, Format<'_>) -> T) -> T {
+        let view = self.engine.view_at(self.now);
+        let at = |ago: Duration| Time::from_start(view.now.since_start().saturating_sub(ago)).to_string();
+        tell(&view, Format { show: &|text| text.to_owned(), at: &at })
+    }
+
+    /// Returns how many notices are like this.
+    pub(crate) fn noticed(&self, is: impl Fn(&Notice) -> bool) -> usize {
+        self.notices.iter().filter(|notice| is(notice)).count()
     }
 
     /// The lines of a queue as the reference operator prints them.
