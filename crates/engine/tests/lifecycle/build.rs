@@ -5,11 +5,18 @@ use std::sync::Arc;
 use engine::hook::{HookKind, WatchEvent, config};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Catalog, ConfigData, CronLine, Drift, EnabledFlag, Event, Global, Hook, HookId, HookOutput, Module,
-    ModuleName, MonitorId, Scope, Script,
+    Catalog, ConfigData, CronLine, Drift, EnabledFlag, Event, Failure, FailureKind, Global, Hook, HookId,
+    HookOutput, Module, ModuleName, MonitorId, Scope, Script,
 };
 use serde_json::{Value, json};
 use values::patch::{Patch, Root, Target};
+
+/// The configuration of a hook that watches Pods.
+pub(crate) const PODS: &str = "kubernetes: [{name: pods, kind: Pod}]";
+/// The configuration of a hook that runs each minute.
+pub(crate) const TICK: &str = "schedule: [{name: tick, crontab: '* * * * *'}]";
+/// The configuration of a hook that runs each minute in a queue of its own.
+pub(crate) const TICK_IN_SIDE: &str = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
 
 /// A catalog that is being put together.
 #[derive(Clone, Default)]
@@ -159,6 +166,11 @@ pub(crate) fn cron(line: &str) -> Event {
 /// An object of a release is no longer as its chart says.
 pub(crate) fn drifted(module: &str, drift: Drift) -> Event {
     Event::ReleaseDrifted { module: module.into(), drift }
+}
+
+/// The first watch failed.
+pub(crate) fn watch_failed(kind: FailureKind, message: &str) -> Event {
+    Event::WatchFailed { monitor: MonitorId::new(1), failure: Failure::new(kind, message) }
 }
 
 /// The files were read again.

@@ -4,7 +4,7 @@ use engine::{Event, Failure, FailureKind, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, configures, cron, files};
+use crate::build::{Files, TICK, config, configures, cron, files};
 use crate::world::World;
 
 fn two() -> Files {
@@ -206,7 +206,7 @@ fn a_config_map_that_cannot_be_read_changes_nothing() {
 
 #[test]
 fn what_a_hook_saves_does_not_come_back_as_an_edit() {
-    let files = two().hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let files = two().hook("tick.sh", TICK);
     let mut world =
         World::new(&files).settled().hook("beta/tick.sh", Ok(configures("/beta/password", &json!("x"))));
     assert_snapshot!(world.after(100, cron("* * * * *")), @r#"
@@ -225,8 +225,8 @@ fn what_a_hook_saves_does_not_come_back_as_an_edit() {
 
 #[test]
 fn an_older_version_that_arrives_late_does_not_undo_what_a_hook_saved() {
-    let mut world = World::new(&two()).hook("alpha/a.sh", Ok(configures("/alpha/password", &json!("x"))));
-    world.run();
+    let mut world =
+        World::new(&two()).hook("alpha/a.sh", Ok(configures("/alpha/password", &json!("x")))).settled();
     world.after(100, config(100, &[("beta", "size: 2")]));
     let inspected = world.engine.inspect();
     assert_eq!(*inspected.modules["alpha"].config, json!({"password": "x"}));
@@ -303,7 +303,7 @@ fn a_global_edit_in_the_middle_of_a_first_run_lets_the_module_finish_its_startup
 
 #[test]
 fn two_quick_edits_are_one_pending_run() {
-    let files = two().hook("slow.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let files = two().hook("slow.sh", TICK);
     let mut world = World::new(&files).takes("beta/slow.sh", 1000).settled();
     world.send_in(100, cron("* * * * *"));
     world.send_in(200, config(101, &[("alpha", "x: 1")]));

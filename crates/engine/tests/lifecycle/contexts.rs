@@ -7,7 +7,7 @@ use golang::json;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::build::{changed, config, cron, files};
+use crate::build::{PODS, changed, config, cron, files};
 use crate::world::World;
 
 /// Compares the context files of all runs with a file.
@@ -65,16 +65,16 @@ fn contexts_of_lifecycle_points() {
 
 #[test]
 fn contexts_of_objects_without_a_filter() {
-    let files = files().global_hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]");
-    let mut world = World::new(&files)
+    let files = files().global_hook("w.sh", PODS);
+    let world = World::new(&files)
         .keeping_contexts()
         .holds("Pod", key("b"), plain("Pod", "b", 1))
         .holds("Pod", key("a"), plain("Pod", "a", 1))
         .at(100, tells(1, Added, "c", plain("Pod", "c", 2)))
         .at(200, tells(1, Modified, "c", plain("Pod", "c", 3)))
         .at(300, tells(1, Modified, "c", plain("Pod", "c", 3)))
-        .at(400, tells(1, Deleted, "c", plain("Pod", "c", 4)));
-    world.run();
+        .at(400, tells(1, Deleted, "c", plain("Pod", "c", 4)))
+        .settled();
     assert_golden!(world, "plain.txt");
 }
 
@@ -90,15 +90,15 @@ fn contexts_of_objects_with_a_filter() {
             ),
         );
         let item = |value, result: Value| filtered("Pod", "c", value, &result, keeps);
-        let mut world = World::new(&files)
+        let world = World::new(&files)
             .keeping_contexts()
             .holds("Pod", key("a"), filtered("Pod", "a", 1, &json!({"z": [1, "<&>"], "a": 1.5}), keeps))
             .at(100, tells(1, Added, "c", item(2, json!(""))))
             .at(200, tells(1, Modified, "c", item(3, json!(null))))
             .at(300, tells(1, Modified, "c", item(4, json!(null))))
             .at(400, tells(1, Modified, "c", item(5, json!([1, true]))))
-            .at(500, tells(1, Deleted, "c", item(6, json!(1_000_000_000_000_000_000_000_f64))));
-        world.run();
+            .at(500, tells(1, Deleted, "c", item(6, json!(1_000_000_000_000_000_000_000_f64))))
+            .settled();
         assert_eq!(world.context_files.unwrap(), golden, "objects are kept: {keeps}");
     }
 }
@@ -108,12 +108,12 @@ fn contexts_of_objects_of_which_nothing_is_kept() {
     let files =
         files().global_hook("w.sh", "kubernetes: [{name: pods, kind: Pod, keepFullObjectsInMemory: false}]");
     let nothing = |value| Item::unfiltered(json::bytes(&object("Pod", "a", value)).into(), false);
-    let mut world = World::new(&files)
+    let world = World::new(&files)
         .keeping_contexts()
         .holds("Pod", key("a"), nothing(1))
         .at(100, tells(1, Modified, "a", nothing(2)))
-        .at(200, tells(1, Deleted, "a", nothing(3)));
-    world.run();
+        .at(200, tells(1, Deleted, "a", nothing(3)))
+        .settled();
     assert_golden!(world, "nothing.txt");
 }
 
@@ -127,7 +127,7 @@ fn contexts_with_snapshots() {
             {name: empty, kind: Secret, executeHookOnSynchronization: false}],
           schedule: [{name: 'each minute', crontab: '* * * * *', includeSnapshotsFrom: [names, empty, names]}, {crontab: '0 * * * *'}]}",
     );
-    let mut world = World::new(&files)
+    let world = World::new(&files)
         .keeping_contexts()
         .holds("Pod", key("a"), plain("Pod", "a", 1))
         .holds("Node", Key::new("", "z"), filtered("Node", "z", 1, &json!("z"), false))
@@ -135,8 +135,8 @@ fn contexts_with_snapshots() {
         .at(200, tells(1, Modified, "b", plain("Pod", "b", 3)))
         .at(300, tells(1, Deleted, "b", plain("Pod", "b", 4)))
         .at(400, cron("* * * * *"))
-        .at(500, cron("0 * * * *"));
-    world.run();
+        .at(500, cron("0 * * * *"))
+        .settled();
     assert_golden!(world, "snapshots.txt");
 }
 
@@ -151,7 +151,7 @@ fn contexts_of_groups() {
           schedule: [{name: tick, crontab: '* * * * *', group: both}, {name: alone, crontab: '0 * * * *', group: lonely}, {name: more, crontab: '1 * * * *', group: both, includeSnapshotsFrom: [other]}]}",
     );
     let item = |name: &str| filtered("Pod", name, 1, &json!(name), false);
-    let mut world = World::new(&files)
+    let world = World::new(&files)
         .keeping_contexts()
         .holds("Pod", key("a"), item("a"))
         .at(100, tells(1, Added, "b", item("b")))
@@ -159,8 +159,8 @@ fn contexts_of_groups() {
         .at(300, tells(1, Deleted, "a", item("a")))
         .at(400, cron("* * * * *"))
         .at(500, cron("0 * * * *"))
-        .at(600, cron("1 * * * *"));
-    world.run();
+        .at(600, cron("1 * * * *"))
+        .settled();
     assert_golden!(world, "groups.txt");
 }
 
@@ -176,7 +176,7 @@ fn contexts_that_wait_are_one_file_in_their_order() {
         )
         .global_hook("z.sh", "schedule: [{name: tick, crontab: '1 * * * *'}]");
     let item = |name: &str| filtered("Pod", name, 1, &json!(name), false);
-    let mut world = World::new(&files)
+    let world = World::new(&files)
         .keeping_contexts()
         .settled()
         .takes("global/w.sh", 1_000)
@@ -189,8 +189,8 @@ fn contexts_that_wait_are_one_file_in_their_order() {
         .at(60, cron("* * * * *"))
         .at(70, cron("1 * * * *"))
         .at(80, tells(2, Deleted, "n", item("n")))
-        .at(90, tells(1, Added, "c", item("c")));
-    world.run();
+        .at(90, tells(1, Added, "c", item("c")))
+        .settled();
     assert_golden!(world, "combined.txt");
 }
 
@@ -222,10 +222,10 @@ fn contexts_with_names_that_need_care() {
         "w.sh",
         r#"{"kubernetes": [{"name": "a \"quoted\" <name> & ü\u2028", "kind": "Pod", "group": "</script>", "jqFilter": ".", "keepFullObjectsInMemory": false}, {"kind": "Secret"}, {"kind": "Node"}]}"#,
     );
-    let mut world = World::new(&files)
+    let world = World::new(&files)
         .keeping_contexts()
         .holds("Secret", key("a"), plain("Secret", "a", 1))
-        .at(100, tells(1, Added, "b", filtered("Pod", "b", 1, &json!("\u{2028}\u{7}\t\\"), false)));
-    world.run();
+        .at(100, tells(1, Added, "b", filtered("Pod", "b", 1, &json!("\u{2028}\u{7}\t\\"), false)))
+        .settled();
     assert_golden!(world, "names.txt");
 }

@@ -9,7 +9,7 @@ use engine::{
 };
 use serde_json::json;
 
-use crate::build::{config, configures, cron, drifted, files, reread};
+use crate::build::{TICK_IN_SIDE, config, configures, cron, drifted, files, reread, watch_failed};
 use crate::world::World;
 
 static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -91,14 +91,13 @@ pub(crate) fn saw_effect(effect: &Effect) {
 
 /// One life with as much in it as possible.
 fn tour() {
-    let tick = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
     let before = files()
         .global_hook("g.sh", "{onStartup: 1, kubernetes: [{name: pods, kind: Pod}, {name: nodes, kind: Node, queue: side}]}")
         .global_hook("rare.sh", "{settings: {executionMinInterval: 1m}, schedule: [{name: tick, crontab: '* * * * *'}]}")
         .module(10, "a")
         .hook("a.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}, {name: slow, kind: Node, queue: side}]}")
         .module(10, "b")
-        .hook("b.sh", tick)
+        .hook("b.sh", TICK_IN_SIDE)
         .script()
         .module(20, "crds")
         .with(|module| module.crds = vec!["crds/x.yaml".into()])
@@ -113,8 +112,8 @@ fn tour() {
         .loads(good)
         .hook("b/b.sh", Ok(crate::hooks::creates(configures("/b/x", &json!(2)))))
         .takes("global/g.sh", 50)
-        .fails("a/a.sh", 1);
-    world.run();
+        .fails("a/a.sh", 1)
+        .settled();
     world.kind_appears("Thing");
     world.run();
     for n in 0..3 {
@@ -122,7 +121,7 @@ fn tour() {
     }
     world.run();
     let monitor = MonitorId::new(1);
-    world.send_in(0, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "x") });
+    world.send_in(0, watch_failed(FailureKind::Cluster, "x"));
     world.send_in(0, Event::NamespaceListed { monitor, namespace: "n".into(), objects: Vec::new() });
     world.send_in(1, Event::ConfigRejected { failure: Failure::new(FailureKind::Cluster, "x") });
     world.send_in(2, drifted("a", Drift::Status("failed".into())));

@@ -5,7 +5,7 @@ use engine::{Event, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, cron, files, sets};
+use crate::build::{PODS, TICK, config, cron, files, sets};
 use crate::world::World;
 
 fn phases(world: &World) -> Vec<String> {
@@ -30,9 +30,10 @@ fn the_last_source_wins_and_the_script_can_only_say_no() {
         .module(50, "e")
         .off()
         .script();
-    let mut world =
-        World::new(&files).configured(&[("bEnabled", "false"), ("cEnabled", "true")]).script("d", Ok(false));
-    world.run();
+    let world = World::new(&files)
+        .configured(&[("bEnabled", "false"), ("cEnabled", "true")])
+        .script("d", Ok(false))
+        .settled();
     assert_eq!(
         phases(&world),
         [
@@ -70,7 +71,7 @@ fn scripts_see_the_modules_found_enabled_before_them() {
 #[test]
 fn a_failing_script_repeats_the_whole_discovery_and_holds_main_back_but_no_other_queue() {
     let files = files()
-        .global_hook("main.sh", "kubernetes: [{name: pods, kind: Pod}]")
+        .global_hook("main.sh", PODS)
         .global_hook("side.sh", "kubernetes: [{name: nodes, kind: Node, queue: side}]")
         .module(10, "a")
         .script()
@@ -155,10 +156,7 @@ fn a_script_that_says_no_after_an_edit_removes_its_module() {
 
 #[test]
 fn a_global_schedule_that_changes_values_asks_the_scripts_again() {
-    let files = files()
-        .global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]")
-        .module(10, "web")
-        .script();
+    let files = files().global_hook("tick.sh", TICK).module(10, "web").script();
     let mut world = World::new(&files).settled().hook("global/tick.sh", Ok(sets("/global/x", &json!(1))));
     assert_snapshot!(world.after(100, cron("* * * * *")), @r"
     0.165s > cron * * * * *

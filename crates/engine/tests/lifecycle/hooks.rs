@@ -6,7 +6,7 @@ use engine::{Config, Event, Failure, FailureKind, HookId, HookOutput, Notice, Sc
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{configures, cron, files, patches, sets};
+use crate::build::{PODS, TICK, TICK_IN_SIDE, configures, cron, files, patches, sets};
 use crate::world::World;
 
 pub(crate) fn creates(output: HookOutput) -> HookOutput {
@@ -20,8 +20,7 @@ pub(crate) fn creates(output: HookOutput) -> HookOutput {
 fn outputs_take_effect_in_order_objects_then_the_config_map_then_values() {
     let files = files().module(10, "web").hook("a.sh", "onStartup: 1").hook("b.sh", "onStartup: 2");
     let output = creates(configures("/web/password", &json!("s3cret")));
-    let mut world = World::new(&files).hook("web/a.sh", Ok(output)).showing_values();
-    assert_snapshot!(world.run(), @r#"
+    assert_snapshot!(World::new(&files).hook("web/a.sh", Ok(output)).showing_values().run(), @r#"
     0.000s > started
     0.000s     run hook web/a.sh #1 [onStartup] {} {}
     0.010s > hook #1 ok
@@ -45,8 +44,7 @@ fn an_invalid_output_fails_the_run_and_nothing_takes_effect() {
     let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
     let mut output = creates(configures("/web/half", &json!(1)));
     output.values_patch = patches(&json!([{"op": "remove", "path": "/web/nothing"}])).values_patch;
-    let mut world = World::new(&files).hook("web/a.sh", Ok(output));
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(World::new(&files).hook("web/a.sh", Ok(output)).run(), @r"
     0.000s > started
     0.000s     run hook web/a.sh #1 [onStartup]
     0.010s > hook #1 ok
@@ -73,9 +71,8 @@ fn f_b1_b2_b5_b9_whatever_becomes_of_a_process_its_queue_goes_on_after_a_retry()
         let files = files()
             .global_hook("a.sh", "{onStartup: 1, settings: {timeout: 10s}}")
             .global_hook("b.sh", "onStartup: 2")
-            .global_hook("c.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: side}]");
-        let mut world = World::new(&files).hook("global/a.sh", Err(Failure::new(kind, message)));
-        world.run_until(1_000);
+            .global_hook("c.sh", TICK_IN_SIDE);
+        let mut world = World::new(&files).hook("global/a.sh", Err(Failure::new(kind, message))).lived(1_000);
         let shown = world.queue("main")[0].clone();
         assert_eq!(
             shown,
@@ -111,7 +108,7 @@ fn f_b1_a_hook_is_given_its_own_deadline_or_the_operators() {
 
 #[test]
 fn a_broken_section_of_the_config_map_is_not_overwritten_by_a_hook() {
-    let files = files().module(10, "web").hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let files = files().module(10, "web").hook("tick.sh", TICK);
     let mut world = World::new(&files)
         .settled()
         .hook("web/tick.sh", Ok(configures("/web/x", &json!(1))))
@@ -170,8 +167,7 @@ fn objects_that_could_not_be_patched_fail_the_hook_before_its_values_are_taken()
 fn a_config_map_that_could_not_be_written_fails_the_hook_and_says_what_was_done() {
     let files = files().module(10, "web").hook("a.sh", "onStartup: 1");
     let output = || creates(configures("/web/x", &json!(1)));
-    let mut world = World::new(&files).hook("web/a.sh", Ok(output())).saving(Err("conflict"));
-    world.run_until(1000);
+    let world = World::new(&files).hook("web/a.sh", Ok(output())).saving(Err("conflict")).lived(1000);
     let error = world.view().modules[0].last_error.clone().unwrap();
     assert_eq!(error.to_string(), "conflict: its changes of objects were carried out before");
 }
@@ -180,7 +176,7 @@ fn a_config_map_that_could_not_be_written_fails_the_hook_and_says_what_was_done(
 fn f_e1_values_that_changed_meanwhile_are_judged_again_before_they_are_committed() {
     let files = files()
         .module(10, "web")
-        .hook("side.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: side}]")
+        .hook("side.sh", TICK_IN_SIDE)
         .hook("main.sh", "schedule: [{name: tick, crontab: '0 * * * *'}]")
         .values(json!({"x": {}}));
     let mut world = World::new(&files).settled();
@@ -207,7 +203,7 @@ fn f_e1_values_that_changed_meanwhile_are_judged_again_before_they_are_committed
 fn a_hook_may_fail_where_its_binding_allows_it() {
     let files = files()
         .global_hook("allowed.sh", "schedule: [{name: tick, crontab: '* * * * *', allowFailure: true}]")
-        .global_hook("strict.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+        .global_hook("strict.sh", TICK);
     let mut world = World::new(&files).settled().fails("global/allowed.sh", 1).fails("global/strict.sh", 1);
     assert_snapshot!(world.after(100, cron("* * * * *")), @r"
     0.105s > cron * * * * *
@@ -309,9 +305,7 @@ fn runs_of_one_hook_that_follow_each_other_are_one_run() {
 #[test]
 fn f_d3_many_waiting_runs_are_merged_and_nothing_is_lost() {
     for count in [99, 100, 101, 1_000] {
-        let files = files()
-            .global_hook("a.sh", "kubernetes: [{name: pods, kind: Pod}]")
-            .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod}]");
+        let files = files().global_hook("a.sh", PODS).global_hook("b.sh", PODS);
         let mut world = World::new(&files).settled().takes("global/a.sh", 5_000).fails("global/a.sh", 1);
         for n in 0..count {
             world = world.change(100 + n, "Pod", WatchEvent::Added, &format!("p{n:04}"));

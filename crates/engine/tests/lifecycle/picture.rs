@@ -3,7 +3,7 @@
 use engine::{Event, Notice};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, cron, files};
+use crate::build::{Files, TICK, config, cron, files};
 use crate::world::World;
 
 fn two() -> Files {
@@ -20,8 +20,7 @@ fn lines(world: &World, queue: &str) -> String {
 
 #[test]
 fn queues_read_as_those_of_the_reference_operator() {
-    let mut world = World::new(&two());
-    world.run_until(5);
+    let mut world = World::new(&two()).lived(5);
     assert_snapshot!(lines(&world, "main"), @r"
     GlobalHookEnableKubernetesBindings:main::g.sh:Operator-Startup
     GlobalHookWaitKubernetesSynchronization:main:::Operator-Startup
@@ -48,8 +47,7 @@ fn queues_read_as_those_of_the_reference_operator() {
 
 #[test]
 fn a_failed_task_says_so_with_its_retry_and_cause() {
-    let mut world = World::new(&two()).fails("alpha/hooks/a.sh", 1);
-    world.run_until(2_000);
+    let world = World::new(&two()).fails("alpha/hooks/a.sh", 1).lived(2_000);
     assert_snapshot!(lines(&world, "main"), @r"
     ModuleRun:main:alpha:doStartup:OperatorStartup:failures 1:exit status 1
     ModuleRun:main:beta:doStartup:OperatorStartup
@@ -70,8 +68,7 @@ fn a_failed_task_says_so_with_its_retry_and_cause() {
 
 #[test]
 fn the_converge_status_counts_tasks_of_converges() {
-    let mut world = World::new(&two());
-    world.run_until(5);
+    let mut world = World::new(&two()).lived(5);
     let during = world.engine.converge_view(world.now);
     assert!(during.first_started && !during.first_done && during.tasks > 0, "{during:?}");
     world.run();
@@ -92,8 +89,7 @@ fn ends_of_hooks_say_whether_they_were_tasks_and_whether_the_start_led_to_them()
         .global_hook("watch.sh", "{onStartup: 1, kubernetes: [{name: pods, kind: Pod}]}")
         .module(10, "web")
         .hook("helm.sh", "beforeHelm: 1");
-    let mut world = World::new(&files).change(1_000, "Pod", engine::hook::WatchEvent::Added, "x");
-    world.run();
+    let world = World::new(&files).change(1_000, "Pod", engine::hook::WatchEvent::Added, "x").settled();
     let told = world.notices.iter().filter_map(|notice| match notice {
         Notice::HookRan { binding, is_task, startup, .. } => Some((*binding, *is_task, *startup)),
         _ => None,
@@ -124,8 +120,7 @@ fn f_d2_looking_changes_nothing() {
 
 #[test]
 fn f_e7_the_picture_shows_no_values() {
-    let mut world = World::new(&two()).configured(&[("alpha", "password: hunter22-hunter22")]);
-    world.run();
+    let mut world = World::new(&two()).configured(&[("alpha", "password: hunter22-hunter22")]).settled();
     world.after(1, Event::TimerFired);
     let shown = format!("{:?} {:?} {:?}", world.view(), world.engine, world.notices);
     assert!(!shown.contains("hunter22"), "{shown}");
@@ -134,7 +129,7 @@ fn f_e7_the_picture_shows_no_values() {
 
 #[test]
 fn the_journal_keeps_the_last_thousand_ends() {
-    let files = files().global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]");
+    let files = files().global_hook("tick.sh", TICK);
     let mut world = World::new(&files).settled();
     for _ in 0..1_200 {
         world.after(20, cron("* * * * *"));

@@ -5,7 +5,7 @@ use engine::{Config, Event, HookOutput, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{changed, config, cron, files, patches, sets};
+use crate::build::{PODS, changed, config, cron, files, patches, sets};
 use crate::world::World;
 
 /// The lines of a trace that say which hook runs, without times and numbers.
@@ -43,7 +43,7 @@ fn events_never_become_part_of_a_lifecycle_run_that_can_be_dropped() {
 fn lifecycle_runs_stay_apart_when_many_runs_are_merged() {
     let files = files()
         .global_hook("all.sh", "{beforeAll: 1, afterAll: 1, kubernetes: [{name: pods, kind: Pod}]}")
-        .global_hook("other.sh", "kubernetes: [{name: pods, kind: Pod}]")
+        .global_hook("other.sh", PODS)
         .module(10, "web");
     let mut world = World::new(&files).settled().takes("global/all.sh", 2_000);
     world.send_in(10, config(101, &[("global", "a: 1")]));
@@ -94,7 +94,7 @@ fn f_d3_a_synchronization_is_never_merged_away_among_many_events() {
 #[test]
 fn f_d3_ten_thousand_waiting_runs_of_two_hooks_keep_the_order_of_each() {
     let files = files()
-        .global_hook("a.sh", "kubernetes: [{name: pods, kind: Pod}]")
+        .global_hook("a.sh", PODS)
         .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod, group: g}]");
     let mut world = World::new(&files).settled().takes("global/a.sh", 60_000).fails("global/a.sh", 1);
     world.is_quiet = true;
@@ -118,9 +118,7 @@ fn f_d3_ten_thousand_waiting_runs_of_two_hooks_keep_the_order_of_each() {
 
 #[test]
 fn runs_are_merged_by_how_many_wait_and_not_by_how_many_there_ever_were() {
-    let files = files()
-        .global_hook("a.sh", "kubernetes: [{name: pods, kind: Pod}]")
-        .global_hook("b.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().global_hook("a.sh", PODS).global_hook("b.sh", PODS);
     let mut world = World::new(&files).settled();
     // Each event is handled before the next one comes: the queue never has more than two tasks.
     for n in 0..300 {

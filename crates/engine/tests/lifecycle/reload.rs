@@ -6,7 +6,7 @@ use engine::{BrokenPart, Command, CommandId, Event, Failure, FailureKind, HookOu
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, cron, drifted, files, reread};
+use crate::build::{Files, PODS, TICK_IN_SIDE, config, cron, drifted, files, reread};
 use crate::world::World;
 
 fn two() -> Files {
@@ -29,8 +29,7 @@ fn only_a_changed_module_runs_again() {
         module.content = 2;
         module.static_values = Arc::new(json!({"new": 1}));
     });
-    let mut world = changed(World::new(&two()).settled().showing_values(), &new);
-    assert_snapshot!(world.run(), @r#"
+    assert_snapshot!(changed(World::new(&two()).settled().showing_values(), &new).run(), @r#"
     0.225s > files changed
     0.225s     run hook beta/b.sh #6 [beforeHelm] {} {"new":1}
     0.235s > hook #6 ok
@@ -83,8 +82,7 @@ fn an_orphan_that_comes_back_is_started_again() {
 
 #[test]
 fn a_broken_new_version_leaves_the_old_one_in_force_and_its_tasks_wait() {
-    let tick = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
-    let old = two().hook("tick.sh", tick);
+    let old = two().hook("tick.sh", TICK_IN_SIDE);
     let broken = old.clone().with(|module| {
         module.content = 2;
         module.broken = Some(Failure::new(FailureKind::Files, "hook 'tick.sh' exits 1"));
@@ -112,7 +110,7 @@ fn a_broken_new_version_leaves_the_old_one_in_force_and_its_tasks_wait() {
 
 #[test]
 fn changed_bindings_are_synchronised_anew_and_a_new_startup_hook_runs() {
-    let old = two().hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let old = two().hook("w.sh", PODS);
     let new = two()
         .hook("w.sh", "kubernetes: [{name: nodes, kind: Node}]")
         .hook("new.sh", "onStartup: 1")
@@ -135,7 +133,7 @@ fn changed_bindings_are_synchronised_anew_and_a_new_startup_hook_runs() {
 
 #[test]
 fn a_dropped_global_hook_is_taken_into_service() {
-    let old = two().global_hook("old.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let old = two().global_hook("old.sh", PODS);
     let new = two().global_hook("new.sh", "{onStartup: 1, kubernetes: [{name: nodes, kind: Node}], schedule: [{name: t, crontab: '1 * * * *'}]}");
     assert_snapshot!(changed(World::new(&old).settled(), &new).run(), @r"
     0.245s > files changed
@@ -354,8 +352,7 @@ fn a_hook_that_ends_soon_after_the_shutdown_is_waited_for_and_what_it_asked_for_
 
 #[test]
 fn shutdown_waits_for_a_release_and_for_what_a_hook_asked_for() {
-    let mut world = World::new(&two()).at(30, Event::ShutdownRequested);
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(World::new(&two()).at(30, Event::ShutdownRequested).run(), @r"
     0.000s > started
     0.000s     run hook alpha/a.sh #1 [beforeHelm]
     0.010s > hook #1 ok
@@ -437,8 +434,7 @@ fn f_c8_a_module_starts_up_whatever_way_it_comes_to_its_run() {
 
     starts_up("dropped into the directory", &changed(World::new(&two()).settled(), &with_web(two())).run());
 
-    let mut world = World::new(&with_web(two())).fails("web/start.sh", 1);
-    world.run_until(4_000);
+    let mut world = World::new(&with_web(two())).fails("web/start.sh", 1).lived(4_000);
     starts_up("after a failure", &world.run());
 
     let world = World::new(&with_web(two()).script()).script("web", Ok(false)).settled();

@@ -5,10 +5,8 @@ use engine::{Command, CommandId, Event, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{config, cron, files, sets};
+use crate::build::{PODS, TICK, config, cron, files, sets};
 use crate::world::World;
-
-const POD_HOOK: &str = "kubernetes: [{name: pods, kind: Pod}]";
 
 #[test]
 fn the_first_converge_runs_everything_in_order() {
@@ -82,8 +80,7 @@ fn global_hooks_are_synchronised_before_the_first_module() {
         )
         .module(10, "web")
         .hook("start.sh", "onStartup: 1");
-    let mut world = World::new(&files).object("Pod", "a");
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(World::new(&files).object("Pod", "a").run(), @r"
     0.000s > started
     0.000s     run hook global/watch.sh #1 [onStartup]
     0.010s > hook #1 ok
@@ -135,8 +132,7 @@ fn a_synchronization_in_a_queue_of_its_own_is_waited_for() {
 
 #[test]
 fn schedules_fire_only_after_the_first_converge() {
-    let files =
-        files().global_hook("tick.sh", "schedule: [{name: tick, crontab: '* * * * *'}]").module(10, "web");
+    let files = files().global_hook("tick.sh", TICK).module(10, "web");
     assert_snapshot!(World::new(&files).at(20, cron("* * * * *")).at(100, cron("* * * * *")).run(), @r"
     0.000s > started
     0.000s     upgrade web #1
@@ -159,8 +155,7 @@ fn unknown_releases_of_ours_are_purged_and_those_of_disabled_modules_deleted_wit
         .module(20, "old")
         .off()
         .hook("bye.sh", "{beforeDeleteHelm: 1, afterDeleteHelm: 1}");
-    let mut world = World::new(&files).deployed("old").deployed("stranger");
-    assert_snapshot!(world.run(), @r"
+    assert_snapshot!(World::new(&files).deployed("old").deployed("stranger").run(), @r"
     0.000s > started
     0.000s     upgrade web #1
     0.050s > release #1 Installed
@@ -273,7 +268,7 @@ fn an_after_all_hook_that_changes_global_values_causes_one_more_converge() {
 
 #[test]
 fn a_kubernetes_event_that_changes_global_values_runs_all_modules_again() {
-    let files = files().global_hook("watch.sh", POD_HOOK).module(10, "a").module(20, "b");
+    let files = files().global_hook("watch.sh", PODS).module(10, "a").module(20, "b");
     let mut world = World::new(&files)
         .hook("global/watch.sh", Ok(sets("/global/seen", &json!("sync"))))
         .hook("global/watch.sh", Ok(sets("/global/seen", &json!("event"))))

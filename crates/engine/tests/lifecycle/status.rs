@@ -1,10 +1,10 @@
 //! One screen, the journal, the graph, and what the cluster is told.
 
 use engine::view::{graph, journal, status, why};
-use engine::{Drift, Event, Failure, FailureKind, MonitorId, ReleaseAction};
+use engine::{Drift, Failure, FailureKind, ReleaseAction};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, drifted, files, reread};
+use crate::build::{Files, config, drifted, files, reread, watch_failed};
 use crate::world::World;
 
 fn three() -> Files {
@@ -70,8 +70,7 @@ fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
 
 #[test]
 fn an_operator_whose_first_module_fails() {
-    let mut world = World::new(&three()).fails("web/hooks/a.sh", 9);
-    world.run_until(8_000);
+    let world = World::new(&three()).fails("web/hooks/a.sh", 9).lived(8_000);
     assert_snapshot!(world.told(status::text), @r"
     Operator is not ready; a converge runs for 5.0 s, 3 tasks left (because: start → converge 1).
 
@@ -123,8 +122,7 @@ fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
         ),
     ] {
         let mut world = World::new(&three()).settled();
-        let failure = Failure::new(kind, "filter of object ns/x: cannot iterate over null");
-        world.after(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+        world.after(1, watch_failed(kind, "filter of object ns/x: cannot iterate over null"));
         let screen = world.told(status::text);
         assert!(screen.contains(advice), "{screen}");
     }
@@ -132,8 +130,7 @@ fn what_to_do_about_a_filter_is_not_what_to_do_about_an_api_server() {
 
 #[test]
 fn the_journal_tells_ends_with_cause_length_and_outcome() {
-    let mut world = World::new(&three()).fails("web/hooks/a.sh", 1);
-    world.run_until(6_000);
+    let world = World::new(&three()).fails("web/hooks/a.sh", 1).lived(6_000);
     assert_snapshot!(world.told(|view, format| journal::text(view, 0, format)), @r"
     0.010s  t1  main  GlobalHookEnableKubernetesBindings  0.0 s  done  because: start → bindings of hook g.sh
     0.020s  t4  main  GlobalHookRun global/g.sh (pods)  0.0 s  done  because: start → bindings of hook g.sh → Synchronization of pods

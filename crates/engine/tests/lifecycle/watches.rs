@@ -1,11 +1,11 @@
 //! Bindings of hooks to objects.
 
 use engine::hook::WatchEvent::{Added, Deleted, Modified};
-use engine::{Event, Failure, FailureKind, MonitorId, Notice, Tally};
+use engine::{Event, FailureKind, MonitorId, Notice, Tally};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{changed, config, cron, files, item, key, sets};
+use crate::build::{PODS, TICK_IN_SIDE, changed, config, cron, files, item, key, sets, watch_failed};
 use crate::world::World;
 
 #[test]
@@ -39,7 +39,7 @@ fn a_module_is_synchronised_between_on_startup_and_before_helm() {
 
 #[test]
 fn events_are_held_back_until_the_synchronization_succeeded() {
-    let files = files().module(10, "web").hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().module(10, "web").hook("watch.sh", PODS);
     let mut world = World::new(&files)
         .takes("web/watch.sh", 100)
         .fails("web/watch.sh", 1)
@@ -92,7 +92,7 @@ fn only_the_events_that_a_binding_asks_for_run_its_hook() {
 
 #[test]
 fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
-    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().global_hook("watch.sh", PODS);
     let mut world = World::new(&files).object("Pod", "a").object("Pod", "b").settled();
     let objects = vec![(key("b"), item("new")), (key("c"), item("old")), (key("d"), item("old"))];
     assert_snapshot!(world.after(100, Event::Listed { lists: vec![(MonitorId::new(1), objects)] }), @r"
@@ -104,8 +104,7 @@ fn f_c4_a_new_list_tells_the_difference_and_nothing_twice() {
 
 #[test]
 fn f_c5_a_watch_that_two_modules_share_lives_on_when_one_goes() {
-    let hook = "kubernetes: [{name: pods, kind: Pod}]";
-    let files = files().module(10, "a").hook("a.sh", hook).module(20, "b").hook("b.sh", hook);
+    let files = files().module(10, "a").hook("a.sh", PODS).module(20, "b").hook("b.sh", PODS);
     let mut world = World::new(&files)
         .settled()
         .at(100, config(101, &[("aEnabled", "false")]))
@@ -171,8 +170,7 @@ fn of_two_modules_that_wait_for_kinds_the_one_whose_kind_comes_goes_on() {
         .hook("a.sh", "kubernetes: [{name: cats, kind: Cat}]")
         .module(20, "b")
         .hook("b.sh", "kubernetes: [{name: dogs, kind: Dog}]");
-    let mut world = World::new(&files).without_kind("Cat").without_kind("Dog");
-    world.run();
+    let mut world = World::new(&files).without_kind("Cat").without_kind("Dog").settled();
     world.kind_appears("Dog");
     let trace = world.run();
     assert!(trace.contains("upgrade b") && !trace.contains("upgrade a"), "{trace}");
@@ -188,8 +186,7 @@ fn a_kind_that_goes_takes_its_objects_along_and_the_watch_sleeps() {
     let mut world = World::new(&files).object("Thing", "x").settled();
     let monitor = MonitorId::new(1);
     world.send_in(100, Event::KindVanished { monitor, kind: "v1/Thing".to_owned() });
-    let mut trace =
-        world.after(200, Event::WatchFailed { monitor, failure: Failure::new(FailureKind::Cluster, "gone") });
+    let mut trace = world.after(200, watch_failed(FailureKind::Cluster, "gone"));
     assert_eq!(world.view().watches[0].missing_kind.as_deref(), Some("v1/Thing"));
     world.kind_appears("Thing");
     trace += &world.run();
@@ -232,7 +229,7 @@ fn a_hook_never_runs_on_a_snapshot_that_is_not_complete() {
 
 #[test]
 fn an_event_that_changes_values_runs_the_module_once_more() {
-    let files = files().module(10, "web").hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().module(10, "web").hook("w.sh", PODS);
     let mut world = World::new(&files)
         .hook("web/w.sh", Ok(sets("/web/seen", &json!("sync"))))
         .hook("web/w.sh", Ok(sets("/web/seen", &json!("event"))))
@@ -291,10 +288,7 @@ fn f_c7_events_of_a_named_queue_wait_while_its_synchronization_fails() {
 
 #[test]
 fn events_of_a_module_that_is_off_run_nothing_and_are_made_up_for_when_it_stays() {
-    let files = files()
-        .module(10, "web")
-        .hook("w.sh", "kubernetes: [{name: pods, kind: Pod}]")
-        .global_hook("slow.sh", "beforeAll: 1");
+    let files = files().module(10, "web").hook("w.sh", PODS).global_hook("slow.sh", "beforeAll: 1");
     let mut world = World::new(&files)
         .takes("global/slow.sh", 400)
         .settled()
@@ -319,13 +313,12 @@ fn events_of_a_module_that_is_off_run_nothing_and_are_made_up_for_when_it_stays(
 
 #[test]
 fn tasks_of_other_modules_in_a_shared_queue_survive_a_removal() {
-    let hook = "schedule: [{name: tick, crontab: '* * * * *', queue: side}]";
     let files = files()
         .module(10, "a")
-        .hook("a.sh", hook)
+        .hook("a.sh", TICK_IN_SIDE)
         .module(20, "b")
-        .hook("b.sh", hook)
-        .global_hook("g.sh", hook);
+        .hook("b.sh", TICK_IN_SIDE)
+        .global_hook("g.sh", TICK_IN_SIDE);
     let mut world = World::new(&files).takes("global/g.sh", 1000).settled();
     world.send_in(100, cron("* * * * *"));
     assert_snapshot!(world.after(200, config(101, &[("aEnabled", "false")])), @r"
@@ -412,7 +405,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
 
 #[test]
 fn f_c9_what_was_held_back_of_a_namespace_that_leaves_is_forgotten() {
-    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().global_hook("watch.sh", PODS);
     let monitor = MonitorId::new(1);
     let left = Event::NamespaceListed { monitor, namespace: "ns".into(), objects: Vec::new() };
     let mut world =
@@ -437,8 +430,7 @@ fn a_filter_that_fails_is_told_with_its_hook_its_binding_and_the_object() {
         .module(10, "web")
         .hook("two.sh", "kubernetes: [{name: again, kind: Pod, jqFilter: .a}]");
     let mut world = World::new(&files).settled();
-    let failure = Failure::new(FailureKind::HookOutput, "filter of object ns/x: the filter took longer");
-    world.after(1, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+    world.after(1, watch_failed(FailureKind::HookOutput, "filter of object ns/x: the filter took longer"));
     let told = world.notices.iter().find_map(|notice| match notice {
         Notice::WatchFailed { failure, .. } => Some(failure.message.clone()),
         _ => None,
@@ -463,7 +455,7 @@ fn events_during_one_run_of_a_grouped_hook_cause_one_more_run() {
 
 #[test]
 fn a_flood_of_events_waits_in_bounded_memory_and_loses_no_deletion() {
-    let files = files().global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}]");
+    let files = files().global_hook("watch.sh", PODS);
     let mut world = World::new(&files).takes("global/watch.sh", 100_000).settled();
     let monitor = MonitorId::new(1);
     world.is_quiet = true;

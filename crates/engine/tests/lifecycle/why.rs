@@ -1,10 +1,10 @@
 //! What is answered to "why", one test for each kind of answer.
 
 use engine::view::{Format, why};
-use engine::{Config, Event, Failure, FailureKind, MonitorId, View};
+use engine::{Config, Event, Failure, FailureKind, View};
 use insta::assert_snapshot;
 
-use crate::build::{Files, config, drifted, files, patches, reread};
+use crate::build::{Files, config, drifted, files, patches, reread, watch_failed};
 use crate::world::World;
 
 fn asked(world: &World, ask: impl Fn(&View, Format<'_>) -> Result<why::Answer, why::Unknown>) -> String {
@@ -107,11 +107,11 @@ fn a_module_that_the_config_map_switches_off() {
 
 #[test]
 fn a_module_whose_script_says_no_with_its_reason() {
-    let mut world = World::new(&web().script())
+    let world = World::new(&web().script())
         .configured(&[("webEnabled", "true")])
         .hook("global/decide.sh", Ok(says(true)))
-        .refuses("web", "needs ingress");
-    world.run();
+        .refuses("web", "needs ingress")
+        .settled();
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is off: its enabled script said no at 0.020s (0.0 s ago), because: needs ingress.
 
@@ -144,8 +144,7 @@ fn a_module_that_runs() {
 
 #[test]
 fn a_module_before_the_first_discovery() {
-    let mut world = World::new(&web()).takes("global/decide.sh", 60_000);
-    world.run_until(1_000);
+    let world = World::new(&web()).takes("global/decide.sh", 60_000).lived(1_000);
     assert_snapshot!(why_module(&world, "web"), @r"
     Whether module web is on is not known yet: no discovery of modules was completed.
 
@@ -162,8 +161,7 @@ fn a_module_before_the_first_discovery() {
 
 #[test]
 fn a_module_that_waits_for_its_turn() {
-    let mut world = World::new(&web().module(20, "late")).takes("web/hooks/a.sh", 60_000);
-    world.run_until(1_000);
+    let world = World::new(&web().module(20, "late")).takes("web/hooks/a.sh", 60_000).lived(1_000);
     assert_snapshot!(why_module(&world, "late"), @r"
     Module late is on and waits for its turn in queue main.
 
@@ -181,8 +179,7 @@ fn a_module_that_waits_for_its_turn() {
 
 #[test]
 fn a_module_whose_hook_fails() {
-    let mut world = World::new(&web()).fails("web/hooks/a.sh", 3);
-    world.run_until(8_000);
+    let world = World::new(&web()).fails("web/hooks/a.sh", 3).lived(8_000);
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is on, but its last run failed: exit status 1.
 
@@ -201,9 +198,9 @@ fn a_module_whose_hook_fails() {
 
 #[test]
 fn a_module_whose_release_fails() {
-    let mut world =
-        World::new(&web()).release("web", Err("helm upgrade failed: Service \"web\" is immutable"));
-    world.run_until(3_000);
+    let world = World::new(&web())
+        .release("web", Err("helm upgrade failed: Service \"web\" is immutable"))
+        .lived(3_000);
     assert_snapshot!(why_module(&world, "web"), @r#"
     Module web is on, but its last run failed: helm upgrade failed: Service "web" is immutable.
 
@@ -223,8 +220,7 @@ fn a_module_whose_release_fails() {
 #[test]
 fn a_module_that_waits_for_a_kind() {
     let files = files().module(10, "web").hook("hooks/a.sh", "{kubernetes: [{name: things, kind: Thing}]}");
-    let mut world = World::new(&files).without_kind("Thing");
-    world.run_until(60_000);
+    let world = World::new(&files).without_kind("Thing").lived(60_000);
     assert_snapshot!(why_module(&world, "web"), @r"
     Module web is on, but waits: kind Thing does not exist yet.
 
@@ -360,9 +356,9 @@ fn a_module_that_is_parked() {
 
 #[test]
 fn a_module_while_the_discovery_fails() {
-    let mut world =
-        World::new(&web().module(20, "late").script()).script("late", Err("enabled: exit status 1"));
-    world.run_until(2_000);
+    let world = World::new(&web().module(20, "late").script())
+        .script("late", Err("enabled: exit status 1"))
+        .lived(2_000);
     assert_snapshot!(why_module(&world, "web"), @r"
     Whether module web is on is not known yet: no discovery of modules was completed.
 
@@ -402,8 +398,7 @@ fn a_module_that_is_not_there() {
 
 #[test]
 fn a_queue_that_is_blocked_by_a_failure() {
-    let mut world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9);
-    world.run_until(12_000);
+    let world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9).lived(12_000);
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main is blocked: its first task failed 3 times.
 
@@ -430,8 +425,7 @@ fn a_queue_that_is_blocked_by_a_failure() {
 
 #[test]
 fn a_queue_whose_first_task_runs() {
-    let mut world = World::new(&web()).takes("web/hooks/a.sh", 60_000);
-    world.run_until(5_000);
+    let world = World::new(&web()).takes("web/hooks/a.sh", 60_000).lived(5_000);
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main works: its first task runs for 0.0 s.
 
@@ -458,8 +452,7 @@ fn a_queue_that_waits_for_the_first_list() {
     let mut world = World::new(&files);
     world.never_lists("Secret");
     world.run_until(1_000);
-    let failure = Failure::new(FailureKind::Cluster, "secrets is forbidden");
-    world.send_in(0, Event::WatchFailed { monitor: MonitorId::new(1), failure });
+    world.send_in(0, watch_failed(FailureKind::Cluster, "secrets is forbidden"));
     world.run_until(3_000);
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main waits: the first list of Secret for hook global/g.sh.
@@ -485,8 +478,7 @@ fn a_queue_that_waits_for_the_first_list() {
 fn a_queue_that_waits_for_modules_that_run_together() {
     let files = files().module(10, "one").hook("a.sh", "{beforeHelm: 1}").module(10, "two");
     let settings = Config { module_concurrency: 2, ..Config::default() };
-    let mut world = World::with_config(&files, settings).takes("one/a.sh", 60_000);
-    world.run_until(2_000);
+    let world = World::with_config(&files, settings).takes("one/a.sh", 60_000).lived(2_000);
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main waits: modules one.
 
@@ -519,8 +511,7 @@ fn a_queue_that_is_empty_and_one_that_is_not_there() {
 
 #[test]
 fn a_task_that_waits_in_a_queue() {
-    let mut world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9);
-    world.run_until(12_000);
+    let world = World::new(&web().module(20, "late")).fails("web/hooks/a.sh", 9).lived(12_000);
     let view = world.view();
     let ids: Vec<String> = view.queues[0].tasks.iter().map(|task| task.id.to_string()).collect();
     assert_snapshot!(why_task(&world, &ids[0]), @r"
@@ -603,10 +594,10 @@ fn a_task_that_is_not_known() {
 #[test]
 fn f_e7_answers_and_announcements_quote_no_values() {
     let secret = "hunter22-hunter22";
-    let mut world = World::new(&web())
+    let world = World::new(&web())
         .configured(&[("web", "password: hunter22-hunter22")])
-        .hook("web/hooks/a.sh", Err(Failure::new(FailureKind::HookExit, format!("exit status 1: {secret}"))));
-    world.run_until(2_000);
+        .hook("web/hooks/a.sh", Err(Failure::new(FailureKind::HookExit, format!("exit status 1: {secret}"))))
+        .lived(2_000);
     let view = world.view();
     let inspection = world.engine.inspect();
     let values: Vec<_> = inspection.modules.values().map(|scope| &*scope.values).collect();

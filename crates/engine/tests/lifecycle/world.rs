@@ -282,6 +282,12 @@ impl World {
         self
     }
 
+    /// Runs until `millis` after the start and forgets the trace.
+    pub(crate) fn lived(mut self, millis: u64) -> Self {
+        self.run_until(millis);
+        self
+    }
+
     /// Returns the time `millis` from now on, in milliseconds after the start.
     pub(crate) fn later(&self, millis: u64) -> u64 {
         u64::try_from(self.now.since_start().as_millis()).unwrap() + millis
