@@ -98,6 +98,11 @@ fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
+/// Returns the sources below these folders that are so, as they are shown.
+fn those(below: &[&str], so: impl Fn(&Path) -> bool) -> Vec<String> {
+    sources(below).iter().filter(|path| so(path)).map(|path| shown(path)).collect()
+}
+
 /// Returns a file's text without its inline tests.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
@@ -153,21 +158,14 @@ fn a_long_file_says_why_it_is_long() {
 
 #[test]
 fn files_say_what_they_are_for() {
-    let silent: Vec<String> = sources(&["src", "crates", "tests"])
-        .iter()
-        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
-        .map(|path| shown(path))
-        .collect();
+    let silent =
+        those(&["src", "crates", "tests"], |path| !fs::read_to_string(path).unwrap().starts_with("//!"));
     assert_eq!(silent, Vec::<String>::new(), "these do not begin with `//!` and their purpose");
 }
 
 #[test]
 fn only_the_driver_runs_the_engine() {
-    let callers: Vec<String> = sources(&["src"])
-        .iter()
-        .filter(|path| !is_test(path) && code(path).contains("engine.handle("))
-        .map(|path| shown(path))
-        .collect();
+    let callers = those(&["src"], |path| !is_test(path) && code(path).contains("engine.handle("));
     assert_eq!(callers, ["src/driver.rs"]);
 }
 
@@ -247,11 +245,8 @@ fn events_and_effects_are_plain_data() {
 
 #[test]
 fn only_the_configuration_reads_the_environment() {
-    let readers: Vec<String> = sources(&["src"])
-        .iter()
-        .filter(|path| ["env::var", "env::vars"].iter().any(|call| code(path).contains(call)))
-        .map(|path| shown(path))
-        .collect();
+    let readers =
+        those(&["src"], |path| ["env::var", "env::vars"].iter().any(|call| code(path).contains(call)));
     assert_eq!(readers, ["src/config.rs"]);
 }
 
@@ -268,31 +263,22 @@ fn only_development_and_tests_know_the_embedded_api_server() {
 
 #[test]
 fn watches_are_opened_in_one_place() {
-    let opening: Vec<String> = sources(&["src"])
-        .iter()
-        .filter(|path| ["watch=true", "kube::runtime"].iter().any(|way| code(path).contains(way)))
-        .map(|path| shown(path))
-        .collect();
+    let opening =
+        those(&["src"], |path| ["watch=true", "kube::runtime"].iter().any(|way| code(path).contains(way)));
     assert_eq!(opening, ["src/cluster/list.rs"]);
 }
 
 #[test]
 fn only_telemetry_knows_the_names_of_metrics() {
-    let knowing: Vec<String> = sources(&["src"])
-        .iter()
-        .filter(|path| !shown(path).starts_with("src/telemetry/") && code(path).contains("prometheus::"))
-        .map(|path| shown(path))
-        .collect();
+    let knowing = those(&["src"], |path| {
+        !shown(path).starts_with("src/telemetry/") && code(path).contains("prometheus::")
+    });
     assert_eq!(knowing, Vec::<String>::new());
 }
 
 #[test]
 fn unsafe_code_stands_where_the_system_is_asked() {
-    let found: Vec<String> = sources(&["src", "crates"])
-        .iter()
-        .filter(|path| code(path).contains("unsafe {"))
-        .map(|path| shown(path))
-        .collect();
+    let found = those(&["src", "crates"], |path| code(path).contains("unsafe {"));
     assert_eq!(found, ["src/process/memory.rs", "src/process/wait.rs"]);
 }
 

@@ -19,8 +19,7 @@ fn every_command_is_answered_by_a_running_operator() {
     world.write("modules/050-late/values.yaml", "late: {}\n");
     let values = fs::read_to_string(world.dir.path().join("modules/values.yaml")).unwrap();
     world.write("modules/values.yaml", &format!("{values}\nlateEnabled: true\n"));
-    let mut running = world.dev(&[]);
-    running.wait("Operator is ready now");
+    let (mut running, _) = world.ready();
     let socket = world.dir.path().join(".addon-operator/debug.socket").display().to_string();
     for (arguments, code, said) in [
         (&["status"][..], 0, "Operator is ready"),
@@ -89,9 +88,7 @@ fn every_command_is_answered_by_a_running_operator() {
 #[test]
 fn the_port_explains_without_values() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     for (path, said) in [
         ("/why/module/night-shift", "\"state\":\"off\""),
         ("/why/module/nobody", "\"error\":"),
@@ -112,8 +109,7 @@ fn the_port_explains_without_values() {
 #[test]
 fn a_journal_that_is_followed_shows_what_ends_later() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    running.wait("Operator is ready now");
+    let (running, _) = world.ready();
     let mut followed = Running::start(world.command(&["journal", "--follow", "-n", "0"]));
     let as_json = ["journal", "--follow", "-n", "0", "-o", "json"];
     let mut as_json = Running::start(world.command(&as_json));

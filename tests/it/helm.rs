@@ -1,6 +1,5 @@
 //! Releases against the embedded API server.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::FaultPlan;
@@ -9,7 +8,9 @@ use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::support::release::{CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, end_jobs, files};
+use crate::support::release::{
+    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, end_jobs, files, record_secret, says, secrets, watched,
+};
 
 #[tokio::test]
 async fn a_release_of_three_objects_costs_few_requests_and_an_unchanged_one_none() {
@@ -159,7 +160,7 @@ async fn a_record_without_labels_is_stepped_over() {
     let world = ReleaseFixture::new(&files());
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sh.helm.release.v1.web.v1"}});
-    world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), &secret).await;
+    world.post(&secrets(), &secret).await;
     world.upgraded(&world.helm()).await;
     assert_eq!(world.states().await, ["2 deployed"]);
     assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
@@ -170,14 +171,7 @@ async fn a_change_by_somebody_else_is_told() {
     let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    helm.watch_by(
-        ModuleName::from("web"),
-        Arc::new(move |event| {
-            let _ = sender.send(event);
-            Box::pin(async {})
-        }),
-    );
+    let mut receiver = watched(&helm);
     // Which of several changes is told depends on when the watch begins; one is.
     let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map");
     let edits = async {
@@ -221,9 +215,7 @@ async fn f_a20_what_is_refused_is_named_and_the_rest_is_written() {
     let path = "/api/v1/namespaces/default/configmaps/web-extra";
     world.server.faults().add(FaultPlan::on(Method::PATCH, path).fail(422));
     let error = world.upgrade(&helm, json!({"k": "two"})).await.unwrap_err();
-    for part in ["web/templates/frozen.yaml", "ConfigMap web-extra", "PATCH", path] {
-        assert!(error.message.contains(part), "{part} is not in: {}", error.message);
-    }
+    says(&error, &["web/templates/frozen.yaml", "ConfigMap web-extra", "PATCH", path]);
     assert_eq!(world.states().await, ["1 deployed", "2 failed"]);
     assert_eq!(world.map("web-map").await.unwrap()["data"]["k"], "two");
 }
@@ -273,11 +265,7 @@ async fn f_a8_hooks_run_once_and_leave_one_revision() {
 #[tokio::test]
 async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
     let secret = |version: u32, data: &str, labels: Value| {
-        json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
-            "metadata": {"name": format!("sh.helm.release.v1.web.v{version}"), "labels": labels},
-            "data": {"release": data},
-        })
+        record_secret(&format!("sh.helm.release.v1.web.v{version}"), &labels, data)
     };
     let labels = |status: &str| json!({"name": "web", "owner": "helm", "status": status, "version": "x"});
     for history in [
@@ -289,7 +277,7 @@ async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
     ] {
         let world = ReleaseFixture::new(&files());
         for secret in &history {
-            world.post(&format!("/api/v1/namespaces/{NAMESPACE}/secrets"), secret).await;
+            world.post(&secrets(), secret).await;
         }
         world.upgraded(&world.helm()).await;
         let states = world.states().await;
@@ -304,14 +292,7 @@ async fn a_deleted_object_is_told_and_comes_back() {
     let world = ReleaseFixture::new(&files());
     let helm = world.helm();
     world.upgraded(&helm).await;
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    helm.watch_by(
-        ModuleName::from("web"),
-        Arc::new(move |event| {
-            let _ = sender.send(event);
-            Box::pin(async {})
-        }),
-    );
+    let mut receiver = watched(&helm);
     world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map")).await;
     let event = tokio::time::timeout(Duration::from_secs(5), receiver.recv()).await.unwrap();
     let drift = engine::Drift::Absent("default/ConfigMap/web-map".to_owned());

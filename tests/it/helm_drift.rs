@@ -11,33 +11,29 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::support::release::{EXTRA, NAMESPACE, ReleaseFixture, edit, files, secrets, watched};
+use crate::support::release::{
+    EXTRA, NAMESPACE, ReleaseFixture, decoded, edit, encoded, files, record_secret, secrets, watched,
+};
 
-fn record(version: u32) -> String {
+fn name(version: u32) -> String {
     format!("sh.helm.release.v1.web.v{version}")
 }
 
 /// Writes a revision with what an earlier one holds, as `helm rollback` does: labels are carried on.
 async fn roll_back(world: &ReleaseFixture, from: u32, to: u32, status: &str) {
-    let old = world.get(&format!("{}/{}", secrets(), record(from))).await.unwrap();
-    let data = STANDARD.decode(old["data"]["release"].as_str().unwrap()).unwrap();
-    let mut decoded = chart::record::decode(&data).unwrap();
-    decoded.version = to;
-    decoded.info.status = chart::record::Status::from_name(status);
+    let old = world.get(&format!("{}/{}", secrets(), name(from))).await.unwrap();
+    let mut record = decoded(&old);
+    record.version = to;
+    record.info.status = chart::record::Status::from_name(status);
     let mut labels = old["metadata"]["labels"].clone();
     labels["version"] = to.to_string().into();
     labels["status"] = status.into();
-    let data = STANDARD.encode(chart::record::encode(&decoded).unwrap());
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
-        "metadata": {"name": record(to), "labels": labels},
-        "data": {"release": data},
-    });
+    let secret = record_secret(&name(to), &labels, &encoded(&record));
     world.post(&secrets(), &secret).await;
 }
 
 async fn mark(world: &ReleaseFixture, version: u32, labels: Value) {
-    edit(world, "secrets", &record(version), &json!({"metadata": {"labels": labels}})).await;
+    edit(world, "secrets", &name(version), &json!({"metadata": {"labels": labels}})).await;
 }
 
 /// Returns a running operator whose release has two revisions.
@@ -94,10 +90,10 @@ async fn whatever_happens_to_the_records_of_a_running_operator_is_told_and_heale
         let world = ReleaseFixture::new(&files());
         let (helm, mut events) = running(&world).await;
         for edit_ in &edits {
-            edit(&world, "secrets", &record(2), edit_).await;
+            edit(&world, "secrets", &name(2), edit_).await;
         }
         if edits.is_empty() {
-            world.delete(&format!("{}/{}", secrets(), record(2))).await;
+            world.delete(&format!("{}/{}", secrets(), name(2))).await;
         }
         let what = told(&mut events).await;
         assert!(what.starts_with(expected), "{what}");
@@ -151,7 +147,7 @@ async fn an_uninstall_beside_an_upgrade_costs_no_failed_run() {
     world.upgraded(&helm).await;
     world.requests();
     // The record of the first revision goes while the second is made.
-    let path = format!("*/secrets/{}*", record(1));
+    let path = format!("*/secrets/{}*", name(1));
     world.server.faults().add(FaultPlan::on(Method::PATCH, &path).fail(404));
     assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().action, ReleaseAction::Upgraded);
     assert_eq!(world.server.faults().hits(), 1);
@@ -160,7 +156,7 @@ async fn an_uninstall_beside_an_upgrade_costs_no_failed_run() {
         .requests()
         .iter()
         .filter(|request| request.starts_with("PATCH") && request.contains("/secrets/"))
-        .map(|request| request.contains(&record(2)))
+        .map(|request| request.contains(&name(2)))
         .collect();
     assert_eq!(patched, [false, true]);
 }
@@ -170,7 +166,7 @@ async fn a_record_that_was_cut_is_replaced_at_the_next_start() {
     for data in ["", "QQ==", "SDRzSUFBQUFBQUFDLw=="] {
         let world = ReleaseFixture::new(&files());
         world.upgraded(&world.helm()).await;
-        edit(&world, "secrets", &record(1), &json!({"data": {"release": data}})).await;
+        edit(&world, "secrets", &name(1), &json!({"data": {"release": data}})).await;
         let helm = world.helm();
         assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded, "{data:?}");
         assert_eq!(world.states().await, ["2 deployed"]);
@@ -211,7 +207,7 @@ async fn a_release_whose_records_were_cut_is_removed_with_its_objects() {
         });
         world.post(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), &body).await;
         for version in &cut {
-            edit(&world, "secrets", &record(*version), &json!({"data": {"release": "QQ=="}})).await;
+            edit(&world, "secrets", &name(*version), &json!({"data": {"release": "QQ=="}})).await;
         }
         let outcome = world.helm().uninstall(&ReleaseName::from("web")).await.unwrap();
         assert_eq!(outcome.action, ReleaseAction::Uninstalled);

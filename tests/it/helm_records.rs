@@ -8,15 +8,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use addon_operator::helm::Helm;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use engine::{ReleaseAction, ReleaseName};
 use futures::FutureExt as _;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::support::release::{NAMESPACE, ReleaseFixture, edit, end_jobs, secrets};
+use crate::support::release::{
+    NAMESPACE, ReleaseFixture, decoded, edit, encoded, end_jobs, record_secret, secrets,
+};
 
 /// What stands where the recorded namespace was.
 const RECORDED: &str = "NS";
@@ -174,8 +174,7 @@ impl Scenario {
         for (name, expected) in &upgrade.records {
             let secret = world.get(&format!("{}/{name}", secrets())).await.unwrap();
             assert_eq!(secret["type"], "helm.sh/release.v1");
-            let data = STANDARD.decode(secret["data"]["release"].as_str().unwrap()).unwrap();
-            let record = serde_json::to_value(chart::record::decode(&data).unwrap()).unwrap();
+            let record = serde_json::to_value(decoded(&secret)).unwrap();
             assert_eq!(comparable(record), comparable(expected.clone()), "{place}: {name}");
         }
         for expected in &upgrade.objects {
@@ -208,12 +207,7 @@ async fn inject(
     for (name, record) in records {
         let record = replaced(&replaced(record, "<TIME>", "2026-01-02T03:04:05Z"), RECORDED, NAMESPACE);
         let record: chart::record::Record = serde_json::from_value(record).unwrap();
-        let data = STANDARD.encode(chart::record::encode(&record).unwrap());
-        let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
-            "metadata": {"name": name, "labels": labels[name]},
-            "data": {"release": data},
-        });
+        let secret = record_secret(name, &json!(labels[name]), &encoded(&record));
         world.post(&secrets(), &secret).await;
     }
 }
@@ -279,18 +273,12 @@ async fn what_somebody_upgraded_with_helm_in_between_is_noticed() {
     world.upgraded(&world.helm()).await;
     let first = world.get(&format!("{}/sh.helm.release.v1.web.v1", secrets())).await.unwrap();
     // Helm carries our labels on to its own revision, whatever that holds.
-    let data = STANDARD.decode(first["data"]["release"].as_str().unwrap()).unwrap();
-    let mut record = chart::record::decode(&data).unwrap();
+    let mut record = decoded(&first);
     record.version = 2;
     record.manifest = record.manifest.replace("k: v", "k: w");
     let mut labels = first["metadata"]["labels"].clone();
     labels["version"] = "2".into();
-    let data = STANDARD.encode(chart::record::encode(&record).unwrap());
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
-        "metadata": {"name": "sh.helm.release.v1.web.v2", "labels": labels},
-        "data": {"release": data},
-    });
+    let secret = record_secret("sh.helm.release.v1.web.v2", &labels, &encoded(&record));
     world.post(&secrets(), &secret).await;
     let superseded = json!({"metadata": {"labels": {"status": "superseded"}}});
     edit(&world, "secrets", "sh.helm.release.v1.web.v1", &superseded).await;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use addon_operator::load::{LoadOptions, Loader};
 use tempfile::TempDir;
 
+use crate::support::files::load_options;
+
 struct Files(TempDir);
 
 impl Files {
@@ -32,16 +34,7 @@ impl Files {
     }
 
     fn loader(&self) -> Loader {
-        let at = |name: &str| self.0.path().join(name);
-        Loader::new(LoadOptions {
-            modules_dirs: vec![at("modules")],
-            global_hooks_dir: at("global-hooks"),
-            unnumbered_order: 1,
-            crd_filters: vec!["doc-".into(), "_".into()],
-            strict: false,
-            environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-            config_timeout: Duration::from_secs(5),
-        })
+        Loader::new(load_options(self.0.path()))
     }
 
     async fn broken(&self, module: &str) -> String {
@@ -115,16 +108,8 @@ async fn each_kind_of_broken_module_says_what_is_wrong_and_where() {
 async fn a_hook_that_hangs_at_its_configuration_is_ended() {
     let files = Files::new();
     files.executable("modules/010-web/hooks/a.sh", "#!/bin/bash\nsleep 600\n");
-    let at = |name: &str| files.0.path().join(name);
-    let loader = Loader::new(LoadOptions {
-        modules_dirs: vec![at("modules")],
-        global_hooks_dir: at("global-hooks"),
-        unnumbered_order: 1,
-        crd_filters: Vec::new(),
-        strict: false,
-        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        config_timeout: Duration::from_millis(100),
-    });
+    let options = LoadOptions { config_timeout: Duration::from_millis(100), ..load_options(files.0.path()) };
+    let loader = Loader::new(options);
     let catalog = loader.load().await.unwrap();
     let broken = catalog.modules[0].broken.as_ref().unwrap();
     assert!(broken.to_string().contains("did not answer within 0.1 s"), "{broken}");
@@ -283,15 +268,7 @@ async fn a_hooks_directory_may_have_any_name_and_its_lib_holds_no_hooks() {
                 "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"onStartup\":5}'\n",
             )
             .executable(&format!("{root}/lib/b.sh"), "#!/bin/bash\nexit 1\n");
-        let loader = Loader::new(LoadOptions {
-            modules_dirs: vec![at("modules")],
-            global_hooks_dir: at(root),
-            unnumbered_order: 1,
-            crd_filters: Vec::new(),
-            strict: false,
-            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            config_timeout: Duration::from_secs(5),
-        });
+        let loader = Loader::new(LoadOptions { global_hooks_dir: at(root), ..load_options(files.0.path()) });
         let catalog = loader.load().await.unwrap();
         assert_eq!(catalog.global.hooks.len(), 1, "{root}");
         let warning =

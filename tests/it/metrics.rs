@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::DEADLINE;
 use crate::support::in_process::Cluster;
-use crate::support::program::get;
+use crate::support::program::{get, hook};
 
 /// What the reference operator exports and we do, without the prefix.
 const METRICS: &[&str] = &[
@@ -79,12 +79,6 @@ fn with_values(text: &str) -> BTreeSet<String> {
         }
     }
     names
-}
-
-fn hook(config: &str, body: &str) -> String {
-    format!(
-        "#!/bin/sh\nif [ \"$1\" = --config ]; then echo '{{\"configVersion\":\"v1\",{config}}}'; exit; fi\n{body}\n"
-    )
 }
 
 /// Fails the first time only.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::program::{Running, Workspace, get};
+use crate::support::program::{Running, Workspace, get, hook};
 
 #[test]
 fn the_first_command_of_the_readme_converges_the_samples_and_harms_no_other_cluster() {
@@ -30,9 +30,7 @@ fn the_first_command_of_the_readme_converges_the_samples_and_harms_no_other_clus
 #[test]
 fn modules_are_listed_switched_and_explained() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (mut running, port) = world.ready();
     assert_eq!(
         world.ask(&["module", "list", "-o", "json"]),
         (0, "{\"enabledModules\":[\"echo\",\"greeter\"]}\n\n".into())
@@ -59,12 +57,8 @@ fn modules_are_listed_switched_and_explained() {
 #[test]
 fn a_dropped_hook_runs_without_a_restart() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    running.wait("Operator is ready now");
-    world.write(
-        "modules/010-greeter/hooks/05-new.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\necho 'the new hook ran'\n",
-    );
+    let (mut running, _) = world.ready();
+    world.write("modules/010-greeter/hooks/05-new.sh", &hook("\"beforeHelm\":1", "echo 'the new hook ran'"));
     running.wait("the new hook ran");
     assert_eq!(running.stop(), 0);
 }
@@ -76,8 +70,7 @@ fn f_e7_a_secret_that_a_hook_echoes_is_neither_on_the_port_nor_in_the_log() {
     world.write("modules/010-web/values.yaml", "web: {password: hunter2hunter2}\n");
     world.write(
         "modules/010-web/hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
-         set -x\necho hunter2hunter2\necho '{\"level\":\"warn\",\"msg\":\"it is hunter2hunter2\"}'\nexit 1\n",
+        &hook("\"beforeHelm\":1", "set -x\necho hunter2hunter2\necho '{\"level\":\"warn\",\"msg\":\"it is hunter2hunter2\"}'\nexit 1"),
     );
     let mut running = world.dev(&["--log-hook-values=false", "--log-proxy-hook-json"]);
     let port = running.port();
@@ -117,8 +110,10 @@ fn f_b9_files_of_hooks_that_cannot_be_written_are_tried_again() {
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write(
         "modules/010-web/hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1,\"schedule\":[{\"crontab\":\"* * * * * *\"}]}'; exit; fi\n\
-         echo \"ran $(jq -r '.[0].binding' $BINDING_CONTEXT_PATH)\"\n",
+        &hook(
+            "\"beforeHelm\":1,\"schedule\":[{\"crontab\":\"* * * * * *\"}]",
+            "echo \"ran $(jq -r '.[0].binding' $BINDING_CONTEXT_PATH)\"",
+        ),
     );
     let mut running = world.dev(&["--retry-delay", "200ms"]);
     running.wait("ran schedule");
@@ -138,8 +133,10 @@ fn f_h2_sigterm_in_the_middle_of_a_hook_ends_the_hook_and_then_the_operator() {
     world.write("modules/values.yaml", "webEnabled: true\n");
     world.write(
         "modules/010-web/hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
-         trap 'echo told to end; exit 1' TERM\necho hookpid $$ is at work\nsleep 600 & wait\n",
+        &hook(
+            "\"beforeHelm\":1",
+            "trap 'echo told to end; exit 1' TERM\necho hookpid $$ is at work\nsleep 600 & wait",
+        ),
     );
     // The time for hooks that end by themselves is none.
     let mut running = world.dev(&["--shutdown-timeout", "6s"]);
@@ -250,13 +247,10 @@ fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
 #[test]
 fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
     let world = Workspace::new();
-    let hook = |config: &str, body: &str| {
-        format!("#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{config}'; exit; fi\n{body}\n")
-    };
     world.write(
         "global-hooks/watch.sh",
         &hook(
-            r#"{"configVersion":"v1","kubernetes":[{"kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["default"]}},"executeHookOnSynchronization":false}]}"#,
+            r#""kubernetes":[{"kind":"ConfigMap","namespace":{"nameSelector":{"matchNames":["default"]}},"executeHookOnSynchronization":false}]"#,
             "jq -r '.[] | \"saw \\(.watchEvent) with \\(.object.data.n // \"nothing\")\"' $BINDING_CONTEXT_PATH\n\
              jq -c '.[] | select(.watchEvent == \"Added\") | {operation: \"MergePatch\", kind: \"ConfigMap\", namespace: \"default\", \
              name: .object.metadata.name, mergePatch: {data: {n: \"1\"}}}' $BINDING_CONTEXT_PATH > $KUBERNETES_PATCH_PATH",
@@ -265,7 +259,7 @@ fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
     world.write(
         "global-hooks/make.sh",
         &hook(
-            r#"{"configVersion":"v1","afterAll":1,"schedule":[{"name":"tick","crontab":"* * * * * *","queue":"side"}]}"#,
+            r#""afterAll":1,"schedule":[{"name":"tick","crontab":"* * * * * *","queue":"side"}]"#,
             "if grep -q afterAll $BINDING_CONTEXT_PATH; then\n\
              echo '{\"operation\":\"Create\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"x\",\"namespace\":\"default\"}}}' \
              > $KUBERNETES_PATCH_PATH\nelse echo a second has passed; fi",

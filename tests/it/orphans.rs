@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::program::{Running, Workspace};
+use crate::support::program::{Running, Workspace, hook};
 
 /// Returns whether this machine lets us make a namespace of processes.
 fn is_permitted() -> bool {
@@ -21,10 +21,12 @@ fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
     // Each run leaves twenty programs behind that end after it, and counts the dead that nobody has collected.
     world.write(
         "global-hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"schedule\":[{\"crontab\":\"* * * * * *\"}]}'; exit; fi\n\
-         dead=$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z 1 ')\n\
+        &hook(
+            "\"schedule\":[{\"crontab\":\"* * * * * *\"}]",
+            "dead=$(cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z 1 ')\n\
          [[ -e left ]] && echo \"as process $PPID, dead: $dead\"\n\
-         [[ -e left ]] || for n in {1..20}; do (setsid sleep 0.$n >/dev/null 2>&1 &) ; done\ntouch left\n",
+         [[ -e left ]] || for n in {1..20}; do (setsid sleep 0.$n >/dev/null 2>&1 &) ; done\ntouch left",
+        ),
     );
     let dev =
         world.command(&["dev", "--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"]);

@@ -10,14 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::support::browser::Browser;
-use crate::support::program::{Running, Workspace, get};
-
-/// A hook that asks for `config` and then does `what`.
-fn hook(config: &str, what: &str) -> String {
-    format!(
-        "#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{{\"configVersion\":\"v1\",{config}}}'; exit; fi\n{what}\n"
-    )
-}
+use crate::support::program::{Running, Workspace, get, hook};
 
 /// The samples and two modules in trouble: a hook that fails for ever, and a kind that nobody knows.
 fn incident() -> Workspace {
@@ -88,9 +81,7 @@ fn sent(port: &str, bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn requests_that_make_no_sense_are_refused_and_hurt_nobody() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     let line = |method: &str, path: &str| {
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     };
@@ -137,9 +128,7 @@ fn requests_that_make_no_sense_are_refused_and_hurt_nobody() {
 #[test]
 fn a_thousand_clients_that_never_read_do_not_keep_the_others_waiting() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     let request = "GET /?journal=all HTTP/1.1\r\nHost: x\r\n\r\n".repeat(20);
     let silent: Vec<TcpStream> = (0..1000)
         .map(|_| {
@@ -213,9 +202,7 @@ fn a_browser_shows_it_without_complaint_by_day_by_night_and_on_a_telephone() {
 fn the_keyboard_reaches_every_link_and_the_focus_is_seen() {
     let Some(mut browser) = Browser::start() else { return };
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     browser.open(&format!("http://127.0.0.1:{port}/?refresh=off"));
     let links = browser.evaluate("document.querySelectorAll('a[href], [tabindex]').length").as_u64().unwrap();
     let mut reached = Vec::new();
@@ -241,9 +228,7 @@ fn the_keyboard_reaches_every_link_and_the_focus_is_seen() {
 fn a_browser_loads_the_page_again_by_itself() {
     let Some(mut browser) = Browser::start() else { return };
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     browser.open(&format!("http://127.0.0.1:{port}/"));
     let opened = Instant::now();
     browser.wait("Page.loadEventFired");
@@ -261,9 +246,7 @@ fn the_first_paint_with_a_thousand_modules_takes_less_than_200_ms() {
         values.extend(["module", &number.to_string(), "Enabled: true\n"]);
     }
     world.write("modules/values.yaml", &values);
-    let mut running = world.dev(&[]);
-    let port = running.port();
-    running.wait("Operator is ready now");
+    let (running, port) = world.ready();
     // The machine runs other tests, too: the best of several counts, beside what an empty page takes there.
     let mut best = |path: &str| {
         let mut paints: Vec<f64> = Vec::new();

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addon_operator::driver::{self, Channels};
-use addon_operator::load::{self, FileWatch, LoadOptions, Loader};
+use addon_operator::load::{self, FileWatch, Loader};
 use engine::{Catalog, Event, Failure, Module};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::support::program::{Running, Workspace, get};
+use crate::support::files::{load_options, write};
+use crate::support::program::{Running, Workspace, get, hook};
 
 const HOOK: &str = "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeHelm\":5}'\n";
 
@@ -35,15 +36,7 @@ impl Files {
         fs::create_dir(dir.path().join("global-hooks")).unwrap();
         prepare(dir.path());
         let _ = fs::create_dir(dir.path().join("modules"));
-        let loader = Arc::new(Loader::new(LoadOptions {
-            modules_dirs: vec![dir.path().join("modules")],
-            global_hooks_dir: dir.path().join("global-hooks"),
-            unnumbered_order: 1,
-            crd_filters: Vec::new(),
-            strict: false,
-            environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-            config_timeout: Duration::from_secs(5),
-        }));
+        let loader = Arc::new(Loader::new(load_options(dir.path())));
         let catalog = loader.load().await.unwrap();
         let (inbox, _, channels) = driver::channels();
         let watched = load::watch(Arc::clone(&loader), &inbox).unwrap();
@@ -77,14 +70,6 @@ impl Files {
     }
 }
 
-fn write(root: &Path, path: &str, text: &str) {
-    let path = root.join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
 fn module(catalog: &Catalog, name: &str) -> Arc<Module> {
     Arc::clone(catalog.module(&name.into()).unwrap())
 }
@@ -95,16 +80,16 @@ fn hooks(catalog: &Catalog, name: &str) -> Vec<String> {
 
 /// Two modules with a hook each.
 fn two(root: &Path) {
-    write(root, "modules/010-a/hooks/a.sh", HOOK);
-    write(root, "modules/020-b/hooks/b.sh", HOOK);
+    write(&root.join("modules/010-a/hooks/a.sh"), HOOK);
+    write(&root.join("modules/020-b/hooks/b.sh"), HOOK);
 }
 
 /// A new version of the directory behind a volume of a ConfigMap, and the swap of its link.
 fn swap(root: &Path, version: &str, text: &str) {
     let volume = root.join("modules");
     let hook = format!("modules/..{version}/010-a/hooks/a.sh");
-    write(root, &hook, text);
-    write(root, &format!("modules/..{version}/020-b/hooks/b.sh"), HOOK);
+    write(&root.join(hook), text);
+    write(&root.join(format!("modules/..{version}/020-b/hooks/b.sh")), HOOK);
     symlink(format!("..{version}"), volume.join("..data_tmp")).unwrap();
     let old = fs::read_link(volume.join("..data")).ok();
     fs::rename(volume.join("..data_tmp"), volume.join("..data")).unwrap();
@@ -134,8 +119,8 @@ async fn f_h3_a_volume_of_a_config_map_that_is_swapped_is_loaded_once() {
 async fn f_h3_a_modules_directory_that_is_a_link_may_be_replaced() {
     let (mut files, before) = Files::new(|root| {
         for revision in ["one", "two"] {
-            write(root, &format!("{revision}/010-a/hooks/a.sh"), HOOK);
-            write(root, &format!("{revision}/020-b/hooks/{revision}.sh"), HOOK);
+            write(&root.join(format!("{revision}/010-a/hooks/a.sh")), HOOK);
+            write(&root.join(format!("{revision}/020-b/hooks/{revision}.sh")), HOOK);
         }
         symlink("one", root.join("modules")).unwrap();
     })
@@ -145,7 +130,7 @@ async fn f_h3_a_modules_directory_that_is_a_link_may_be_replaced() {
     let after = files.changed().await;
     assert_eq!(module(&after, "a"), module(&before, "a"));
     assert_eq!(hooks(&after, "b"), ["hooks/two.sh"]);
-    write(files.dir.path(), "two/010-a/hooks/a.sh", &format!("{HOOK}# new\n"));
+    write(&files.at("two/010-a/hooks/a.sh"), &format!("{HOOK}# new\n"));
     assert_ne!(module(&files.changed().await, "a"), module(&before, "a"));
 }
 
@@ -155,7 +140,7 @@ async fn f_h3_drafts_of_editors_change_nothing() {
     for draft in
         [".a.sh.swp", ".a.sh.swx", "a.sh~", "#a.sh#", "4913", "a.sh___jb_tmp___", ".goutputstream-X1"]
     {
-        write(files.dir.path(), &format!("modules/010-a/hooks/{draft}"), HOOK);
+        write(&files.at(&format!("modules/010-a/hooks/{draft}")), HOOK);
     }
     assert_eq!(files.changed().await, before);
 }
@@ -227,7 +212,7 @@ async fn f_h3_an_execute_bit_makes_and_unmakes_a_hook() {
 async fn f_h3_links_in_a_circle_and_links_to_elsewhere_are_followed_as_far_as_they_go() {
     let (mut files, _) = Files::new(|root| {
         two(root);
-        write(root, "elsewhere/hooks/c.sh", HOOK);
+        write(&root.join("elsewhere/hooks/c.sh"), HOOK);
     })
     .await;
     symlink(files.at("modules"), files.at("modules/010-a/hooks/again")).unwrap();
@@ -237,7 +222,7 @@ async fn f_h3_links_in_a_circle_and_links_to_elsewhere_are_followed_as_far_as_th
         (hooks(&after, "a"), hooks(&after, "c")),
         (vec!["hooks/a.sh".into()], vec!["hooks/c.sh".to_owned()])
     );
-    write(files.dir.path(), "elsewhere/hooks/d.sh", HOOK);
+    write(&files.at("elsewhere/hooks/d.sh"), HOOK);
     assert_eq!(hooks(&files.changed().await, "c"), ["hooks/c.sh", "hooks/d.sh"]);
 }
 
@@ -245,7 +230,7 @@ async fn f_h3_links_in_a_circle_and_links_to_elsewhere_are_followed_as_far_as_th
 async fn f_h3_ten_thousand_files_are_loaded_once() {
     let (mut files, before) = Files::new(two).await;
     for number in 0..10_000 {
-        write(files.dir.path(), &format!("modules/010-a/templates/{}/{number}.yaml", number % 100), "a: b\n");
+        write(&files.at(&format!("modules/010-a/templates/{}/{number}.yaml", number % 100)), "a: b\n");
     }
     let written = Instant::now();
     // On a busy machine writing pauses longer than files have to be quiet; then there is more than one catalog.
@@ -265,26 +250,27 @@ async fn f_h3_ten_thousand_files_are_loaded_once() {
 async fn a_broken_global_hook_does_not_keep_other_changes_back() {
     let (mut files, before) = Files::new(|root| {
         two(root);
-        write(root, "global-hooks/g.sh", "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeAll\":5}'\n");
+        write(
+            &root.join("global-hooks/g.sh"),
+            "#!/bin/bash\necho '{\"configVersion\":\"v1\",\"beforeAll\":5}'\n",
+        );
     })
     .await;
-    write(files.dir.path(), "global-hooks/g.sh", "#!/bin/bash\necho no luck >&2; exit 3\n");
-    write(files.dir.path(), "modules/010-a/hooks/a.sh", &format!("{HOOK}# new\n"));
+    write(&files.at("global-hooks/g.sh"), "#!/bin/bash\necho no luck >&2; exit 3\n");
+    write(&files.at("modules/010-a/hooks/a.sh"), &format!("{HOOK}# new\n"));
     let after = files.changed().await;
     assert_ne!(module(&after, "a"), module(&before, "a"));
     let broken = after.global.broken.first().unwrap();
     assert_eq!(broken.hook.as_ref().unwrap().as_str(), "g.sh");
     assert!(broken.failure.to_string().contains("no luck"), "{}", broken.failure);
-    write(files.dir.path(), "modules/values.yaml", "a: [\n");
+    write(&files.at("modules/values.yaml"), "a: [\n");
     let failure = files.outcome().await.unwrap_err();
     assert!(failure.to_string().contains("modules/values.yaml"), "{failure}");
 }
 
 /// A hook that says what it is.
 fn saying(word: &str) -> String {
-    format!(
-        "#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{{\"configVersion\":\"v1\",\"beforeHelm\":1}}'; exit; fi\necho \"{word}\"\n"
-    )
+    hook("\"beforeHelm\":1", &format!("echo \"{word}\""))
 }
 
 #[test]

@@ -59,8 +59,7 @@ fn dev_shows_a_bar_on_a_terminal_and_a_line_for_each_state_in_a_pipe() {
 #[test]
 fn answers_are_tables_in_colours_on_a_terminal_and_plain_in_a_pipe() {
     let world = Workspace::samples();
-    let mut running = world.dev(&[]);
-    running.wait("Operator is ready now");
+    let (running, _) = world.ready();
     for (arguments, on_terminal, in_pipe) in [
         ("status", "\u{1b}[32mrunning\u{1b}[0m", "Queues: 1, "),
         ("module list", "MODULE", "enabledModules:\n- echo\n"),

@@ -7,6 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::support::files::write;
+use crate::support::program::hook;
 
 struct Fixture {
     dir: TempDir,
@@ -168,8 +169,7 @@ fn a_hook_that_never_ends_fails_its_test_alone() {
     let world = Fixture::new();
     world.write(
         "modules/020-slow/hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
-         echo $$ > \"$PIDFILE\"\nexec sleep 600\n",
+        &hook("\"beforeHelm\":1", "echo $$ > \"$PIDFILE\"\nexec sleep 600"),
     );
     let pid = world.path("pid");
     world.write("modules/020-slow/hooks/a.test.yaml", "run: beforeHelm\ntimeout: 1s\n");
@@ -193,8 +193,7 @@ fn hooks_of_tests_reach_the_cluster_of_their_test_and_no_other() {
     let world = Fixture::new();
     world.write(
         "modules/010-web/hooks/a.sh",
-        "#!/bin/bash\nif [[ ${1:-} == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; exit; fi\n\
-         grep -o 'server: https://127.0.0.1' \"$KUBECONFIG\"\necho \"host ${KUBERNETES_SERVICE_HOST:-none}\"\n",
+        &hook("\"beforeHelm\":1", "grep -o 'server: https://127.0.0.1' \"$KUBECONFIG\"\necho \"host ${KUBERNETES_SERVICE_HOST:-none}\""),
     );
     world.write(
         "modules/010-web/hooks/a.test.yaml",

@@ -19,6 +19,7 @@ use engine::hook::selection::{LabelSelector, MonitorSpec, Namespaces, Selection}
 use engine::snapshot::{Change, Key, Snapshot};
 use engine::{Event, MonitorId};
 use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use kube::Client;
 use kube::client::Body as RequestBody;
 use serde_json::{Value, json};
@@ -112,12 +113,13 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
-        let client = Client::new(server.service(), "default");
-        Self::with(server, client)
+        Self::with(|server| Client::new(server.service(), "default"))
     }
 
-    fn with(server: ApiServer, client: Client) -> Self {
+    /// Returns one whose monitors use the client that `connect` makes.
+    fn with(connect: impl FnOnce(&ApiServer) -> Client) -> Self {
+        let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
+        let client = connect(&server);
         let monitors = Monitors::new(client.clone(), Discovery::new(client));
         let (inbox, _, channels) = driver::channels();
         let health = monitors.health();
@@ -161,6 +163,13 @@ impl Fixture {
         let monitor = MonitorId::new(monitor);
         self.monitors.start(monitor, &spec, &self.inbox);
         self.seen.insert(monitor, Seen::default());
+        monitor
+    }
+
+    /// Starts a monitor and waits for its first list.
+    async fn listed(&mut self, monitor: u64, selection: Selection, filter: Option<&str>) -> MonitorId {
+        let monitor = self.start(monitor, selection, filter);
+        self.until("the first list", |seen| seen[&monitor].listed).await;
         monitor
     }
 
@@ -232,8 +241,7 @@ async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
         assert!(!world.seen[&monitor].listed, "it was listed");
     }
     assert!(world.health.all().iter().all(|watch| watch.error.is_none()), "a restart would not help");
-    let monitor = world.start(3, all, None);
-    world.until("the list", |seen| seen[&monitor].listed).await;
+    world.listed(3, all, None).await;
 }
 
 #[tokio::test]
@@ -243,8 +251,7 @@ async fn f_c9_objects_come_and_go_with_their_namespaces_without_events() {
     world.namespace("out", &json!({"team": "b"})).await;
     world.put("in", "one", "1").await;
     world.put("out", "two", "1").await;
-    let monitor = world.start(1, labelled("team", "a"), None);
-    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let monitor = world.listed(1, labelled("team", "a"), None).await;
     assert_eq!(world.seen[&monitor].keys(), ["in/one"]);
     world.label("out", &json!({"team": "a"})).await;
     world.until("the namespace", |seen| seen[&monitor].keys().len() == 2).await;
@@ -270,8 +277,7 @@ async fn f_c9_objects_of_a_namespace_that_is_deleted_are_told_before_they_are_fo
     world.put("goes", "one", "1").await;
     let held = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "labels": {"of": "test"}, "finalizers": ["x/y"]}});
     world.ok(Method::POST, "/api/v1/namespaces/goes/configmaps", &held).await;
-    let monitor = world.start(1, labelled("team", "a"), None);
-    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let monitor = world.listed(1, labelled("team", "a"), None).await;
     world.ok(Method::DELETE, "/api/v1/namespaces/goes", &Value::Null).await;
     world.until("a deletion", |seen| seen[&monitor].changes.iter().any(|c| c == "Deleted goes/one")).await;
     assert!(world.seen[&monitor].keys().contains(&"goes/held".to_owned()));
@@ -287,8 +293,7 @@ async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
     for name in ["a", "b", "c"] {
         world.put("default", name, "1").await;
     }
-    let monitor = world.start(1, config_maps(), Some(".data"));
-    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let monitor = world.listed(1, config_maps(), Some(".data")).await;
     world.sync(monitor, "default", "sync").await;
     // While no watch can be opened, things happen, and their versions are forgotten.
     let watches = "/api/v1/configmaps?*watch=true*";
@@ -307,11 +312,9 @@ async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
 async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() {
     let mut world = Fixture::new();
     world.put("default", "a", "1").await;
-    let first = world.start(1, config_maps(), None);
-    world.until("the first list", |seen| seen[&first].listed).await;
+    let first = world.listed(1, config_maps(), None).await;
     // One that joins later gets its list, and the others hear nothing of it.
-    let second = world.start(2, config_maps(), Some(".data.is"));
-    world.until("the second list", |seen| seen[&second].listed).await;
+    let second = world.listed(2, config_maps(), Some(".data.is")).await;
     assert!(world.changes(first).is_empty());
     assert_eq!(world.health.all().len(), 1);
     world.put("default", "b", "1").await;
@@ -376,6 +379,8 @@ async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behin
     assert_eq!(world.seen[&monitor].keys(), ["default/a"]);
 }
 
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 fn crd() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -401,33 +406,39 @@ fn noting(server: &ApiServer, paths: &Arc<std::sync::Mutex<Vec<String>>>) -> Cli
 
 #[tokio::test]
 async fn crds_are_watched_only_for_kinds_that_can_come_and_go() {
-    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let paths = Arc::default();
-    let client = noting(&server, &paths);
-    let mut world = Fixture::with(server, client);
+    let mut world = Fixture::with(|server| noting(server, &paths));
     let asked = || paths.lock().unwrap().iter().any(|path| path.contains("customresourcedefinitions"));
-    let maps = world.start(1, config_maps(), None);
-    world.until("the first list", |seen| seen[&maps].listed).await;
+    world.listed(1, config_maps(), None).await;
     assert!(!asked());
     let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
     let monitor = world.start(2, things, None);
     world.until("the missing kind", |seen| seen[&monitor].kinds == ["no Thing"]).await;
-    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.ok(Method::POST, CRDS, &crd()).await;
     world.until("the kind", |seen| seen[&monitor].listed).await;
     assert!(asked());
     let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}});
     world.ok(Method::POST, "/apis/example.com/v1/namespaces/default/things", &thing).await;
     world.until("an event", |seen| seen[&monitor].changes == ["Added default/x"]).await;
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
-    world.ok(Method::DELETE, path, &Value::Null).await;
+    world.ok(Method::DELETE, &format!("{CRDS}/things.example.com"), &Value::Null).await;
     world.until("the end", |seen| seen[&monitor].kinds == ["no Thing", "there", "no Thing"]).await;
-    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.ok(Method::POST, CRDS, &crd()).await;
     world.until("the kind again", |seen| seen[&monitor].kinds.len() == 4).await;
+}
+
+type AnyBody = http_body_util::combinators::UnsyncBoxBody<Bytes, tower::BoxError>;
+
+/// Returns an answer whose body may be any.
+fn passed_on<B>(response: Response<B>) -> Response<AnyBody>
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError>,
+{
+    response.map(|body| body.map_err(Into::into).boxed_unsync())
 }
 
 /// A client that is told of the groups that there were at its first question, `lag` more times.
 fn lagging(server: &ApiServer, lag: &Arc<AtomicUsize>) -> Client {
-    use http_body_util::{BodyExt as _, Full};
     let (server, lag) = (server.service(), Arc::clone(lag));
     let first = Arc::new(tokio::sync::Mutex::new(None));
     let service = tower::service_fn(move |request: Request<RequestBody>| {
@@ -436,17 +447,15 @@ fn lagging(server: &ApiServer, lag: &Arc<AtomicUsize>) -> Client {
             let asks_for_groups = request.uri().path() == "/apis";
             let response = server.call(request).await?;
             if !asks_for_groups {
-                return Ok::<_, tower::BoxError>(
-                    response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()),
-                );
+                return Ok::<_, tower::BoxError>(passed_on(response));
             }
             let (head, body) = response.into_parts();
             let now = body.collect().await?.to_bytes();
             let old: Bytes = first.lock().await.get_or_insert_with(|| now.clone()).clone();
             let is_behind =
                 lag.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-            let body = Full::new(if is_behind { old } else { now }).map_err(tower::BoxError::from);
-            Ok(Response::from_parts(head, body.boxed_unsync()))
+            let body = Full::new(if is_behind { old } else { now });
+            Ok(passed_on(Response::from_parts(head, body)))
         }
     });
     Client::new(service, "default")
@@ -454,17 +463,15 @@ fn lagging(server: &ApiServer, lag: &Arc<AtomicUsize>) -> Client {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_served_later_than_its_crd_is_told_of_is_found_soon() {
-    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let lag = Arc::new(AtomicUsize::new(0));
-    let client = lagging(&server, &lag);
-    let mut world = Fixture::with(server, client);
+    let mut world = Fixture::with(|server| lagging(server, &lag));
     let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
     let monitor = world.start(1, things, None);
     world.until("the missing kind", |seen| seen[&monitor].kinds == ["no Thing"]).await;
     // So long that it is looked for once a minute only.
     tokio::time::sleep(Duration::from_mins(10)).await;
     lag.store(7, Ordering::SeqCst);
-    world.ok(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd()).await;
+    world.ok(Method::POST, CRDS, &crd()).await;
     world.until("the kind", |seen| seen[&monitor].listed).await;
     assert_eq!(lag.load(Ordering::SeqCst), 0, "the API server was behind");
 }
@@ -484,11 +491,8 @@ impl hyper::body::Body for Silence {
     }
 }
 
-type AnyBody = http_body_util::combinators::UnsyncBoxBody<Bytes, tower::BoxError>;
-
 /// A client whose connections die when `dead` becomes true: watches become silent, new requests get no answer.
 fn dying(server: &ApiServer, dead: &Arc<AtomicBool>) -> Client {
-    use http_body_util::BodyExt as _;
     let (server, dead) = (server.service(), Arc::clone(dead));
     let service = tower::service_fn(move |request: Request<RequestBody>| {
         let (mut server, dead) = (server.clone(), Arc::clone(&dead));
@@ -498,11 +502,9 @@ fn dying(server: &ApiServer, dead: &Arc<AtomicBool>) -> Client {
                 std::future::pending::<()>().await;
             }
             if is_watch {
-                let body: AnyBody = Silence.map_err(tower::BoxError::from).boxed_unsync();
-                return Ok::<_, tower::BoxError>(Response::new(body));
+                return Ok::<_, tower::BoxError>(passed_on(Response::new(Silence)));
             }
-            let response = server.call(request).await?;
-            Ok(response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()))
+            Ok(passed_on(server.call(request).await?))
         }
     });
     Client::new(service, "default")
@@ -510,12 +512,9 @@ fn dying(server: &ApiServer, dead: &Arc<AtomicBool>) -> Client {
 
 #[tokio::test(start_paused = true)]
 async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
-    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let dead = Arc::new(AtomicBool::new(false));
-    let client = dying(&server, &dead);
-    let mut world = Fixture::with(server, client);
-    let monitor = world.start(1, config_maps(), None);
-    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let mut world = Fixture::with(|server| dying(server, &dead));
+    world.listed(1, config_maps(), None).await;
     let begun = tokio::time::Instant::now();
     dead.store(true, Ordering::SeqCst);
     let broken = loop {
@@ -541,10 +540,8 @@ async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
     const FIFTHS: usize = 5;
     let (mut alone, mut beside) = (Fixture::new(), Fixture::new());
     let secrets = Selection { kind: "Secret".to_owned(), ..config_maps() };
-    let monitor = alone.start(1, config_maps(), None);
-    alone.until("the first list", |seen| seen[&monitor].listed).await;
-    assert_eq!(beside.start(1, config_maps(), None), monitor);
-    beside.until("the first list", |seen| seen[&monitor].listed).await;
+    let monitor = alone.listed(1, config_maps(), None).await;
+    assert_eq!(beside.listed(1, config_maps(), None).await, monitor);
     beside.server.faults().add(FaultPlan::on(Method::GET, "/api/v1/secrets*").times(u64::MAX).fail(403));
     let bad = beside.start(2, secrets, None);
     let (mut times_alone, mut times_beside) = (Vec::new(), Vec::new());
@@ -593,7 +590,6 @@ async fn latency(world: &mut Fixture, monitor: MonitorId, round: usize) -> Durat
 /// A client whose watch of config maps tells `events` changes of ten objects, as fast as anybody reads them.
 fn flood(server: &ApiServer, events: usize, told: &Arc<AtomicUsize>) -> Client {
     use futures::StreamExt as _;
-    use http_body_util::{BodyExt as _, StreamBody};
 
     let (server, told) = (server.service(), Arc::clone(told));
     let service = tower::service_fn(move |request: Request<RequestBody>| {
@@ -601,20 +597,15 @@ fn flood(server: &ApiServer, events: usize, told: &Arc<AtomicUsize>) -> Client {
         async move {
             let uri = request.uri().to_string();
             if !uri.contains("configmaps") || !uri.contains("watch=true") {
-                let response = server.call(request).await?;
-                return Ok::<_, tower::BoxError>(
-                    response.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()),
-                );
+                return Ok::<_, tower::BoxError>(passed_on(server.call(request).await?));
             }
             let chunks = (0..events / 100).map(move |chunk| {
                 let lines: String = (chunk * 100..chunk * 100 + 100).map(flood_line).collect();
                 told.fetch_add(100, Ordering::SeqCst);
                 Ok::<_, tower::BoxError>(hyper::body::Frame::data(Bytes::from(lines)))
             });
-            let body: AnyBody =
-                StreamBody::new(futures::stream::iter(chunks).chain(futures::stream::pending()))
-                    .boxed_unsync();
-            Ok(Response::new(body))
+            let chunks = futures::stream::iter(chunks).chain(futures::stream::pending());
+            Ok(passed_on(Response::new(StreamBody::new(chunks))))
         }
     });
     Client::new(service, "default")
@@ -636,12 +627,9 @@ fn flood_line(n: usize) -> String {
 #[tokio::test]
 async fn a_flood_of_events_ends_in_the_right_snapshot_and_loses_no_deletion() {
     const EVENTS: usize = 50_000;
-    let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
     let told = Arc::default();
-    let client = flood(&server, EVENTS, &told);
-    let mut world = Fixture::with(server, client);
-    let monitor = world.start(1, config_maps(), Some(".data.round | tonumber"));
-    world.until("the first list", |seen| seen[&monitor].listed).await;
+    let mut world = Fixture::with(|server| flood(server, EVENTS, &told));
+    let monitor = world.listed(1, config_maps(), Some(".data.round | tonumber")).await;
     // Nobody reads for a while: the flood has to wait outside.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(told.load(Ordering::SeqCst) < EVENTS / 2, "{} were taken", told.load(Ordering::SeqCst));

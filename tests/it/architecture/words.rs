@@ -1,6 +1,6 @@
 //! Words that say nothing, and private ones that were replaced by the field's terms, do not come back.
 
-use super::{code, is_test, shown, sources};
+use super::{code, is_test, shown, sources, those};
 
 /// Words that fit any type and so name none.
 const EMPTY: &[&str] = &["Common", "Handler", "Helper", "Manager", "Misc", "Service", "Util", "Utils"];
@@ -57,12 +57,9 @@ fn is_forbidden(name: &str) -> bool {
 
 #[test]
 fn files_are_named_in_the_terms_of_the_field() {
-    let forbidden: Vec<String> = sources(&["src", "crates"])
-        .iter()
-        .filter(|path| !is_test(path))
-        .filter(|path| path.file_stem().and_then(|stem| stem.to_str()).is_some_and(is_forbidden))
-        .map(|path| shown(path))
-        .collect();
+    let forbidden = those(&["src", "crates"], |path| {
+        !is_test(path) && path.file_stem().and_then(|stem| stem.to_str()).is_some_and(is_forbidden)
+    });
     assert_eq!(forbidden, Vec::<String>::new(), "name them after the field's term");
 }
 

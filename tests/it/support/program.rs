@@ -84,6 +84,14 @@ impl Workspace {
         Running::start(self.command(&all))
     }
 
+    /// Starts `dev`, waits until it is ready and returns it with its port.
+    pub(crate) fn ready(&self) -> (Running, String) {
+        let mut running = self.dev(&[]);
+        let port = running.port();
+        running.wait("Operator is ready now");
+        (running, port)
+    }
+
     /// Runs `dev --once` and returns what it printed.
     pub(crate) fn once(&self) -> Output {
         let arguments =
@@ -176,6 +184,13 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns a hook that asks for `config`, fields of JSON, and then does `what`.
+pub(crate) fn hook(config: &str, what: &str) -> String {
+    format!(
+        "#!/bin/bash\nif [[ ${{1:-}} == --config ]]; then echo '{{\"configVersion\":\"v1\",{config}}}'; exit; fi\n{what}\n"
+    )
 }
 
 /// Asks the port for a path and returns the whole answer.

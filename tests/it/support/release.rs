@@ -9,6 +9,8 @@ use std::time::Duration;
 use addon_operator::cluster::Discovery;
 use addon_operator::helm::{Helm, Settings};
 use apiserver::ApiServer;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use engine::{Event, Failure, Module, ModuleName, ModuleValues, ReleaseAction, ReleaseOutcome, ValuesInput};
 use futures::StreamExt as _;
 use http::Method;
@@ -231,6 +233,34 @@ pub(crate) fn watched(helm: &Helm) -> UnboundedReceiver<Event> {
         }),
     );
     receiver
+}
+
+/// Returns a Secret as a record of a release is kept; `data` is base64.
+pub(crate) fn record_secret(name: &str, labels: &Value, data: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+        "metadata": {"name": name, "labels": labels},
+        "data": {"release": data},
+    })
+}
+
+/// Returns the record that a Secret holds.
+pub(crate) fn decoded(secret: &Value) -> chart::record::Record {
+    let data = STANDARD.decode(secret["data"]["release"].as_str().unwrap()).unwrap();
+    chart::record::decode(&data).unwrap()
+}
+
+/// Returns a record as a Secret holds it.
+pub(crate) fn encoded(record: &chart::record::Record) -> String {
+    STANDARD.encode(chart::record::encode(record).unwrap())
+}
+
+/// Checks that a message says all that it should.
+#[track_caller]
+pub(crate) fn says(failure: &Failure, parts: &[&str]) {
+    for part in parts {
+        assert!(failure.message.contains(part), "{part} is not in: {}", failure.message);
+    }
 }
 
 /// Returns the path of the Secrets, in which releases are kept.
