@@ -14,7 +14,7 @@ fn two() -> Files {
 }
 
 fn changed(mut world: World, files: &Files) -> World {
-    world.send_in(100, reread(&files));
+    world.send_in(100, reread(files));
     world
 }
 
