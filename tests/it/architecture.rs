@@ -13,7 +13,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("values", &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
-    ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "thiserror", "values"]),
+    ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "strum", "thiserror", "values"]),
     (
         "chart",
         &[
