@@ -25,6 +25,7 @@ pub fn decode_rune(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
+static LOWER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Ll}$").ok());
 static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
 static PRINT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").ok());
 
@@ -47,6 +48,16 @@ pub fn is_digit(rune: char) -> bool {
 /// Reports whether Go prints `rune` as it is in a quoted string.
 pub fn is_print(rune: char) -> bool {
     if rune.is_ascii() { matches!(rune, ' '..='~') } else { matches(&PRINT, rune) }
+}
+
+/// Reports whether `rune` is an upper-case letter; numbers and symbols that look like one are none.
+pub fn is_upper(rune: char) -> bool {
+    rune.is_uppercase() && (rune.is_ascii() || matches(&LETTER, rune))
+}
+
+/// Reports whether `rune` is a lower-case letter; modifiers, numbers and symbols that look like one are none.
+pub fn is_lower(rune: char) -> bool {
+    if rune.is_ascii() { rune.is_ascii_lowercase() } else { matches(&LOWER, rune) }
 }
 
 /// Returns the one upper-case letter of `c`; letters that would become two stay.

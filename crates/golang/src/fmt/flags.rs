@@ -21,6 +21,16 @@ pub(super) struct Flags {
 }
 
 impl Flags {
+    /// Reports whether a number stands as it is.
+    pub(super) fn is_bare(&self) -> bool {
+        self.precision.is_none() && self.is_bare_but_for_precision()
+    }
+
+    /// Reports whether nothing but the precision changes how a number stands.
+    pub(super) fn is_bare_but_for_precision(&self) -> bool {
+        self.width.is_none() && !(self.plus || self.sharp || self.space)
+    }
+
     fn fill(&self, out: &mut Vec<u8>, width: usize, zero: bool) {
         let byte = if zero && !self.minus { b'0' } else { b' ' };
         out.resize(out.len() + width, byte);
@@ -109,8 +119,10 @@ impl Flags {
             if index == 0 || self.space {
                 text.extend_from_slice(prefix);
             }
-            let digits = if upper { format!("{byte:02X}") } else { format!("{byte:02x}") };
-            text.extend_from_slice(digits.as_bytes());
+            let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+            for half in [byte >> 4, byte & 0xf] {
+                text.extend(digits.get(usize::from(half)));
+            }
         }
         self.pad(out, &text);
     }

@@ -1,5 +1,7 @@
 //! Integers, floats and characters under a verb.
 
+use std::io::Write as _;
+
 use crate::strconv::format_float;
 use crate::strconv::quote_rune;
 use crate::unicode::is_print;
@@ -60,6 +62,12 @@ pub(super) fn integer(flags: &Flags, out: &mut Vec<u8>, number: Integer, verb: c
 }
 
 fn digits(flags: &Flags, out: &mut Vec<u8>, number: Integer, base: u32, verb: char) {
+    if base == 10 && flags.is_bare() {
+        let sign = if number.negative { "-" } else { "" };
+        // Writing into memory can't fail.
+        let _ = write!(out, "{sign}{}", number.magnitude);
+        return;
+    }
     if flags.precision == Some(0) && number.magnitude == 0 {
         flags.blank(out, false);
         return;
@@ -131,6 +139,10 @@ pub(super) fn float(flags: &Flags, out: &mut Vec<u8>, number: f64, verb: char) -
         _ => return false,
     };
     let precision = flags.precision.or(precision);
+    if flags.is_bare_but_for_precision() && number.is_finite() {
+        out.extend_from_slice(format_float(number, format, precision).as_bytes());
+        return true;
+    }
     let text = format_float(number, format, precision);
     let (sign, mut body) = match text.strip_prefix(['-', '+']) {
         Some(body) => (if text.starts_with('-') { '-' } else { '+' }, body.to_owned()),

@@ -1,5 +1,7 @@
 //! Reading.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
 
 use crate::MAX_NESTING;
@@ -25,15 +27,79 @@ pub enum DecodeError {
 
 /// What a text holds.
 #[derive(Clone, Debug)]
-pub struct Decoded {
+pub struct Decoded<V = Value> {
     /// The value; every number is a `float64`.
-    pub value: Value,
+    pub value: V,
     /// The first number that is too great for a `float64`; it became null.
     pub too_great: Option<String>,
 }
 
+/// A value that JSON is read into.
+pub trait Unmarshal: Sized {
+    /// The members of an object that is being read.
+    type Members: Default;
+
+    /// Returns `null`.
+    fn null() -> Self;
+
+    /// Returns a boolean.
+    fn bool(truth: bool) -> Self;
+
+    /// Returns a number, which is finite.
+    fn number(number: f64) -> Self;
+
+    /// Returns a string.
+    fn text(text: Cow<'_, str>) -> Self;
+
+    /// Returns an array.
+    fn array(items: Vec<Self>) -> Self;
+
+    /// Adds a member; the last one of a key counts.
+    fn add(members: &mut Self::Members, key: Cow<'_, str>, value: Self);
+
+    /// Returns an object.
+    fn object(members: Self::Members) -> Self;
+}
+
+impl Unmarshal for Value {
+    type Members = Map<String, Value>;
+
+    fn null() -> Self {
+        Self::Null
+    }
+
+    fn bool(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+
+    fn number(number: f64) -> Self {
+        Number::from_f64(number).map_or(Self::Null, Self::Number)
+    }
+
+    fn text(text: Cow<'_, str>) -> Self {
+        Self::String(text.into_owned())
+    }
+
+    fn array(items: Vec<Self>) -> Self {
+        Self::Array(items)
+    }
+
+    fn add(members: &mut Self::Members, key: Cow<'_, str>, value: Self) {
+        members.insert(key.into_owned(), value);
+    }
+
+    fn object(members: Self::Members) -> Self {
+        Self::Object(members)
+    }
+}
+
 /// Reads a text that holds one JSON value.
 pub fn decode(text: &[u8]) -> Result<Decoded, DecodeError> {
+    decode_as(text)
+}
+
+/// Reads such a text into a value of another type.
+pub fn decode_as<V: Unmarshal>(text: &[u8]) -> Result<Decoded<V>, DecodeError> {
     let mut reader = Reader { rest: text, too_great: None };
     let value = reader.value("looking for beginning of value", 0)?;
     reader.skip_space();
@@ -51,7 +117,7 @@ struct Reader<'a> {
 /// At the end of the text Go asks whether a space could come next, and complains about that.
 const AT_END: u8 = b' ';
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn skip_space(&mut self) {
         let space = self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
         self.rest = self.rest.get(space..).unwrap_or_default();
@@ -72,30 +138,35 @@ impl Reader<'_> {
         Ok(*first)
     }
 
-    fn value(&mut self, place: &'static str, depth: usize) -> Result<Value, DecodeError> {
+    fn value<V: Unmarshal>(&mut self, place: &'static str, depth: usize) -> Result<V, DecodeError> {
         let first = self.next_token()?;
         self.value_of(first, place, depth)
     }
 
-    fn value_of(&mut self, first: u8, place: &'static str, depth: usize) -> Result<Value, DecodeError> {
+    fn value_of<V: Unmarshal>(
+        &mut self,
+        first: u8,
+        place: &'static str,
+        depth: usize,
+    ) -> Result<V, DecodeError> {
         if depth > MAX_NESTING {
             return Err(DecodeError::Depth);
         }
         match first {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
-            b'"' => self.string().map(Value::String),
-            b't' => self.literal(TRUE).map(|()| Value::Bool(true)),
-            b'f' => self.literal(FALSE).map(|()| Value::Bool(false)),
-            b'n' => self.literal(NULL).map(|()| Value::Null),
+            b'"' => self.string().map(V::text),
+            b't' => self.literal(TRUE).map(|()| V::bool(true)),
+            b'f' => self.literal(FALSE).map(|()| V::bool(false)),
+            b'n' => self.literal(NULL).map(|()| V::null()),
             b'-' | b'0'..=b'9' => self.number(first),
             other => Err(unexpected(other, place)),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, DecodeError> {
+    fn object<V: Unmarshal>(&mut self, depth: usize) -> Result<V, DecodeError> {
         const KEY: &str = "looking for beginning of object key string";
-        let mut entries = Map::new();
+        let mut members = V::Members::default();
         let mut first = true;
         loop {
             match self.next_token()? {
@@ -110,17 +181,17 @@ impl Reader<'_> {
                 other => return Err(unexpected(other, "after object key")),
             }
             let value = self.value("looking for beginning of value", depth + 1)?;
-            entries.insert(key, value);
+            V::add(&mut members, key, value);
             match self.next_token()? {
                 b',' => {}
                 b'}' => break,
                 other => return Err(unexpected(other, "after object key:value pair")),
             }
         }
-        Ok(Value::Object(entries))
+        Ok(V::object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, DecodeError> {
+    fn array<V: Unmarshal>(&mut self, depth: usize) -> Result<V, DecodeError> {
         let mut items = Vec::new();
         loop {
             let first = self.next_token()?;
@@ -134,7 +205,7 @@ impl Reader<'_> {
                 other => return Err(unexpected(other, "after array element")),
             }
         }
-        Ok(Value::Array(items))
+        Ok(V::array(items))
     }
 
     fn literal(&mut self, rest: &[(u8, &'static str)]) -> Result<(), DecodeError> {
@@ -148,8 +219,15 @@ impl Reader<'_> {
     }
 
     /// Reads the rest of a string whose opening quote was taken.
-    fn string(&mut self) -> Result<String, DecodeError> {
-        let mut bytes = Vec::new();
+    fn string(&mut self) -> Result<Cow<'a, str>, DecodeError> {
+        let plain = self.rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+        if let Some((text, [b'"', rest @ ..])) = plain.and_then(|end| self.rest.split_at_checked(end))
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            self.rest = rest;
+            return Ok(Cow::Borrowed(text));
+        }
+        let mut bytes = Vec::with_capacity(plain.unwrap_or_default());
         loop {
             let Some((byte, rest)) = self.rest.split_first() else {
                 return Err(DecodeError::End);
@@ -170,7 +248,7 @@ impl Reader<'_> {
             text.push_str(chunk.valid());
             chunk.invalid().iter().for_each(|_| text.push(char::REPLACEMENT_CHARACTER));
         }
-        Ok(text)
+        Ok(Cow::Owned(text))
     }
 
     fn escape(&mut self) -> Result<char, DecodeError> {
@@ -219,7 +297,7 @@ impl Reader<'_> {
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    fn number(&mut self, first: u8) -> Result<Value, DecodeError> {
+    fn number<V: Unmarshal>(&mut self, first: u8) -> Result<V, DecodeError> {
         let mut text = String::from(char::from(first));
         let mut digit = first;
         if first == b'-' {
@@ -246,11 +324,11 @@ impl Reader<'_> {
             self.some_digits(&mut text, "in exponent of numeric literal")?;
         }
         let number: f64 = text.parse().unwrap_or(f64::INFINITY);
-        if let Some(number) = Number::from_f64(number) {
-            return Ok(Value::Number(number));
+        if number.is_finite() {
+            return Ok(V::number(number));
         }
         self.too_great.get_or_insert(text);
-        Ok(Value::Null)
+        Ok(V::null())
     }
 
     fn digits(&mut self, text: &mut String) {

@@ -58,30 +58,30 @@ pub fn encode<V: Marshal>(value: &V, escape: Escape) -> Result<String, EncodeErr
 pub fn indented(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth: usize = 0;
-    let mut in_string = false;
-    let mut escaped = false;
-    let mut chars = json.chars().peekable();
     let newline = |out: &mut String, depth: usize| {
         out.push('\n');
         out.extend(std::iter::repeat_n("  ", depth));
     };
-    while let Some(c) = chars.next() {
-        if in_string {
-            out.push(c);
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
+    let mut rest = json;
+    while let Some(at) = rest.find(['"', '{', '[', '}', ']', ',', ':']) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.push_str(before);
+        if from.starts_with('"') {
+            let (text, behind) = from.split_at_checked(end_of_string(from)).unwrap_or((from, ""));
+            out.push_str(text);
+            rest = behind;
             continue;
         }
-        match c {
-            '"' => {
-                in_string = true;
-                out.push(c);
-            }
+        let mut chars = from.chars();
+        let Some(mark) = chars.next() else { break };
+        rest = chars.as_str();
+        match mark {
             '{' | '[' => {
-                out.push(c);
+                out.push(mark);
                 // Nothing inside stays on one line.
-                if let Some(close) = chars.next_if(|next| matches!(next, '}' | ']')) {
+                if let Some(close) = rest.chars().next().filter(|next| matches!(next, '}' | ']')) {
                     out.push(close);
+                    rest = rest.get(1..).unwrap_or_default();
                 } else {
                     depth += 1;
                     newline(&mut out, depth);
@@ -90,17 +90,28 @@ pub fn indented(json: &str) -> String {
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
                 newline(&mut out, depth);
-                out.push(c);
+                out.push(mark);
             }
             ',' => {
-                out.push(c);
+                out.push(mark);
                 newline(&mut out, depth);
             }
-            ':' => out.push_str(": "),
-            _ => out.push(c),
+            _ => out.push_str(": "),
         }
     }
+    out.push_str(rest);
     out
+}
+
+/// Returns how many bytes the string at the front of `json` has, with both of its quotes.
+fn end_of_string(json: &str) -> usize {
+    let mut escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let is_end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        is_end
+    });
+    end.map_or(json.len(), |end| end + 2)
 }
 
 fn write<V: Marshal>(out: &mut String, value: &V, escape: Escape, depth: usize) -> Result<(), EncodeError> {
@@ -110,8 +121,13 @@ fn write<V: Marshal>(out: &mut String, value: &V, escape: Escape, depth: usize) 
     match value.shape() {
         Shape::Nil | Shape::Slice { nil: true } | Shape::Map { nil: true } => out.push_str("null"),
         Shape::Bool(truth) => out.push_str(if truth { "true" } else { "false" }),
-        Shape::Int(n) => out.push_str(&n.to_string()),
-        Shape::Uint(n) => out.push_str(&n.to_string()),
+        // Writing into a text can't fail.
+        Shape::Int(n) => {
+            let _ = write!(out, "{n}");
+        }
+        Shape::Uint(n) => {
+            let _ = write!(out, "{n}");
+        }
         Shape::Float(n) => out.push_str(&format_number(n).ok_or_else(|| unsupported(n))?),
         Shape::Complex(..) => return Err(EncodeError::Type(value.type_name().to_owned())),
         Shape::Text(text) => write_string(out, text, escape),
@@ -178,6 +194,14 @@ fn unsupported(number: f64) -> EncodeError {
 
 fn write_string(out: &mut String, text: &[u8], escape: Escape) {
     out.push('"');
+    let is_plain = |byte: &u8| match byte {
+        b'"' | b'\\' | 0..=0x1f | 0x80.. => false,
+        b'<' | b'>' | b'&' => escape == Escape::Nothing,
+        _ => true,
+    };
+    let plain = text.iter().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+    let (plain, text) = text.split_at_checked(plain).unwrap_or((&[], text));
+    out.push_str(std::str::from_utf8(plain).unwrap_or_default());
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {

@@ -8,7 +8,7 @@ mod encode;
 mod number;
 mod serialize;
 
-pub use decode::{DecodeError, Decoded, decode};
+pub use decode::{DecodeError, Decoded, Unmarshal, decode, decode_as};
 pub use encode::{EncodeError, Escape, Marshal, encode, indented};
 pub use number::{format_number, normalize, number};
 pub use serialize::{bytes, to_vec, write};

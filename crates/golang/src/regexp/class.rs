@@ -47,9 +47,22 @@ pub(super) fn unicode(text: &str) -> Read<'_> {
         None => (negated, name),
     };
     let class = format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' });
-    let known = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-'))
-        && regex::Regex::new(&class).is_ok();
-    if known { Ok(Some((class, rest))) } else { Err(unknown(rest)) }
+    if is_known(name) { Ok(Some((class, rest))) } else { Err(unknown(rest)) }
+}
+
+/// Scripts whose whole names are as short as the abbreviations of others, which Go does not know.
+const SHORT_SCRIPTS: [&str; 8] = ["ahom", "cham", "kawi", "lisu", "modi", "newa", "thai", "toto"];
+
+/// Returns whether Go knows a category or a script of this name. `regex` knows many more properties.
+fn is_known(name: &str) -> bool {
+    if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-')) {
+        return false;
+    }
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    let compiles = |property: &str| regex::Regex::new(&format!("\\p{{{property}={name}}}")).is_ok();
+    let is_script = plain.len() != 4 || SHORT_SCRIPTS.contains(&plain.as_str());
+    !plain.starts_with("is") && (compiles("gc") || (is_script && compiles("sc")))
 }
 
 /// Reads `[:alpha:]`.

@@ -86,13 +86,11 @@ fn hexadecimal(text: &str) -> (Option<char>, &str) {
 
 /// Appends `c` so that it stands for itself.
 pub(super) fn push_literal(out: &mut String, c: char) {
-    if c.is_ascii_punctuation() {
-        out.push('\\');
-    }
     if c.is_ascii_control() {
         let _ = write!(out, "\\x{:02x}", u32::from(c));
     } else {
-        out.push(c);
+        // Not every mark may be escaped: `\<` is the beginning of a word to `regex`.
+        out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
     }
 }
 

@@ -5,6 +5,9 @@ use regex::{Captures, Regex, RegexBuilder};
 use super::error::{ErrorCode, SyntaxError};
 use super::translate::translate;
 
+/// How much memory an expression may take, in bytes, if nobody says otherwise.
+const MOST: usize = 10 << 20;
+
 /// A compiled expression.
 #[derive(Clone, Debug)]
 pub struct Regexp {
@@ -16,9 +19,15 @@ pub struct Regexp {
 impl Regexp {
     /// Compiles an expression of RE2's syntax.
     pub fn compile(expression: &str) -> Result<Self, SyntaxError> {
+        Self::compile_within(expression, MOST)
+    }
+
+    /// Compiles an expression that may take so many bytes of memory.
+    pub fn compile_within(expression: &str, most: usize) -> Result<Self, SyntaxError> {
         let translated = translate(expression)?;
         let regex = RegexBuilder::new(&translated.pattern)
             .nest_limit(2_500)
+            .size_limit(most)
             .build()
             .map_err(|_| SyntaxError::new(ErrorCode::Large, expression))?;
         Ok(Self { regex, names: translated.names, empty: expression.is_empty() })
@@ -27,6 +36,17 @@ impl Regexp {
     /// Reports whether there is a match anywhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// Returns where each match and its groups begin and end; nothing for a group that takes no part in it.
+    pub fn captures<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Vec<Option<(usize, usize)>>> + 't {
+        let range = |group: Option<regex::Match<'_>>| group.map(|group| (group.start(), group.end()));
+        self.regex.captures_iter(text).map(move |captures| captures.iter().map(range).collect())
+    }
+
+    /// Returns the names of the groups, the first of which is the first one in parentheses.
+    pub fn names(&self) -> &[Option<String>] {
+        &self.names
     }
 
     /// Returns the first match.
@@ -129,6 +149,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slip_32_classes_and_marks_are_those_of_re2() {
+        for name in ["Greek", "greek", "Lu", "Letter", "LC", "Any", "ASCII", "Thai", "Han"] {
+            assert!(Regexp::compile(&format!(r"\p{{{name}}}")).is_ok(), "{name}");
+        }
+        for name in ["IsGreek", "Alphabetic", "Script=Greek", "Emoji", "Grek", "XID_Start", "age:3.0"] {
+            assert!(Regexp::compile(&format!(r"\p{{{name}}}")).is_err(), "{name}");
+        }
+        for (pattern, text) in [(r"^\<$", "<"), (r"^\>$", ">"), (r"^[\<\-\]]+$", "<-]"), (r"^a\&b$", "a&b")] {
+            assert!(Regexp::compile(pattern).unwrap().is_match(text), "{pattern}");
+        }
+    }
+
+    #[test]
     fn patterns_mean_what_they_mean_in_go() {
         for (pattern, text, matches) in [
             (r"^\d+$", "12", true),
@@ -152,6 +185,10 @@ mod tests {
             (r"^(?i)abc$", "ABC", true),
             (r"\bfoo\b", "a foo b", true),
             (r"^\/x$", "/x", true),
+            (r"<b>", "a<b>", true),
+            (r"^\<b\>$", "<b>", true),
+            (r"^[<>]+$", "<>", true),
+            (r"<b>", "b", false),
             (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-b", true),
         ] {
             assert_eq!(Regexp::compile(pattern).unwrap().is_match(text), matches, "{pattern} {text}");

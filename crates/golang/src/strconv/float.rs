@@ -66,6 +66,10 @@ fn scientific(number: f64, precision: Option<usize>) -> (String, String) {
 /// Returns the form that `%g` chooses: with an exponent if that is below -4 or
 /// not below the precision, which counts as 6 if it is the shortest.
 fn general(number: f64, precision: Option<usize>) -> String {
+    // Between these the shortest form has no exponent, and is what Rust prints.
+    if precision.is_none() && (number == 0.0 || (1e-4..1e6).contains(&number.abs())) {
+        return format!("{number}");
+    }
     let shortest = precision.is_none();
     // The zeros behind the last digit are not printed, so they need not be made.
     let (mantissa, exp) = scientific(number, precision.map(|digits| digits.clamp(1, MAX_DIGITS) - 1));

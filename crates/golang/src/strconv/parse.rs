@@ -1,5 +1,7 @@
 //! Numbers out of text: `strconv.ParseInt` and its kin, with base 0.
 
+use std::num::IntErrorKind;
+
 /// Returns the float that is nearest to `uint`.
 #[expect(clippy::cast_precision_loss, reason = "Go rounds here too")]
 pub fn uint_to_float(uint: u64) -> f64 {
@@ -116,6 +118,16 @@ fn parse_hex_float(text: &str) -> Option<f64> {
     float *= 2.0_f64.powi(exponent / 2);
     float *= 2.0_f64.powi(exponent - exponent / 2);
     float.is_finite().then_some(float)
+}
+
+/// Reads a decimal number with an optional sign: the closest one there is for one that is too large, zero for anything else.
+pub fn atoi_closest(text: &str) -> i64 {
+    match text.parse::<i64>() {
+        Ok(number) => number,
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => i64::MAX,
+        Err(error) if *error.kind() == IntErrorKind::NegOverflow => i64::MIN,
+        Err(_) => 0,
+    }
 }
 
 /// Reads a decimal number with an optional sign; the error is in Go's words.
