@@ -8,6 +8,7 @@
 //! - [`managed_fields`] is server-side apply: who owns which fields.
 //! - [`selector`] reads label and field selectors; [`names`] checks names, labels, ports and addresses.
 //! - [`schema`] is OpenAPI: it completes, prunes and validates values and custom objects.
+//! - [`memory`] estimates what a tree takes.
 //! - [`quantity`] and [`time`] are amounts and instants as fields hold them.
 
 #[expect(
@@ -15,12 +16,14 @@
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod decode;
+pub mod extent;
 pub mod go_value;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod managed_fields;
+pub mod memory;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"

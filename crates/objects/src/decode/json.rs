@@ -5,7 +5,10 @@ use thiserror::Error;
 
 use super::Node;
 
-const MAX_DEPTH: usize = 400;
+/// How deep lists and objects may be nested in what is read.
+///
+/// The real server reads 10,000 levels.
+pub const MAX_DEPTH: usize = 420;
 
 /// Why bytes are no JSON.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -36,6 +39,24 @@ pub fn parse(bytes: &[u8]) -> Result<Node, SyntaxError> {
     }
 }
 
+/// What follows the first letter of a word, and what is said of anything else.
+const TRUE: [(u8, &str); 3] = [
+    (b'r', "in literal true (expecting 'r')"),
+    (b'u', "in literal true (expecting 'u')"),
+    (b'e', "in literal true (expecting 'e')"),
+];
+const FALSE: [(u8, &str); 4] = [
+    (b'a', "in literal false (expecting 'a')"),
+    (b'l', "in literal false (expecting 'l')"),
+    (b's', "in literal false (expecting 's')"),
+    (b'e', "in literal false (expecting 'e')"),
+];
+const NULL: [(u8, &str); 3] = [
+    (b'u', "in literal null (expecting 'u')"),
+    (b'l', "in literal null (expecting 'l')"),
+    (b'l', "in literal null (expecting 'l')"),
+];
+
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -65,6 +86,11 @@ impl Reader<'_> {
         Ok(byte)
     }
 
+    /// Returns the next byte where white space cannot stand: the end is read as a space, as Go does.
+    fn next_inside(&mut self) -> u8 {
+        self.next().unwrap_or(b' ')
+    }
+
     fn skip_space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
@@ -79,18 +105,18 @@ impl Reader<'_> {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
             b'"' => self.string().map(Node::String),
-            b't' => self.word("rue", "in literal true (expecting 'r')").map(|()| Node::Bool(true)),
-            b'f' => self.word("alse", "in literal false (expecting 'a')").map(|()| Node::Bool(false)),
-            b'n' => self.word("ull", "in literal null (expecting 'u')").map(|()| Node::Null),
+            b't' => self.word(&TRUE).map(|()| Node::Bool(true)),
+            b'f' => self.word(&FALSE).map(|()| Node::Bool(false)),
+            b'n' => self.word(&NULL).map(|()| Node::Null),
             b'-' | b'0'..=b'9' => self.number(),
             byte => Err(wrong(byte, "looking for beginning of value")),
         }
     }
 
-    fn word(&mut self, rest: &str, place: &'static str) -> Result<(), SyntaxError> {
-        for expected in rest.bytes() {
-            let byte = self.next()?;
-            if byte != expected {
+    fn word(&mut self, rest: &[(u8, &'static str)]) -> Result<(), SyntaxError> {
+        for (expected, place) in rest {
+            let byte = self.next_inside();
+            if byte != *expected {
                 return Err(wrong(byte, place));
             }
         }
@@ -168,7 +194,7 @@ impl Reader<'_> {
     }
 
     fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), SyntaxError> {
-        let byte = match self.next()? {
+        let byte = match self.next_inside() {
             byte @ (b'"' | b'\\' | b'/') => byte,
             b'b' => 8,
             b'f' => 12,
@@ -201,7 +227,7 @@ impl Reader<'_> {
     fn code_unit(&mut self) -> Result<u32, SyntaxError> {
         let mut unit = 0;
         for _ in 0..4 {
-            let byte = self.next()?;
+            let byte = self.next_inside();
             let digit = char::from(byte).to_digit(16);
             unit = unit * 16 + digit.ok_or_else(|| wrong(byte, "in \\u hexadecimal character escape"))?;
         }
@@ -214,7 +240,7 @@ impl Reader<'_> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
-        match self.next()? {
+        match self.next_inside() {
             b'0' => {}
             b'1'..=b'9' => self.digits(),
             byte => return Err(wrong(byte, "in numeric literal")),
@@ -242,7 +268,7 @@ impl Reader<'_> {
     }
 
     fn some_digits(&mut self, place: &'static str) -> Result<(), SyntaxError> {
-        match self.next()? {
+        match self.next_inside() {
             b'0'..=b'9' => {
                 self.digits();
                 Ok(())
@@ -293,6 +319,13 @@ mod tests {
             ("[1 2]", "invalid character '2' after array element"),
             ("{a}", "invalid character 'a' looking for beginning of object key string"),
             ("01", "invalid character '1' after top-level value"),
+            ("nul", "invalid character ' ' in literal null (expecting 'l')"),
+            ("trux", "invalid character 'x' in literal true (expecting 'e')"),
+            ("-", "invalid character ' ' in numeric literal"),
+            ("1.", "invalid character ' ' after decimal point in numeric literal"),
+            ("1e", "invalid character ' ' in exponent of numeric literal"),
+            (r#""\"#, "invalid character ' ' in string escape code"),
+            (r#""\u12"#, "invalid character ' ' in \\u hexadecimal character escape"),
             ("\"\n\"", "invalid character '\\n' in string literal"),
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap_err().to_string(), expected, "{text}");

@@ -5,9 +5,20 @@ mod typed;
 
 use serde_json::{Map, Number, Value};
 
-pub use json::{SyntaxError, parse};
+pub use json::{MAX_DEPTH, SyntaxError, parse};
 pub use typed::base64_error_offset;
 pub use typed::{Decoded, TypeError, empty, typed, untyped};
+
+/// How deep the fields of an object may be nested.
+///
+/// Who owns its fields is kept in its metadata, in a form that is a little deeper: [`MAX_DEPTH`] leaves room for that.
+pub const MAX_OBJECT_DEPTH: usize = 400;
+
+/// Reads what [`parse`] reads as a plain value.
+pub fn read(bytes: &[u8]) -> Result<Value, SyntaxError> {
+    // The reader of `serde_json` is faster and ends at a smaller depth.
+    serde_json::from_slice(bytes).or_else(|_| parse(bytes).map(Value::from))
+}
 
 /// A JSON value as it was written: keys in their order, repeated keys included.
 #[derive(Clone, Debug, PartialEq)]

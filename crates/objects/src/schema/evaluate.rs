@@ -48,7 +48,15 @@ struct Evaluation<'a, W: Words> {
 
 impl<'a, W: Words> Evaluation<'a, W> {
     fn report(&mut self, value: &Value, finding: &Finding<'_>) {
-        self.words.report(&mut self.found, &self.path, value, finding);
+        if self.found.len() < W::MOST {
+            self.words.report(&mut self.found, &self.path, value, finding);
+        }
+    }
+
+    /// Adds what was found separately.
+    fn add(&mut self, found: Vec<W::Message>) {
+        let room = W::MOST.saturating_sub(self.found.len());
+        self.found.extend(found.into_iter().take(room));
     }
 
     fn is_structural(&self) -> bool {
@@ -144,7 +152,7 @@ impl<'a, W: Words> Evaluation<'a, W> {
             let (valid, best) = self.alternatives(&node.any_of, value);
             if valid == 0 {
                 self.report(value, &Finding::AnyOf);
-                self.found.extend(best);
+                self.add(best);
             }
         }
         if !node.one_of.is_empty() {
@@ -152,7 +160,7 @@ impl<'a, W: Words> Evaluation<'a, W> {
             if valid != 1 {
                 self.report(value, &Finding::OneOf(valid));
                 if valid == 0 {
-                    self.found.extend(best);
+                    self.add(best);
                 }
             }
         }
@@ -249,11 +257,15 @@ impl<'a, W: Words> Evaluation<'a, W> {
 
     /// Returns whether `number` is a multiple of `factor`, up to rounding.
     fn is_multiple(&self, number: f64, factor: f64) -> bool {
-        let quotient = number / factor;
-        let rest = (quotient - quotient.round()).abs();
         match self.schema.dialect {
-            Dialect::OpenApi => rest <= 1e-9 * quotient.abs().max(1.0),
-            Dialect::Structural => rest <= 1e-9 || rest.is_nan(),
+            Dialect::OpenApi => {
+                factor > 0.0 && is_whole(if factor < 1.0 { 1.0 / factor * number } else { number / factor })
+            }
+            Dialect::Structural => {
+                let quotient = number / factor;
+                let rest = (quotient - quotient.round()).abs();
+                rest <= 1e-9 || rest.is_nan()
+            }
         }
     }
 
@@ -397,4 +409,18 @@ impl<'a, W: Words> Evaluation<'a, W> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
+}
+
+/// Returns whether go-openapi takes a quotient for a whole number.
+///
+/// It looks at what stands behind the point, as a share of the number: a little above a whole number is good, a little below is
+/// not, and half a billion and more may have any fraction. Neither are numbers whole that JSON cannot tell apart.
+fn is_whole(quotient: f64) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    if !(-LARGEST..=LARGEST).contains(&quotient) {
+        return false;
+    }
+    let whole = quotient.trunc();
+    let behind = quotient - whole;
+    behind == 0.0 || (whole > 0.0 && behind / (quotient + whole) < 1e-9)
 }

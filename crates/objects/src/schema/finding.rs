@@ -78,6 +78,9 @@ pub trait Words {
     /// What a finding becomes.
     type Message;
 
+    /// How many messages there can be; what is found beyond is not put into words.
+    const MOST: usize = usize::MAX;
+
     /// Adds what `finding` says of `value`, which is at `path`, to the messages.
     fn report(
         &self,

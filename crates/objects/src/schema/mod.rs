@@ -40,8 +40,11 @@ impl Structural {
     }
 
     /// Fills in defaults, also in place of nulls that may not be.
-    pub fn complete(&self, object: &mut Value) {
-        self.0.complete_structural(object);
+    ///
+    /// Returns whether there was room for all: they may take 16 MiB, since each item of a list may get its own.
+    #[must_use]
+    pub fn complete(&self, object: &mut Value) -> bool {
+        self.0.complete_structural(object)
     }
 
     /// Returns what is wrong with a value: first what breaks the rules, then the items that come again.

@@ -23,7 +23,7 @@ fn stored(spec: Value) -> (Value, Vec<String>) {
     let mut object = json!({"apiVersion": "x/v1", "kind": "Foo", "metadata": {"name": "a"}, "spec": spec});
     let schema = schema();
     let unknown = schema.prune(&mut object);
-    schema.complete(&mut object);
+    assert!(schema.complete(&mut object));
     (object["spec"].clone(), unknown)
 }
 
@@ -46,4 +46,25 @@ fn nesting_without_end_is_no_problem() {
         value = json!({"any": value});
     }
     let _ = stored(value);
+}
+
+#[test]
+fn defaults_of_custom_resources_that_multiply_end() {
+    let large = json!({"type": "string", "default": "x".repeat(100_000)});
+    let item = json!({"type": "object", "properties": {"text": large}});
+    let with = |item: &Value| {
+        let list = json!({"type": "array", "items": item});
+        Structural::of(&json!({"type": "object", "properties": {"list": list}}))
+    };
+    // Of each item, and in place of it.
+    let mut inside = json!({"list": vec![json!({}); 10_000]});
+    assert!(!with(&item).complete(&mut inside));
+    let mut instead = json!({"list": vec![Value::Null; 10_000]});
+    assert!(!with(&large).complete(&mut instead));
+    for object in [&inside, &instead] {
+        assert!(crate::memory::estimate(object) < 20 << 20);
+    }
+    let mut few = json!({"list": vec![json!({}); 100]});
+    assert!(with(&item).complete(&mut few));
+    assert_eq!(few["list"][99]["text"].as_str().unwrap().len(), 100_000);
 }

@@ -47,6 +47,8 @@ impl LabelSelector {
 
     /// Reads a selector as requests carry it.
     pub fn parse(text: &str) -> Result<LabelSelector, SelectorError> {
+        // Go's reader of selectors ends at this character.
+        let text = text.split('\0').next().unwrap_or_default();
         let mut parser = Parser { rest: text };
         parser.selector().map(LabelSelector)
     }
