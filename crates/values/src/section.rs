@@ -42,6 +42,14 @@ pub enum SectionError {
         /// Why not.
         reason: MergeError,
     },
+    /// The schemas have defaults for so many items that they would take too much memory.
+    #[error(
+        "section \"{key}\": the defaults of its schema would take more than 16 MiB, configure fewer items"
+    )]
+    Defaults {
+        /// The section's key.
+        key: String,
+    },
     /// An operation of the patch does not apply.
     #[error(transparent)]
     Patch(#[from] ApplyPatchError),
@@ -170,7 +178,12 @@ impl Section {
         }
         let mut section = self.clone();
         section.config = config.map(Arc::new);
-        section.computed()
+        match section.completed()? {
+            (section, false) if section.config.is_some() => {
+                Err(SectionError::Defaults { key: section.key().to_owned() })
+            }
+            (section, _) => Ok(section),
+        }
     }
 
     /// Returns the section without what hooks have put into it.
@@ -233,14 +246,19 @@ impl Section {
     }
 
     /// Returns the section with its result computed from its layers.
-    fn computed(mut self) -> Result<Self, SectionError> {
+    fn computed(self) -> Result<Self, SectionError> {
+        self.completed().map(|(section, _)| section)
+    }
+
+    /// Returns the section with its result computed from its layers, and whether there was room for all defaults.
+    fn completed(mut self) -> Result<(Self, bool), SectionError> {
         let mut result = Value::clone(&self.statics);
-        self.schemas.complete_config(&mut result);
+        let mut is_complete = self.schemas.complete_config(&mut result);
         if let Some(config) = &self.config {
             merge(&mut result, config)
                 .map_err(|reason| SectionError::Merge { key: self.root.key().to_owned(), reason })?;
         }
-        self.schemas.complete_values(&mut result);
+        is_complete &= self.schemas.complete_values(&mut result);
         let dropped = replay(&mut result, &self.patches);
         if !dropped.is_empty() {
             let patches = Arc::make_mut(&mut self.patches);
@@ -251,7 +269,7 @@ impl Section {
             self.checksum = Checksum::of(&result);
             self.result = Arc::new(result);
         }
-        Ok(self)
+        Ok((self, is_complete))
     }
 }
 
@@ -339,6 +357,26 @@ properties:
         );
         let error = section(json!({})).with_config(Some(json!("x"))).unwrap_err();
         assert_eq!(error.to_string(), "m config should be array or map. Got: a string");
+    }
+
+    #[test]
+    fn slip_05_defaults_for_too_many_items_are_refused() {
+        let schema = "properties: {a: {type: array, items: {properties: {b: {default: {c: {d: 1}}}}}}}";
+        let section = |config, values| {
+            let schemas = Schemas::compile(Some(("c", config)), Some(("v", values))).unwrap();
+            Section::new(Root::Module("m".to_owned()), json!({}), Arc::new(schemas)).unwrap()
+        };
+        let (few, many) = (json!({"a": vec![json!({}); 100]}), json!({"a": vec![json!({}); 100_000]}));
+        let completed = section("", schema);
+        assert_eq!(
+            completed.with_config(Some(few.clone())).unwrap().result()["a"][99]["b"]["c"]["d"],
+            json!(1)
+        );
+        let error = completed.with_config(Some(many.clone())).unwrap_err();
+        assert_eq!(error, SectionError::Defaults { key: "m".to_owned() });
+        let validated = section(schema, "");
+        let error = validated.validate_config(&many).unwrap_err();
+        assert!(error.to_string().contains("m in body has too many items that get defaults"), "{error}");
     }
 
     #[test]

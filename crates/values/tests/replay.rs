@@ -5,12 +5,17 @@
 
 #[path = "fuzz/corpus.rs"]
 mod corpus;
-#[path = "fuzz/patch.rs"]
-mod patch;
+#[path = "fuzz/mutations.rs"]
+mod mutations;
+#[path = "fuzz/schema.rs"]
+mod schema;
+#[path = "fuzz/values_patch.rs"]
+mod values_patch;
 #[path = "fuzz/yaml.rs"]
 mod yaml;
 
 use corpus::replay;
+use mutations::{Dice, mutate};
 
 #[test]
 fn every_input_of_the_yaml_corpus_is_survived() {
@@ -18,23 +23,18 @@ fn every_input_of_the_yaml_corpus_is_survived() {
 }
 
 #[test]
-fn every_input_of_the_patch_corpus_is_survived() {
-    assert!(replay("patch", patch::run) >= 10);
+fn every_input_of_the_values_patch_corpus_is_survived() {
+    assert!(replay("values_patch", values_patch::run) >= 10);
 }
 
-/// A small generator of numbers, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
+#[test]
+fn every_input_of_the_schema_corpus_is_survived() {
+    assert!(replay("schema", schema::run) >= 10);
 }
 
 /// Runs the target on texts made of `pieces`.
 fn shuffle(pieces: &[&str], rounds: usize, target: fn(&[u8])) {
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     for _ in 0..rounds {
         let mut text = String::new();
         for _ in 0..dice.roll(24) {
@@ -75,5 +75,10 @@ fn random_patches_are_survived() {
         "\"\\ud800\"}",
     ];
     let pieces = [&short[..], &long].concat();
-    shuffle(&pieces, 30_000, patch::run);
+    shuffle(&pieces, 30_000, values_patch::run);
+}
+
+#[test]
+fn random_schemas_are_survived() {
+    mutate("schema", 5_000, schema::run);
 }

@@ -172,7 +172,7 @@ fn the_third_version_knows_two_words_for_booleans_and_keeps_what_stands_before_a
         r#"[{"a":true,"b":false,"c":true,"d":"true","e":"1","true":1},{"k":{"true":2,"x":false},"l":{"true":2,"x":false},"p":{"v":"d","x":"a","z":"b"}}]"#
     );
     let message = yaml::parse_all_v3("a: !!bool yes", &[]).unwrap_err().to_string();
-    assert!(message.contains("yes"), "{message}");
+    assert!(message.contains("a value of type !!str cannot be read as !!bool"), "{message}");
     let text = "name: 0x1F\nother: 0x1F\ninner: {name: 010}\nempty:\nlist: 1\n---\nname: [1]\nempty: ~\n";
     assert_eq!(
         read(yaml::parse_all_v3(text, &["name", "empty"])),
@@ -189,15 +189,15 @@ fn errors_name_line_and_column() {
             "line 2, column 1: found character that cannot start any token while scanning for the next token",
         ),
         ("a: 1\nb: \u{7}\n", "line 2, column 4: control characters are not allowed"),
-        ("a: *x\n", "line 1, column 4: unknown anchor 'x' referenced"),
-        ("a: &x [*x]\n", "line 1, column 8: anchor 'x' contains itself"),
+        (
+            "a: *x\n",
+            "line 1, column 4: an alias (*…) names no anchor before it; quote a text that begins with *",
+        ),
+        ("a: &x [*x]\n", "line 1, column 8: an alias (*…) stands inside the anchor that it names"),
         ("a: 1\n~: 2\n", "line 2, column 1: null cannot be a key, write a string"),
         ("? [a]\n: 2\n", "line 1, column 3: a list cannot be a key, write a string"),
-        (
-            "a: 1\nb: .inf\n",
-            "line 2, column 4: .inf is not a number that JSON can hold, quote it or write another",
-        ),
-        ("a: !!int x\n", "line 1, column 4: cannot read `x` as !!int"),
+        ("a: 1\nb: .inf\n", "line 2, column 4: a number that JSON cannot hold, quote it or write another"),
+        ("a: !!int x\n", "line 1, column 4: a value of type !!str cannot be read as !!int"),
         ("a: {<<: 5}\n", "line 1, column 9: map merge requires a map or a list of maps as the value"),
         (
             "%YAML 1.2\n---\na: 1\n",
@@ -205,6 +205,30 @@ fn errors_name_line_and_column() {
         ),
     ] {
         assert_eq!(yaml::parse(text).unwrap_err().to_string(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn errors_quote_no_value() {
+    for text in [
+        "password: *s3cr3t-Pa55\n",
+        "password: &s3cr3t-Pa55 [*s3cr3t-Pa55]\n",
+        "password: !!int s3cr3t-Pa55\n",
+        "password: !!binary s3cr3t-Pa55\n",
+        "password: !!s3cr3t-Pa55\n  : - x\n",
+        "password: !s3cr3t-Pa55%zz\n",
+        "password: %s3cr3t-Pa55\n",
+        "password: @s3cr3t-Pa55\n",
+        "password: `s3cr3t-Pa55\n",
+        "password: |s3cr3t-Pa55\n",
+        "password: \"s3cr3t-Pa55\\q\"\n",
+        "password: {s3cr3t-Pa55: }}\n",
+        "password: s3cr3t-Pa55: x\n",
+        "%s3cr3t-Pa55\n---\npassword: 1\n",
+        "password: 1\n? {s3cr3t-Pa55: 1}\n",
+    ] {
+        let error = yaml::parse(text).map(|_| ()).expect_err(text).to_string();
+        assert!(!error.contains("s3cr3t"), "{text:?}: {error}");
     }
 }
 
@@ -235,6 +259,33 @@ fn nesting_and_aliases_without_end_are_errors() {
     assert_eq!(yaml::parse(&large).unwrap_err().problem, YamlProblem::ExcessiveAliasing);
     let honest = format!("a: &a {{x: 1}}\nb: [{}]\n", vec!["*a"; 2_000].join(", "));
     assert_eq!(yaml::parse(&honest).unwrap()["b"].as_array().unwrap().len(), 2_000);
+}
+
+#[test]
+fn slip_05_anchors_inside_of_anchors_are_charged_like_aliases() {
+    let depth = 200;
+    let mut open = String::new();
+    for level in 0..depth {
+        write!(open, "&a{level} [").unwrap();
+    }
+    let nested = |items: usize| format!("{open}{}1{}", "x, ".repeat(items), "]".repeat(depth));
+    assert_eq!(yaml::parse(&nested(100_000)).unwrap_err().problem, YamlProblem::ExcessiveAliasing);
+    // A few are as good as any.
+    assert!(yaml::parse(&nested(100)).is_ok());
+    // What documents before hold is still held.
+    let documents = format!("{}\n---\n", nested(300)).repeat(100);
+    assert_eq!(yaml::parse_all(&documents).unwrap_err().problem, YamlProblem::ExcessiveAliasing);
+}
+
+#[test]
+fn slip_05_a_text_of_a_user_may_take_so_much_memory_and_no_more() {
+    let small_maps = format!("a: [{}]", "{a}, ".repeat(10_000));
+    let error = yaml::parse_within(&small_maps, 1 << 20).unwrap_err();
+    assert_eq!(error.problem, YamlProblem::TooLarge { limit: 1 << 20 });
+    assert!(error.to_string().contains("takes more than 1 MiB of memory when it is read"), "{error}");
+    assert!(yaml::parse_within(&small_maps, 16 << 20).is_ok());
+    // A long text takes what it has.
+    assert!(yaml::parse_within(&format!("a: {}", "x".repeat(900_000)), 1 << 20).is_ok());
 }
 
 #[test]

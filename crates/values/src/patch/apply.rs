@@ -177,6 +177,33 @@ mod tests {
     }
 
     #[test]
+    fn values_that_many_operations_nest_are_as_deep_as_a_path_and_a_value_may_be() {
+        let deep = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+        let (mut path, mut section) = ("/m".to_owned(), json!({}));
+        let root = Root::Module("m".to_owned());
+        let added = |path: &str, section: &Value| {
+            // As deep as the reader of the file allows.
+            let text = json!([add(path, deep(124))]).to_string();
+            let read =
+                Patch::read(text.as_bytes(), Target::Values, &root).map_err(|error| error.to_string())?;
+            apply(section, read.operations(), &root).map_err(|error| error.to_string())
+        };
+        let mut levels = 0;
+        let refused = loop {
+            path.push_str("/a");
+            match added(&path, &section) {
+                Ok(deeper) => section = deeper,
+                Err(refused) => break refused,
+            }
+            levels += 1;
+            assert!(levels < 1_000, "there is no end");
+        };
+        assert!(refused.ends_with("has too many elements"), "{refused}");
+        let text = crate::yaml::emit(&section);
+        assert_eq!(crate::yaml::parse(&text).unwrap(), section, "whoever reads it can follow");
+    }
+
+    #[test]
     fn operations_change_maps_and_lists() {
         for (section, operation, expected) in [
             (json!({}), add("/m/a", 1), json!({"a": 1})),

@@ -110,6 +110,14 @@ impl Operation {
         }
     }
 
+    /// Returns the value that the operation sets or expects.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Add { value, .. } | Self::Test { value, .. } => Some(value),
+            Self::Remove { .. } => None,
+        }
+    }
+
     /// Returns the operation's name in JSON.
     pub fn name(&self) -> &'static str {
         match self {

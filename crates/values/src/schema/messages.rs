@@ -1,11 +1,17 @@
 //! What breaks a schema, in the words of go-openapi.
 
+use std::borrow::Cow;
+
 use golang::strconv::format_float;
 use objects::schema::{Finding, Limit, Schema, Step, Words};
 use serde_json::Value;
 
 /// How many violations are looked for.
 const MAX_FOUND: usize = 1_000;
+
+/// How long the name of a property may be in a message, and the whole path to it, in bytes. Both come from users.
+const MAX_NAME: usize = 256;
+const MAX_PATH: usize = 1_024;
 
 /// Returns how `value` breaks `schema`; `key` is the root of the paths.
 ///
@@ -28,24 +34,36 @@ struct Messages<'a> {
 impl Words for Messages<'_> {
     type Message = String;
 
+    const MOST: usize = MAX_FOUND;
+
     fn report(&self, messages: &mut Vec<String>, path: &[Step<'_>], value: &Value, finding: &Finding<'_>) {
         // The indexes of items stand at the end of a message.
         let (mut name, mut items) = (self.key.to_owned(), Vec::new());
         for step in path {
             match step {
-                Step::Property(property) => name.extend([".", property]),
+                Step::Property(property) => name.extend([".", &*shortened(property, MAX_NAME)]),
                 Step::Position(index) => name.extend([".", &index.to_string()]),
                 Step::Item(index) => items.push(index.to_string()),
             }
         }
-        let mut message = worded(&name, value, finding);
+        let mut message = worded(&shortened(&name, MAX_PATH), value, finding);
         if !items.is_empty() {
             message.extend([" (item ", &items.join("."), ")"]);
         }
-        if messages.len() < MAX_FOUND && !messages.contains(&message) {
+        if !messages.contains(&message) {
             messages.push(message);
         }
     }
+}
+
+/// Returns the beginning and the end of a text that has more than `most` bytes.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let (head, tail) = (text.floor_char_boundary(most / 2), text.ceil_char_boundary(text.len() - most / 2));
+    let parts = [text.get(..head), Some("\u{2026}"), text.get(tail..)];
+    parts.into_iter().flatten().collect()
 }
 
 fn worded(name: &str, value: &Value, finding: &Finding<'_>) -> String {

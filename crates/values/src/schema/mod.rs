@@ -129,18 +129,14 @@ impl Schemas {
         self.values.is_some()
     }
 
-    /// Puts the defaults of the config schema where properties are missing.
-    pub fn complete_config(&self, section: &mut Value) {
-        if let Some(schema) = &self.config {
-            schema.complete(section);
-        }
+    /// Puts the defaults of the config schema where properties are missing. Returns whether there was room for all.
+    pub fn complete_config(&self, section: &mut Value) -> bool {
+        self.config.as_ref().is_none_or(|schema| schema.complete(section))
     }
 
-    /// Puts the defaults of the values schema where properties are missing.
-    pub fn complete_values(&self, section: &mut Value) {
-        if let Some(schema) = &self.values {
-            schema.complete(section);
-        }
+    /// Puts the defaults of the values schema where properties are missing. Returns whether there was room for all.
+    pub fn complete_values(&self, section: &mut Value) -> bool {
+        self.values.as_ref().is_none_or(|schema| schema.complete(section))
     }
 
     /// Checks config values, with the defaults of the config schema, against
@@ -150,7 +146,10 @@ impl Schemas {
             return Ok(());
         };
         let mut section = section.clone();
-        schema.complete(&mut section);
+        if !schema.complete(&mut section) {
+            let message = format!("{key} in body has too many items that get defaults");
+            return Err(Violations(vec![message]));
+        }
         check(schema, key, &section)
     }
 

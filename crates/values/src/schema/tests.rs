@@ -175,7 +175,7 @@ properties:
         (json!({"other": {}, "whole": 1}), json!({"other": {}, "whole": 1})),
     ] {
         let mut section = before.clone();
-        schemas.complete_config(&mut section);
+        assert!(schemas.complete_config(&mut section));
         assert_eq!(section, after, "{before}");
     }
 }
@@ -277,8 +277,46 @@ properties: {a: {$ref: '#/definitions/tree'}}
 ";
     let schemas = schemas(defaults, "");
     let mut section = json!({});
-    schemas.complete_config(&mut section);
-    assert!(section.pointer("/a/left/right").is_some());
+    assert!(!schemas.complete_config(&mut section), "a tree of 2^16 maps has no room");
+    assert!(section.pointer("/a/left/right").is_none() || objects::memory::estimate(&section) < 20 << 20);
+}
+
+#[test]
+fn slip_05_messages_are_bounded_whatever_names_and_lists_users_write() {
+    let config = "additionalProperties: {type: array, items: {anyOf: [{type: string}, {type: object}]}}";
+    let long = "k".repeat(400_000);
+    let found = messages(schemas(config, "").validate_config("m", &json!({ long: vec![1; 5_000] })));
+    assert_eq!(found.len(), 1_000);
+    assert!(
+        found.iter().all(|message| message.len() < 1_000 && message.contains('\u{2026}')),
+        "{}",
+        found[0]
+    );
+}
+
+#[test]
+fn slip_25_multiples_are_those_of_the_reference() {
+    for (factor, number, is_multiple) in [
+        ("0.1", json!(0.3), true),
+        ("0.01", json!(1.15), false),
+        ("0.01", json!(4.35), false),
+        ("3", json!(9), true),
+        ("3", json!(10), false),
+        ("1", json!(1.5), false),
+        ("1", json!(100_000_000.5), false),
+        // From half a billion on it does not look that far behind the point.
+        ("1", json!(1_000_000_000.5), true),
+        ("1", json!(-1.000_000_000_1), false),
+        ("1", json!(1.000_000_000_1), true),
+        ("1", json!(0.999_999_999_9), false),
+        ("1", json!(-3), true),
+        ("1", json!(9_007_199_254_740_993_u64), false),
+        ("0.5", json!(0), true),
+    ] {
+        let schemas = schemas(&format!("properties: {{a: {{multipleOf: {factor}}}}}"), "");
+        let valid = schemas.validate_config("m", &json!({ "a": number })).is_ok();
+        assert_eq!(valid, is_multiple, "{number} of {factor}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use libyaml_safer::{EventData, ScalarStyle};
+use objects::memory;
 use serde_json::{Map, Value};
 
 use super::base64;
@@ -20,8 +21,10 @@ pub const MAX_DEPTH: usize = 512;
 /// How many nodes aliases may add to a document.
 const MAX_ALIAS_NODES: u64 = 500_000;
 
-/// How many bytes of text aliases may add to a document.
-const MAX_ALIAS_BYTES: u64 = 64 << 20;
+/// How much memory the copies may take that anchors and aliases make of parts of a text, in bytes.
+///
+/// An anchor has a copy as an alias has one: anchors inside of anchors multiply a text, even if nothing names them.
+const MAX_COPIES: usize = 64 << 20;
 
 /// The long name of the tag of a merge key.
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
@@ -29,6 +32,14 @@ const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 /// Returns the first document of `text`; an empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, YamlError> {
     let mut documents = Documents::new(text, Rules::default());
+    Ok(documents.next_document()?.unwrap_or(Value::Null))
+}
+
+/// Returns the first document of `text`, whose tree and all that its anchors name may take `most` bytes of memory together.
+///
+/// For texts of users: a megabyte of small mappings would take hundreds.
+pub fn parse_within(text: &str, most: usize) -> Result<Value, YamlError> {
+    let mut documents = Documents::new(text, Rules { most, ..Rules::default() });
     Ok(documents.next_document()?.unwrap_or(Value::Null))
 }
 
@@ -55,13 +66,21 @@ pub fn parse_all_v3(text: &str, texts: &[&str]) -> Result<Vec<Value>, YamlError>
 }
 
 /// What readers differ in.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Rules<'t> {
     dialect: Dialect,
+    /// How much memory a document may take, in bytes.
+    most: usize,
     /// A key that occurs twice in one mapping is refused.
     strict: bool,
     /// The properties of a document whose scalars are texts.
     texts: &'t [&'t str],
+}
+
+impl Default for Rules<'_> {
+    fn default() -> Self {
+        Self { dialect: Dialect::default(), most: usize::MAX, strict: false, texts: &[] }
+    }
 }
 
 /// A named node that aliases can repeat.
@@ -71,15 +90,16 @@ enum Anchor {
     Complete {
         value: Value,
         nodes: u64,
-        bytes: u64,
+        /// What a copy of it takes, in bytes.
+        memory: usize,
     },
 }
 
 /// The name of a node and how much had been read when it began.
 struct Named {
     name: String,
+    start: Position,
     nodes: u64,
-    bytes: u64,
 }
 
 /// What a mapping waits for.
@@ -122,9 +142,11 @@ struct Documents<'t> {
     anchors: BTreeMap<String, Anchor>,
     stack: Vec<Frame>,
     nodes: u64,
-    bytes: u64,
+    /// What has been read takes so much, with its copies; that of documents before is still held.
+    memory: usize,
     alias_nodes: u64,
-    alias_bytes: u64,
+    /// What the copies take of it.
+    copies: usize,
 }
 
 impl<'t> Documents<'t> {
@@ -135,9 +157,9 @@ impl<'t> Documents<'t> {
             anchors: BTreeMap::new(),
             stack: Vec::new(),
             nodes: 0,
-            bytes: 0,
+            memory: 0,
             alias_nodes: 0,
-            alias_bytes: 0,
+            copies: 0,
         }
     }
 
@@ -154,8 +176,7 @@ impl<'t> Documents<'t> {
     fn next_document(&mut self) -> Result<Option<Value>, YamlError> {
         self.anchors.clear();
         self.stack.clear();
-        (self.nodes, self.bytes) = (0, 0);
-        (self.alias_nodes, self.alias_bytes) = (0, 0);
+        (self.nodes, self.alias_nodes) = (0, 0);
         let mut root = None;
         loop {
             let event = self.events.next()?;
@@ -198,30 +219,47 @@ impl<'t> Documents<'t> {
     }
 
     /// Notes that the node `anchor` begins.
-    fn name(&mut self, anchor: Option<String>) -> Option<Named> {
+    fn name(&mut self, anchor: Option<String>, start: Position) -> Option<Named> {
         anchor.map(|name| {
             self.anchors.insert(name.clone(), Anchor::Open);
-            Named { name, nodes: self.nodes, bytes: self.bytes }
+            Named { name, start, nodes: self.nodes }
         })
     }
 
     /// Keeps the complete node `value` for aliases.
-    fn keep(&mut self, named: Option<Named>, value: &Value) {
-        if let Some(Named { name, nodes, bytes }) = named {
-            let anchor = Anchor::Complete {
-                value: value.clone(),
-                nodes: self.nodes - nodes,
-                bytes: self.bytes - bytes,
-            };
+    fn keep(&mut self, named: Option<Named>, value: &Value) -> Result<(), YamlError> {
+        if let Some(Named { name, start, nodes }) = named {
+            let memory = memory::estimate(value);
+            self.copy(memory + memory::ENTRY + name.len(), start)?;
+            let anchor = Anchor::Complete { value: value.clone(), nodes: self.nodes - nodes, memory };
             self.anchors.insert(name, anchor);
         }
+        Ok(())
+    }
+
+    /// Takes in that a part is read which takes so much memory.
+    fn charge(&mut self, memory: usize, position: Position) -> Result<(), YamlError> {
+        self.memory = self.memory.saturating_add(memory);
+        if self.memory > self.rules.most {
+            return Err(YamlProblem::TooLarge { limit: self.rules.most }.at(position));
+        }
+        Ok(())
+    }
+
+    /// Takes in that a part is copied which takes so much memory.
+    fn copy(&mut self, memory: usize, position: Position) -> Result<(), YamlError> {
+        self.copies = self.copies.saturating_add(memory);
+        if self.copies > MAX_COPIES {
+            return Err(YamlProblem::ExcessiveAliasing.at(position));
+        }
+        self.charge(memory, position)
     }
 
     fn open(&mut self, anchor: Option<String>, start: Position, content: Content) -> Result<(), YamlError> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(YamlProblem::TooDeep { limit: MAX_DEPTH }.at(start));
         }
-        let named = self.name(anchor);
+        let named = self.name(anchor, start);
         self.nodes += 1;
         self.stack.push(Frame { named, start, content });
         Ok(())
@@ -236,12 +274,15 @@ impl<'t> Documents<'t> {
             Content::List(items) => Value::Array(items),
             Content::Mapping { map, .. } => Value::Object(map),
         };
-        self.keep(named, &value);
+        self.keep(named, &value)?;
         self.place(value, start)
     }
 
     /// Puts a complete node where it belongs; returns it, if it is the root.
     fn place(&mut self, value: Value, position: Position) -> Result<Option<Value>, YamlError> {
+        if let Some(Frame { content: Content::List(_), .. }) = self.stack.last() {
+            self.charge(memory::ITEM, position)?;
+        }
         let Some(frame) = self.stack.last_mut() else {
             return Ok(Some(value));
         };
@@ -260,31 +301,31 @@ impl<'t> Documents<'t> {
 
     fn scalar(&mut self, raw: RawScalar) -> Result<Option<Value>, YamlError> {
         let RawScalar { anchor, tag, value, implicit, position } = raw;
-        let named = self.name(anchor);
+        let named = self.name(anchor, position);
         self.nodes += 1;
-        self.bytes += value.len() as u64;
+        self.charge(memory::TEXT + value.len(), position)?;
         let dialect = self.rules.dialect;
         if self.expects_text() {
             let (scalar, text) = interpret(dialect, tag.as_deref(), value, implicit, position)?;
             let value = if scalar == Scalar::Null { Value::Null } else { Value::String(text) };
-            self.keep(named, &value);
+            self.keep(named, &value)?;
             return self.place(value, position);
         }
         if !self.expects_key() {
             let value = read(dialect, tag.as_deref(), value, implicit, position)?;
-            self.keep(named, &value);
+            self.keep(named, &value)?;
             return self.place(value, position);
         }
         let is_merge = value == "<<" && (implicit || tag.as_deref() == Some(MERGE_TAG));
         if is_merge {
-            self.keep(named, &Value::from("<<"));
+            self.keep(named, &Value::from("<<"))?;
             self.expect_value(Pending::Merge);
             return Ok(None);
         }
         let (scalar, text) = interpret(dialect, tag.as_deref(), value, implicit, position)?;
         if named.is_some() {
             let value = to_json(&scalar, text.clone()).unwrap_or(Value::Null);
-            self.keep(named, &value);
+            self.keep(named, &value)?;
         }
         let key = scalar_key(&scalar, text, position)?;
         self.set_key(key, position)?;
@@ -292,20 +333,20 @@ impl<'t> Documents<'t> {
     }
 
     fn alias(&mut self, name: &str, position: Position) -> Result<Option<Value>, YamlError> {
-        let (value, nodes, bytes) = match self.anchors.get(name) {
-            Some(Anchor::Complete { value, nodes, bytes }) => (value, *nodes, *bytes),
+        let (nodes, memory) = match self.anchors.get(name) {
+            Some(Anchor::Complete { nodes, memory, .. }) => (*nodes, *memory),
             Some(Anchor::Open) => {
                 return Err(YamlProblem::RecursiveAnchor { anchor: name.to_owned() }.at(position));
             }
             None => return Err(YamlProblem::UnknownAnchor { anchor: name.to_owned() }.at(position)),
         };
         self.nodes += nodes + 1;
-        self.bytes += bytes;
         self.alias_nodes += nodes;
-        self.alias_bytes += bytes;
-        if is_excessive(self.alias_nodes, self.nodes) || self.alias_bytes > MAX_ALIAS_BYTES {
+        if is_excessive(self.alias_nodes, self.nodes) {
             return Err(YamlProblem::ExcessiveAliasing.at(position));
         }
+        self.copy(memory, position)?;
+        let Some(Anchor::Complete { value, .. }) = self.anchors.get(name) else { return Ok(None) };
         let value = value.clone();
         if self.expects_key() {
             let key = value_key(&value, position)?;
@@ -347,6 +388,9 @@ impl<'t> Documents<'t> {
 
     /// Notes the key of the value that comes next.
     fn set_key(&mut self, key: String, position: Position) -> Result<(), YamlError> {
+        let is_first = matches!(self.stack.last(), Some(Frame { content: Content::Mapping { map, .. }, .. }) if map.is_empty());
+        let block = if is_first { memory::BLOCK } else { 0 };
+        self.charge(memory::ENTRY + block, position)?;
         if self.rules.strict
             && let Some(Frame { content: Content::Mapping { seen, .. }, .. }) = self.stack.last_mut()
             && let Some(first) = seen.insert(key.clone(), position)

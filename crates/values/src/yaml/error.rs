@@ -37,6 +37,9 @@ pub struct YamlError {
 }
 
 /// What is wrong with a YAML text.
+///
+/// Its text names places, keys and types, and quotes no value: nobody knows yet which of them are secrets. A password that
+/// begins with `*` or `!` is read as an alias or a tag. [`YamlError::go_text`] quotes what Go quotes.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum YamlProblem {
@@ -55,13 +58,13 @@ pub enum YamlProblem {
         limit: usize,
     },
     /// An alias names an anchor that was not seen before it.
-    #[error("unknown anchor '{anchor}' referenced")]
+    #[error("an alias (*…) names no anchor before it; quote a text that begins with *")]
     UnknownAnchor {
         /// The name.
         anchor: String,
     },
     /// An alias stands inside the node that it names.
-    #[error("anchor '{anchor}' contains itself")]
+    #[error("an alias (*…) stands inside the anchor that it names")]
     RecursiveAnchor {
         /// The name.
         anchor: String,
@@ -69,6 +72,15 @@ pub enum YamlProblem {
     /// Aliases multiply the text beyond what a person would write.
     #[error("the document contains excessive aliasing")]
     ExcessiveAliasing,
+    /// The document would take more memory than its reader may spend.
+    #[error(
+        "takes more than {} MiB of memory when it is read, write less or use fewer small mappings, anchors and aliases",
+        limit >> 20
+    )]
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
     /// A mapping's key cannot become a string.
     #[error("{found} cannot be a key, write a string")]
     Key {
@@ -89,7 +101,7 @@ pub enum YamlProblem {
     #[error("map merge requires a map or a list of maps as the value")]
     Merge,
     /// A value does not fit its explicit tag.
-    #[error("cannot read `{text}` as {tag}")]
+    #[error("a value of type {own} cannot be read as {tag}")]
     Tag {
         /// The value as written.
         text: String,
@@ -99,7 +111,7 @@ pub enum YamlProblem {
         own: String,
     },
     /// A number that JSON cannot hold.
-    #[error("{text} is not a number that JSON can hold, quote it or write another")]
+    #[error("a number that JSON cannot hold, quote it or write another")]
     NotJson {
         /// The value as written.
         text: String,
@@ -152,7 +164,9 @@ impl YamlError {
                 format!("json: unsupported value: {number}")
             }
             YamlProblem::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
-            YamlProblem::Key { .. } | YamlProblem::DuplicateKey { .. } => format!("yaml: {self}"),
+            YamlProblem::Key { .. } | YamlProblem::DuplicateKey { .. } | YamlProblem::TooLarge { .. } => {
+                format!("yaml: {self}")
+            }
         }
     }
 }

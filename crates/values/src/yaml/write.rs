@@ -76,6 +76,10 @@ struct Findings {
 fn scan(text: &str) -> Findings {
     let mut found =
         Findings { indicators: text.starts_with("---") || text.starts_with("..."), ..Findings::default() };
+    if text.is_ascii() {
+        scan_ascii(text.as_bytes(), &mut found);
+        return found;
+    }
     let mut previous: Option<char> = None;
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
@@ -107,6 +111,33 @@ fn scan(text: &str) -> Findings {
         previous = Some(character);
     }
     found
+}
+
+/// Does the same for a text of ASCII, most of whose characters mean nothing.
+fn scan_ascii(text: &[u8], found: &mut Findings) {
+    let is_break = |byte: u8| matches!(byte, b'\r' | b'\n');
+    let is_blank_or_break = |byte: u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let mut previous: Option<u8> = None;
+    for (index, byte) in text.iter().copied().enumerate() {
+        let before_blank = || text.get(index + 1).is_none_or(|next| is_blank_or_break(*next));
+        match byte {
+            b'#' => found.indicators |= previous.is_none_or(is_blank_or_break),
+            b':' => found.indicators |= before_blank(),
+            b'?' | b'-' if previous.is_none() => found.indicators |= before_blank(),
+            b',' | b'[' | b']' | b'{' | b'}' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"' | b'%'
+            | b'@' | b'`' => found.indicators |= previous.is_none(),
+            b'\t' => found.tabs = true,
+            b' ' => found.break_space |= previous.is_some_and(is_break),
+            b'\n' | b'\r' => {
+                found.special |= byte == b'\r';
+                found.breaks = true;
+                found.space_break |= previous == Some(b' ');
+            }
+            0..=0x1f | 0x7f => found.special = true,
+            _ => {}
+        }
+        previous = Some(byte);
+    }
 }
 
 /// Text under construction.
@@ -335,6 +366,25 @@ impl Writer {
         self.indention = true;
         self.whitespace = true;
         let mut breaks = true;
+        if !text.contains(|character| character != '\n' && is_break(character)) {
+            for (index, line) in text.split('\n').enumerate() {
+                if index > 0 {
+                    self.put_break();
+                    self.indention = true;
+                    breaks = true;
+                }
+                if !line.is_empty() {
+                    if breaks {
+                        self.indent(indent);
+                    }
+                    self.out.push_str(line);
+                    self.column += line.chars().count();
+                    self.indention = false;
+                    breaks = false;
+                }
+            }
+            return;
+        }
         for character in text.chars() {
             if is_break(character) {
                 self.write_break(character);

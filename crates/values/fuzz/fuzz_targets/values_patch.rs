@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../tests/fuzz/patch.rs"]
+#[path = "../../tests/fuzz/values_patch.rs"]
 mod target;
 
 fuzz_target!(|bytes: &[u8]| target::run(bytes));
