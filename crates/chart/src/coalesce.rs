@@ -3,10 +3,15 @@
 use serde_json::{Map, Value};
 
 use crate::chart::Chart;
+use crate::table::{Endless, Node, Table};
+use crate::value::Map as Dict;
 use crate::warnings::Warnings;
 
 /// The key whose content all charts share.
 const GLOBAL: &str = "global";
+
+/// How long paths of tables may be, in bytes, that are followed into one another.
+const MAX_PATH: usize = 64 << 10;
 
 /// How nulls of users are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +22,25 @@ pub enum Nulls {
     Keep,
 }
 
-/// The values for a dependency are not a map.
+/// Values that can't be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("type mismatch on {name}: {found}")]
-pub struct CoalesceError {
-    name: String,
-    found: String,
+pub enum CoalesceError {
+    /// The values for a dependency are not a map.
+    #[error("type mismatch on {name}: {found}")]
+    Mismatch {
+        /// The dependency.
+        name: String,
+        /// The values, as Helm prints them.
+        found: String,
+    },
+    /// Imports put a map of values into itself, or multiply it without bounds. Helm crashes.
+    #[error(
+        "values of {chart} have no end, look at its import-values: a map must not be imported into itself"
+    )]
+    Endless {
+        /// The chart.
+        chart: String,
+    },
 }
 
 /// Returns `user` over the defaults of `chart`, with a section for each dependency.
@@ -32,14 +50,37 @@ pub fn coalesce(
     nulls: Nulls,
     warnings: &mut Warnings,
 ) -> Result<Map<String, Value>, CoalesceError> {
-    let mut merge = Merge { nulls, warnings };
-    let mut values = user.clone();
-    merge.chart(chart, &mut values, "")?;
+    written(chart, &coalesced(chart, user, nulls, warnings)?)
+}
+
+/// Does the same, and leaves shared what Helm shares.
+pub(crate) fn coalesced<'v>(
+    chart: &'v Chart,
+    user: &'v Map<String, Value>,
+    nulls: Nulls,
+    warnings: &mut Warnings,
+) -> Result<Table<'v>, CoalesceError> {
+    let values = Table::of(user);
+    Merge { nulls, warnings }.chart(chart, &values, "")?;
     Ok(values)
 }
 
+/// Returns the values of `chart` without what is shared.
+pub(crate) fn written(chart: &Chart, values: &Table<'_>) -> Result<Map<String, Value>, CoalesceError> {
+    values.map().map_err(|Endless| endless(chart))
+}
+
+/// Returns the values of `chart` that templates see, which share what Helm shares.
+pub(crate) fn shown(chart: &Chart, values: &Table<'_>) -> Result<Dict, CoalesceError> {
+    values.dict().map_err(|Endless| endless(chart))
+}
+
+fn endless(chart: &Chart) -> CoalesceError {
+    CoalesceError::Endless { chart: chart.name().to_owned() }
+}
+
 /// Puts what `under` has and `over` lacks into `over`.
-pub fn merge_tables(over: &mut Map<String, Value>, under: &Map<String, Value>, warnings: &mut Warnings) {
+pub(crate) fn merge_tables<'v>(over: &Table<'v>, under: &Table<'v>, warnings: &mut Warnings) {
     Merge { nulls: Nulls::Keep, warnings }.tables(over, under, "", Nulls::Keep);
 }
 
@@ -64,92 +105,80 @@ struct Merge<'w> {
 }
 
 impl Merge<'_> {
-    fn chart(
-        &mut self,
-        chart: &Chart,
-        values: &mut Map<String, Value>,
-        prefix: &str,
-    ) -> Result<(), CoalesceError> {
+    fn chart<'v>(&mut self, chart: &'v Chart, values: &Table<'v>, prefix: &str) -> Result<(), CoalesceError> {
         let path = join(prefix, chart.name());
         self.defaults(chart, values, &path);
         for dependency in &chart.dependencies {
             let name = dependency.name();
-            let mut section = match values.remove(name) {
-                None => Map::new(),
-                Some(Value::Object(section)) => section,
-                Some(other) => {
-                    let error = CoalesceError { name: name.to_owned(), found: printed("%t", &other) };
-                    values.insert(name.to_owned(), other);
-                    return Err(error);
+            let section = match values.get(name) {
+                None => Table::default(),
+                Some(Node::Table(section)) => section,
+                Some(Node::Other(other)) => {
+                    let (name, found) = (name.to_owned(), printed("%t", other));
+                    return Err(CoalesceError::Mismatch { name, found });
                 }
             };
-            self.globals(&mut section, values, &path);
-            self.chart(dependency, &mut section, &path)?;
-            values.insert(name.to_owned(), Value::Object(section));
+            values.insert(name, Node::Table(section.clone()));
+            self.globals(&section, values, &path);
+            self.chart(dependency, &section, &path)?;
         }
         Ok(())
     }
 
     /// Puts the defaults of `chart` below `values`.
-    fn defaults(&mut self, chart: &Chart, values: &mut Map<String, Value>, path: &str) {
+    fn defaults<'v>(&mut self, chart: &'v Chart, values: &Table<'v>, path: &str) {
         let Some(defaults) = chart.values.as_deref() else { return };
         for (key, default) in defaults {
-            match values.get_mut(key) {
-                None => {
-                    values.insert(key.clone(), default.clone());
-                }
-                Some(Value::Null) if self.nulls == Nulls::Remove => {
-                    values.remove(key);
-                }
-                Some(Value::Object(section)) => match default {
-                    Value::Object(default) => {
-                        // The section of a dependency keeps its nulls: they are meant
-                        // for defaults that the dependency itself brings.
-                        let is_dependency =
-                            chart.dependencies.iter().any(|dependency| dependency.name() == key);
-                        let nulls = if is_dependency { Nulls::Keep } else { self.nulls };
-                        self.tables(section, default, &join(path, key), nulls);
+            match (values.get(key), default) {
+                (None, default) => values.insert(key.as_str(), Node::of(default)),
+                (Some(Node::Other(value)), _) => {
+                    if value.is_null() && self.nulls == Nulls::Remove {
+                        values.remove(key);
                     }
-                    Value::Null => {}
-                    Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                        self.warnings.add_from(
-                            "coalesce.go:237",
-                            format!("warning: skipped value for {}: Not a table.", join(path, key)),
-                        );
-                    }
-                },
-                Some(_) => {}
+                }
+                (Some(Node::Table(section)), Value::Object(default)) => {
+                    // The section of a dependency keeps its nulls: they are meant
+                    // for defaults that the dependency itself brings.
+                    let is_dependency = chart.dependencies.iter().any(|dependency| dependency.name() == key);
+                    let nulls = if is_dependency { Nulls::Keep } else { self.nulls };
+                    self.tables(&section, &Table::of(default), &join(path, key), nulls);
+                }
+                (Some(Node::Table(_)), Value::Null) => {}
+                (
+                    Some(Node::Table(_)),
+                    Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+                ) => {
+                    self.warnings.add_from(
+                        "coalesce.go:237",
+                        format!("warning: skipped value for {}: Not a table.", join(path, key)),
+                    );
+                }
             }
         }
     }
 
-    fn tables(
-        &mut self,
-        over: &mut Map<String, Value>,
-        under: &Map<String, Value>,
-        path: &str,
-        nulls: Nulls,
-    ) {
-        for (key, value) in under {
-            match (over.get_mut(key), value) {
-                (None, value) => {
-                    over.insert(key.clone(), value.clone());
+    fn tables<'v>(&mut self, over: &Table<'v>, under: &Table<'v>, path: &str, nulls: Nulls) {
+        for (key, value) in under.entries() {
+            match (over.get(&key), value) {
+                (None, value) => over.insert(key, value),
+                (Some(Node::Other(null)), _) if null.is_null() && nulls == Nulls::Remove => over.remove(&key),
+                (Some(Node::Table(inner)), Node::Table(value)) => {
+                    // A table that came to lie in itself is told when it is written out.
+                    if path.len() < MAX_PATH {
+                        self.tables(&inner, &value, &join(path, &key), nulls);
+                    }
                 }
-                (Some(Value::Null), _) if nulls == Nulls::Remove => {
-                    over.remove(key);
-                }
-                (Some(Value::Object(inner)), Value::Object(value)) => {
-                    self.tables(inner, value, &join(path, key), nulls);
-                }
-                (Some(_), value @ Value::Object(_)) => {
-                    let (path, value) = (join(path, key), printed("%v", value));
+                (Some(Node::Other(_)), value @ Node::Table(_)) => {
+                    let value =
+                        value.value().map_or_else(|Endless| String::new(), |value| printed("%v", &value));
+                    let path = join(path, &key);
                     self.warnings.add_from(
                         "coalesce.go:298",
                         format!("warning: cannot overwrite table with non table for {path} ({value})"),
                     );
                 }
-                (Some(Value::Object(_)), value) if !value.is_null() => {
-                    let (path, value) = (join(path, key), printed("%v", value));
+                (Some(Node::Table(_)), Node::Other(value)) if !value.is_null() => {
+                    let (path, value) = (join(path, &key), printed("%v", value));
                     self.warnings.add_from(
                         "coalesce.go:301",
                         format!(
@@ -163,47 +192,49 @@ impl Merge<'_> {
     }
 
     /// Puts the globals of `from` over those of a dependency's section.
-    fn globals(&mut self, section: &mut Map<String, Value>, from: &Map<String, Value>, path: &str) {
-        if section.get(GLOBAL).is_some_and(|own| !own.is_object()) {
-            self.warnings.add_from(
-                "coalesce.go:138",
-                "warning: skipping globals because destination global is not a table.".to_owned(),
-            );
-            return;
-        }
-        let none = Map::new();
-        let outer = match from.get(GLOBAL) {
-            None => &none,
-            Some(Value::Object(outer)) => outer,
-            Some(_) => {
-                self.warnings.add_from(
-                    "coalesce.go:145",
-                    "warning: skipping globals because source global is not a table.".to_owned(),
-                );
-                return;
-            }
-        };
-        let own = section.entry(GLOBAL).or_insert_with(|| Value::Object(Map::new()));
-        let Value::Object(own) = own else { return };
-        for (key, value) in outer {
-            match (value, own.get_mut(key)) {
-                (Value::Object(table), Some(Value::Object(inner))) => {
-                    let mut table = table.clone();
-                    self.tables(&mut table, inner, &join(path, key), Nulls::Keep);
-                    *inner = table;
+    ///
+    /// The tables in a table of globals are the same for both afterwards.
+    fn globals<'v>(&mut self, section: &Table<'v>, from: &Table<'v>, path: &str) {
+        let Some(own) = self.table_of_globals(section, ("coalesce.go:138", "destination")) else { return };
+        let Some(outer) = self.table_of_globals(from, ("coalesce.go:145", "source")) else { return };
+        for (key, value) in outer.entries() {
+            match (value, own.get(&key)) {
+                (Node::Table(table), Some(Node::Table(inner))) => {
+                    let top = table.top();
+                    self.tables(&top, &inner, &join(path, &key), Nulls::Keep);
+                    own.insert(key, Node::Table(top));
                 }
-                (Value::Object(_), Some(_)) => {
+                (Node::Table(table), None) => own.insert(key, Node::Table(table.top())),
+                (Node::Table(_), Some(Node::Other(_))) => {
                     self.warnings.add_from(
                         "coalesce.go:161",
                         format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping."),
                     );
                 }
-                (_, Some(Value::Object(_))) => {
+                (Node::Other(_), Some(Node::Table(_))) => {
                     self.warnings.add_from("coalesce.go:175", format!("key {key} is table. Skipping"));
                 }
-                (value, _) => {
-                    own.insert(key.clone(), value.clone());
-                }
+                (value @ Node::Other(_), _) => own.insert(key, value),
+            }
+        }
+        section.insert(GLOBAL, Node::Table(own));
+    }
+
+    /// Returns the globals of a section, empty where it has none; `None` with a warning where they are no table.
+    ///
+    /// The warning comes from `place` in Helm, and names the `side` that the section is on.
+    fn table_of_globals<'v>(
+        &mut self,
+        section: &Table<'v>,
+        (place, side): (&'static str, &str),
+    ) -> Option<Table<'v>> {
+        match section.get(GLOBAL) {
+            None => Some(Table::default()),
+            Some(Node::Table(globals)) => Some(globals),
+            Some(Node::Other(_)) => {
+                let message = format!("warning: skipping globals because {side} global is not a table.");
+                self.warnings.add_from(place, message);
+                None
             }
         }
     }

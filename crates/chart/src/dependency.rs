@@ -1,11 +1,14 @@
 //! Which dependencies of a chart are used, and what they hand to it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::chart::Chart;
-use crate::coalesce::{CoalesceError, Nulls, coalesce, merge_tables};
+use crate::coalesce::{CoalesceError, Nulls, coalesced, merge_tables, written};
 use crate::metadata::Dependency;
 use crate::semver::{Constraint, Version};
+use crate::table::{Node, Table};
 use crate::warnings::Warnings;
 
 /// Dependencies of `Chart.yaml` that `charts/` does not have.
@@ -29,38 +32,65 @@ pub fn resolve(
     user: &Map<String, Value>,
     warnings: &mut Warnings,
 ) -> Result<(), CoalesceError> {
-    enable(chart, user, "", warnings)?;
+    enable(chart, user, At { path: "", source: "" }, &mut BTreeSet::new(), warnings)?;
     import_all(chart, warnings)
 }
 
+/// Where a chart is.
+#[derive(Clone, Copy)]
+struct At<'p> {
+    /// Its path in the values, which ends with a dot.
+    path: &'p str,
+    /// Which of the dependencies of which chart it was made of.
+    source: &'p str,
+}
+
+/// Drops what is switched off. `renamed` are the sources whose listings bear their aliases already: charts that are made of the
+/// same one share its listings, so that those of the second one find nothing by its first name, as in Helm.
 fn enable(
     chart: &mut Chart,
     values: &Map<String, Value>,
-    path: &str,
+    at: At<'_>,
+    renamed: &mut BTreeSet<String>,
     warnings: &mut Warnings,
 ) -> Result<(), CoalesceError> {
     if chart.metadata.dependencies.is_empty() {
         return Ok(());
     }
-    chart.dependencies = aliased(chart);
-    for wanted in &mut chart.metadata.dependencies {
-        if !wanted.alias.is_empty() {
+    let rename = |chart: &mut Chart| {
+        for wanted in chart.metadata.dependencies.iter_mut().filter(|wanted| !wanted.alias.is_empty()) {
             wanted.name.clone_from(&wanted.alias);
         }
+    };
+    if !renamed.insert(at.source.to_owned()) {
+        rename(chart);
+        // They were read, too, and are in another form, which Helm does not read.
+        chart.metadata.dependencies.iter_mut().for_each(|wanted| wanted.import_values.clear());
+    }
+    let mut sources: Vec<usize>;
+    (sources, chart.dependencies) = aliased(chart).into_iter().unzip();
+    rename(chart);
+    let mut listed = std::mem::take(&mut chart.metadata.dependencies);
+    let table = coalesced(chart, values, Nulls::Remove, warnings)?;
+    for wanted in &mut listed {
         wanted.enabled = true;
+        apply_tags(wanted, &table, warnings);
+        apply_conditions(wanted, &table, at.path, warnings);
     }
-    let values = coalesce(chart, values, Nulls::Remove, warnings)?;
-    for wanted in &mut chart.metadata.dependencies {
-        apply_tags(wanted, &values, warnings);
-        apply_conditions(wanted, &values, path, warnings);
-    }
-    let (kept, dropped): (Vec<_>, Vec<_>) =
-        chart.metadata.dependencies.drain(..).partition(|wanted| wanted.enabled);
-    chart.dependencies.retain(|found| !dropped.iter().any(|wanted| wanted.name == found.name()));
+    // The values are large, and hardly any dependency has dependencies to decide on.
+    let has_more = chart.dependencies.iter().any(|found| !found.metadata.dependencies.is_empty());
+    let values = if has_more { written(chart, &table)? } else { Map::new() };
+    drop(table);
+    let (kept, dropped): (Vec<_>, Vec<_>) = listed.into_iter().partition(|wanted| wanted.enabled);
+    let is_kept = |found: &Chart| !dropped.iter().any(|wanted| wanted.name == found.name());
+    let mut stays = chart.dependencies.iter().map(is_kept).collect::<Vec<_>>().into_iter();
+    sources.retain(|_| stays.next().unwrap_or(true));
+    chart.dependencies.retain(is_kept);
     chart.metadata.dependencies = kept;
-    for dependency in &mut chart.dependencies {
-        let path = format!("{path}{}.", dependency.name());
-        enable(dependency, &values, &path, warnings)?;
+    for (dependency, source) in chart.dependencies.iter_mut().zip(sources) {
+        let path = format!("{}{}.", at.path, dependency.name());
+        let source = format!("{}/{source}", at.source);
+        enable(dependency, &values, At { path: &path, source: &source }, renamed, warnings)?;
     }
     Ok(())
 }
@@ -73,32 +103,35 @@ pub fn is_compatible(constraint: &str, version: &str) -> bool {
     }
 }
 
-/// Returns the charts that are not listed, then one for each listing that one fits.
-fn aliased(chart: &Chart) -> Vec<Chart> {
+/// Returns the charts that are not listed, then one for each listing that one fits; each with its place among those that lie
+/// in `charts/`.
+fn aliased(chart: &Chart) -> Vec<(usize, Chart)> {
     let fits = |wanted: &Dependency, found: &Chart| {
         wanted.name == found.name() && is_compatible(&wanted.version, &found.metadata.version)
     };
     let listed = |found: &Chart| chart.metadata.dependencies.iter().any(|wanted| fits(wanted, found));
-    let mut charts: Vec<Chart> = chart.dependencies.iter().filter(|found| !listed(found)).cloned().collect();
+    let found = || chart.dependencies.iter().enumerate();
+    let mut charts: Vec<(usize, Chart)> =
+        found().filter(|(_, found)| !listed(found)).map(|(place, found)| (place, found.clone())).collect();
     for wanted in &chart.metadata.dependencies {
-        if let Some(found) = chart.dependencies.iter().find(|found| fits(wanted, found)) {
+        if let Some((place, found)) = found().find(|(_, found)| fits(wanted, found)) {
             let mut found = found.clone();
             if !wanted.alias.is_empty() {
                 found.metadata.name.clone_from(&wanted.alias);
             }
-            charts.push(found);
+            charts.push((place, found));
         }
     }
     charts
 }
 
-fn apply_tags(wanted: &mut Dependency, values: &Map<String, Value>, warnings: &mut Warnings) {
-    let Some(Value::Object(tags)) = values.get("tags") else { return };
+fn apply_tags(wanted: &mut Dependency, values: &Table<'_>, warnings: &mut Warnings) {
+    let Some(Node::Table(tags)) = values.get("tags") else { return };
     let (mut on, mut off) = (false, false);
     for tag in &wanted.tags {
         match tags.get(tag) {
-            Some(Value::Bool(true)) => on = true,
-            Some(Value::Bool(false)) => off = true,
+            Some(Node::Other(Value::Bool(true))) => on = true,
+            Some(Node::Other(Value::Bool(false))) => off = true,
             Some(_) => {
                 let text = format!("Warning: Tag '{tag}' for chart {} returned non-bool value", wanted.name);
                 warnings.add_from("dependencies.go:95", text);
@@ -109,12 +142,7 @@ fn apply_tags(wanted: &mut Dependency, values: &Map<String, Value>, warnings: &m
     wanted.enabled = on || !off;
 }
 
-fn apply_conditions(
-    wanted: &mut Dependency,
-    values: &Map<String, Value>,
-    path: &str,
-    warnings: &mut Warnings,
-) {
+fn apply_conditions(wanted: &mut Dependency, values: &Table<'_>, path: &str, warnings: &mut Warnings) {
     for condition in wanted.condition.trim().split(',').filter(|condition| !condition.is_empty()) {
         match scalar(values, &format!("{path}{condition}")) {
             Some(Value::Bool(enabled)) => {
@@ -134,26 +162,15 @@ fn apply_conditions(
 }
 
 /// Returns the value at a path with dots, if it is no map.
-fn scalar<'v>(values: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
-    let (table, key) = match path.rsplit_once('.') {
-        Some((parents, key)) => (table(values, parents).ok()?, key),
-        None => (values, path),
+fn scalar<'v>(values: &Table<'v>, path: &str) -> Option<&'v Value> {
+    let found = match path.rsplit_once('.') {
+        Some((parents, key)) => values.at(parents).ok()?.get(key),
+        None => values.get(path),
     };
-    table.get(key).filter(|value| !value.is_object())
-}
-
-/// Returns the map at a path with dots, or the key that holds none.
-pub(crate) fn table<'v, 'p>(
-    mut values: &'v Map<String, Value>,
-    path: &'p str,
-) -> Result<&'v Map<String, Value>, &'p str> {
-    for key in path.split('.') {
-        match values.get(key) {
-            Some(Value::Object(inner)) => values = inner,
-            Some(_) | None => return Err(key),
-        }
+    match found? {
+        Node::Other(value) => Some(value),
+        Node::Table(_) => None,
     }
-    Ok(values)
 }
 
 fn import_all(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceError> {
@@ -168,9 +185,11 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
     if chart.metadata.dependencies.is_empty() {
         return Ok(());
     }
-    let mut values = coalesce(chart, &Map::new(), Nulls::Keep, &mut Warnings::default())?;
-    let mut imported = Map::new();
-    for wanted in &mut chart.metadata.dependencies {
+    let mut listed = std::mem::take(&mut chart.metadata.dependencies);
+    let nothing = Map::new();
+    let values = coalesced(chart, &nothing, Nulls::Keep, &mut Warnings::default())?;
+    let imported = Table::default();
+    for wanted in &mut listed {
         let name = wanted.name.clone();
         for import in &mut wanted.import_values {
             let (child, parent, warning) = match &*import {
@@ -186,8 +205,9 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => continue,
             };
             *import = json!({ "child": child, "parent": parent });
-            match table(&values, &format!("{name}.{child}")) {
-                Ok(found) => merge_tables(&mut imported, &nested(&parent, found.clone()), warnings),
+            // What is imported first is the table of the dependency, so that what is imported into it changes both.
+            match values.at(&format!("{name}.{child}")) {
+                Ok(found) => merge_tables(&imported, &found.below(&parent), warnings),
                 Err(key) => {
                     let text = format!("Warning: ImportValues missing {warning}: {key:?} is not a table");
                     let place =
@@ -198,19 +218,16 @@ fn import(chart: &mut Chart, warnings: &mut Warnings) -> Result<(), CoalesceErro
         }
         wanted.import_values.retain(Value::is_object);
     }
-    merge_tables(&mut values, &imported, warnings);
-    chart.values = Some(values.into());
+    let own = written(chart, &values)?;
+    let merged = if imported.is_empty() {
+        None
+    } else {
+        let table = Table::of(&own);
+        merge_tables(&table, &imported, warnings);
+        Some(written(chart, &table)?)
+    };
+    drop((values, imported));
+    chart.values = Some(merged.unwrap_or(own).into());
+    chart.metadata.dependencies = listed;
     Ok(())
-}
-
-/// Returns `values` at the end of a path with dots; a single dot is the top.
-fn nested(path: &str, values: Map<String, Value>) -> Map<String, Value> {
-    if path == "." {
-        return values;
-    }
-    path.rsplit('.').fold(values, |inner, key| {
-        let mut outer = Map::new();
-        outer.insert(key.to_owned(), Value::Object(inner));
-        outer
-    })
 }

@@ -18,6 +18,7 @@ pub mod render_cache;
 pub mod schema;
 pub mod semver;
 pub mod strvals;
+mod table;
 pub mod template;
 pub mod template_output;
 pub mod value;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::chart::{Chart, CrdFile};
-use crate::coalesce::{CoalesceError, Nulls, coalesce};
+use crate::coalesce::{CoalesceError, Nulls, coalesced, shown, written};
 use crate::dependency::{self, MissingDependencies};
 use crate::environment::Environment;
 use crate::manifest::{self, Heads, Hook, Manifest, ManifestError, Text};
@@ -205,10 +205,14 @@ pub(crate) fn render_anew(
     dependency::check(chart).map_err(RenderError::Missing)?;
     let mut chart = chart.clone();
     dependency::resolve(&mut chart, request.values, warnings)?;
-    let values = coalesce(&chart, request.values, Nulls::Remove, warnings)?;
-    if request.validate {
-        schema::validate(&chart, &values)?;
-    }
+    let values = {
+        let table = coalesced(&chart, request.values, Nulls::Remove, warnings)?;
+        let values = shown(&chart, &table)?;
+        if request.validate && schema::is_in(&chart) {
+            schema::validate(&chart, written(&chart, &table)?)?;
+        }
+        values
+    };
     let wanted = &chart.metadata.kube_version;
     let found = &request.capabilities.kube_version.version;
     if !wanted.is_empty() && !dependency::is_compatible(wanted, found) {
@@ -232,7 +236,7 @@ struct Page {
 /// Executes all templates; returns the text of each file.
 fn execute(
     chart: &Chart,
-    values: &Map<String, Json>,
+    values: &Dict,
     request: &Request<'_>,
     cache: &mut TemplateCache,
     environment: &mut dyn Environment,
@@ -247,9 +251,7 @@ fn execute(
         ("Service", "Helm".into()),
     ]);
     let mut pages = Pages { release, capabilities: request.capabilities.object(), found: BTreeMap::new() };
-    let top = Value::from_typed_json(&Json::Object(values.clone()));
-    let top = top.as_map().map_or_else(|| Dict::of(&VALUES, BTreeMap::new()), |map| map.as_class(&VALUES));
-    pages.collect(chart, top, chart.name(), true);
+    pages.collect(chart, values.as_class(&VALUES), chart.name(), true);
     execute_pages(&pages.found, request.limits, cache, environment)
 }
 

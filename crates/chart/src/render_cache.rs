@@ -49,6 +49,18 @@ pub fn render(
     Ok(rendered)
 }
 
+/// Renders `chart` for once. Templates are parsed as little as by [`render`], and the answer to the request before this one
+/// is still known afterwards.
+pub fn render_once(
+    chart: &Chart,
+    request: &Request<'_>,
+    cache: &mut Cache,
+    environment: &mut dyn Environment,
+    warnings: &mut Warnings,
+) -> Result<Rendered, RenderError> {
+    render_anew(chart, request, &mut cache.templates, environment, warnings)
+}
+
 /// What a render depends on, as long as it asks its environment nothing.
 #[derive(PartialEq)]
 struct Key {

@@ -25,14 +25,21 @@ pub struct MissingTemplate(String);
 impl TemplateOutput {
     /// Returns the text.
     pub fn of(&self, rendered: &Rendered) -> Result<String, MissingTemplate> {
-        let mut manifests = String::new();
-        if self.crds {
-            for crd in &rendered.crds {
-                manifest::push(&mut manifests, &crd.path, &crd.file.text());
-            }
+        const HEAD: usize = 32;
+        let crds = if self.crds { rendered.crds.as_slice() } else { &[] };
+        let lengths = crds.iter().map(|crd| crd.path.len() + crd.file.data.len());
+        let lengths = lengths.chain(rendered.manifests.iter().map(|one| one.path.len() + one.content.len()));
+        let lengths = lengths.chain(rendered.hooks.iter().map(|hook| hook.path.len() + hook.manifest.len()));
+        let mut text = String::with_capacity(lengths.map(|length| length + HEAD).sum());
+        for crd in crds {
+            manifest::push(&mut text, &crd.path, &crd.file.text());
         }
-        manifests.push_str(&manifest::join(&rendered.manifests));
-        let mut text = format!("{}\n", manifests.trim());
+        for one in &rendered.manifests {
+            manifest::push(&mut text, &one.path, &one.content);
+        }
+        // It begins with dashes, so that white space is at its end only.
+        text.truncate(text.trim_end().len());
+        text.push('\n');
         if !self.no_hooks {
             for hook in &rendered.hooks {
                 if !(self.skip_tests && hook.events.contains(&HookEvent::Test)) {

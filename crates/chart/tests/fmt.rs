@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use chart::value::{IntType, List, ListType, Map, MapType, UintType, Value};
 use golang::fmt::{sprint, sprintf, sprintln};
@@ -48,7 +48,7 @@ fn value(json: &Json) -> Value {
         "float" => Value::Float(float(json)),
         "complex" => Value::Complex(float(&json[0]), float(&json[1])),
         "str" => Value::text(hex(json)),
-        "bytes" => Value::Bytes(Rc::from(hex(json))),
+        "bytes" => Value::Bytes(Arc::from(hex(json))),
         "list" => list(&ListType::ANY, json),
         "strs" => list(&ListType::STRINGS, json),
         "ints" => list(&ListType::INTS, json),

@@ -18,7 +18,7 @@ const HEAD: &str = "values don't meet the specifications of the schema(s) in the
 fn check(schema: &str, values: &Map<String, Value>) -> String {
     let mut chart = Chart { schema: Some(schema.as_bytes().into()), ..Chart::default() };
     "sx".clone_into(&mut chart.metadata.name);
-    match validate(&chart, values) {
+    match validate(&chart, values.clone()) {
         Ok(()) => String::new(),
         Err(error) => error.to_string().strip_prefix(HEAD).unwrap().trim_end().to_owned(),
     }

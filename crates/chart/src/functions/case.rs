@@ -1,6 +1,6 @@
 //! Strings: upper and lower case, and the cases of names.
 
-use golang::unicode::{is_title, to_lower, to_title, to_upper};
+use golang::unicode::{is_lower, is_title, is_upper, to_lower, to_title, to_upper};
 
 use super::args::{STRING, string};
 use super::name_case;
@@ -46,9 +46,9 @@ fn swapped(text: &str) -> String {
     text.chars()
         .map(|c| {
             let starts_word = std::mem::replace(&mut after_space, c.is_whitespace());
-            if c.is_uppercase() || is_title(c) {
+            if is_upper(c) || is_title(c) {
                 to_lower(c)
-            } else if !c.is_lowercase() {
+            } else if !is_lower(c) {
                 c
             } else if starts_word {
                 to_title(c)

@@ -1,15 +1,13 @@
 //! Making numbers of anything, as sprig's casts do: what is no number is 0.
 
-use golang::strconv::parse_int;
+use golang::strconv::{atoi_closest, parse_int};
 
 use super::args::{ANY, FLOAT, INT, INT64, STRING, any, string};
 use super::format;
 use crate::value::{Function, Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("atoi", &[STRING], INT, |_, args| {
-        Ok(Value::Int(string(args, 0).parse().unwrap_or_default()))
-    }),
+    Function::new("atoi", &[STRING], INT, |_, args| Ok(Value::Int(atoi_closest(&string(args, 0))))),
     Function::new("float64", &[ANY], FLOAT, |_, args| Ok(Value::Float(to_f64(any(args, 0))))),
     Function::new("int", &[ANY], INT, |_, args| Ok(Value::Int(to_i64(any(args, 0))))),
     Function::new("int64", &[ANY], INT64, |_, args| Ok(Value::Int64(to_i64(any(args, 0))))),

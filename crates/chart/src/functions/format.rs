@@ -18,7 +18,7 @@ pub(super) fn text(value: &Value) -> Result<Text, CallError> {
         return Ok(text.clone());
     }
     if let Value::Bytes(bytes) = value {
-        return Ok(Text::from(bytes.as_ref()));
+        return Ok(Text::from(bytes));
     }
     Ok(plain(value)?.into())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use golang::json::{Escape, decode, encode, indented};
+use golang::json::{Escape, decode_as, encode, indented};
 
 use super::args::{ANY, Answer, LIST, MAP, STRING, any, bytes};
 use super::format;
@@ -14,10 +14,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fromYaml", &[STRING], MAP, |_, args| Ok(from_yaml(args))),
     Function::new("fromYamlArray", &[STRING], LIST, |_, args| Ok(from_yaml_array(args))),
     Function::new("mustFromJson", &[STRING], ANY, |_, args| {
-        let decoded = decode(bytes(args, 0)).map_err(|error| error.to_string())?;
+        let decoded = decode_as(bytes(args, 0)).map_err(|error| error.to_string())?;
         match decoded.too_great {
             Some(number) => Err(too_great(&number).into()),
-            None => Ok(Value::from_json(&decoded.value)),
+            None => Ok(decoded.value),
         }
     }),
     Function::new("mustToJson", &[ANY], STRING, |context, args| written(context, args, Escape::Html)),
@@ -77,11 +77,11 @@ fn error_map(map: Map, error: &str) -> Value {
 }
 
 fn from_json(args: &[Value]) -> Value {
-    let decoded = match decode(bytes(args, 0)) {
+    let decoded = match decode_as(bytes(args, 0)) {
         Ok(decoded) => decoded,
         Err(error) => return error_map(Map::new(BTreeMap::new()), &error.to_string()),
     };
-    match (Value::from_json(&decoded.value), decoded.too_great) {
+    match (decoded.value, decoded.too_great) {
         (Value::Map(map), None) => map.into(),
         (Value::Map(map), Some(number)) => error_map(map, &too_great(&number)),
         (Value::Nil, Some(_)) => {
@@ -93,11 +93,11 @@ fn from_json(args: &[Value]) -> Value {
 }
 
 fn from_json_array(args: &[Value]) -> Value {
-    let decoded = match decode(bytes(args, 0)) {
+    let decoded = match decode_as(bytes(args, 0)) {
         Ok(decoded) => decoded,
         Err(error) => return Value::list(vec![error.to_string().into()]),
     };
-    match (Value::from_json(&decoded.value), decoded.too_great) {
+    match (decoded.value, decoded.too_great) {
         (Value::List(list), None) => list.into(),
         (Value::List(_), Some(number)) => Value::list(vec![too_great(&number).into()]),
         (Value::Nil, Some(_)) => Value::list(vec![mismatch(&Value::Float(0.0), LIST_NAME).into()]),
@@ -140,7 +140,9 @@ fn from_yaml_array(args: &[Value]) -> Value {
 /// Writes YAML without the last line break; nothing for what YAML cannot hold.
 fn to_yaml(context: &mut dyn Context, value: &Value) -> Answer {
     format::charge(context, value)?;
-    let Some(json) = value.to_json().ok().and_then(through_yaml) else {
+    let unchanged =
+        |json: serde_json::Value| if is_unchanged(&json) { Some(json) } else { through_yaml(json) };
+    let Some(json) = value.to_json().ok().and_then(unchanged) else {
         return Ok("".into());
     };
     without_line_break(context, &values::yaml::emit(&json))
@@ -158,6 +160,18 @@ fn to_yaml_pretty(context: &mut dyn Context, value: &Value) -> Answer {
 fn without_line_break(context: &mut dyn Context, yaml: &str) -> Answer {
     context.charge(yaml.len())?;
     Ok(yaml.strip_suffix('\n').unwrap_or(yaml).into())
+}
+
+/// Reports whether all of `json` is sure to be read as YAML as it is.
+fn is_unchanged(json: &serde_json::Value) -> bool {
+    use serde_json::Value as Json;
+    let is_plain = |text: &str| text.bytes().all(|byte| byte < 0x7f);
+    match json {
+        Json::String(text) => is_plain(text),
+        Json::Array(items) => items.iter().all(is_unchanged),
+        Json::Object(entries) => entries.iter().all(|(key, value)| is_plain(key) && is_unchanged(value)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => true,
+    }
 }
 
 /// Returns what is left of JSON that is read as YAML, which is how it becomes YAML: control

@@ -2,7 +2,7 @@
 
 use super::args::{ANY, Answer, BOOL, INT, LIST, any, from, int, nil_dereference};
 use super::convert::to_i64;
-use crate::value::{CallError, Context, Function, List, ListType, Type, UintType, Value};
+use crate::value::{CallError, Context, End, Function, List, ListType, Type, UintType, Value};
 
 /// `[][]interface {}`, which `chunk` returns.
 static CHUNKS: ListType = ListType::unnamed("[][]interface {}", LIST);
@@ -64,13 +64,31 @@ fn nil_list() -> Value {
     Value::List(List::nil(&ListType::ANY))
 }
 
+/// Returns a list with one more element at an end, if `value` is a list.
+fn with(
+    context: &mut dyn Context,
+    value: &Value,
+    item: &Value,
+    end: End,
+) -> Result<Option<Value>, CallError> {
+    let Value::List(list) = value else { return Ok(None) };
+    context.charge(list.bytes_of_one_more())?;
+    Ok(Some(list.with(item.clone(), end).into()))
+}
+
 fn push(context: &mut dyn Context, args: &[Value]) -> Answer {
+    if let Some(list) = with(context, any(args, 0), any(args, 1), End::Back)? {
+        return Ok(list);
+    }
     let mut items = elements(any(args, 0), "Cannot push on")?;
     items.push(any(args, 1).clone());
     made(context, items)
 }
 
 fn prepend(context: &mut dyn Context, args: &[Value]) -> Answer {
+    if let Some(list) = with(context, any(args, 0), any(args, 1), End::Front)? {
+        return Ok(list);
+    }
     let mut items = elements(any(args, 0), "Cannot prepend on")?;
     items.insert(0, any(args, 1).clone());
     made(context, items)

@@ -1,6 +1,6 @@
 //! Names in camel case, snake case and kebab case.
 
-use golang::unicode::{to_lower, to_upper};
+use golang::unicode::{self, is_upper, to_lower, to_upper};
 
 fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || c.is_whitespace()
@@ -26,19 +26,19 @@ pub(super) fn pascal(text: &str) -> String {
         out.extend(text.chars().next_back());
         return out;
     };
-    let mut in_capitals = first.is_uppercase();
+    let mut in_capitals = is_upper(first);
     let mut last = to_upper(first);
     for c in chars {
         let before = std::mem::replace(&mut last, c);
         match (is_connector(before), is_connector(c)) {
             (true, true) => out.push(before),
             (true, false) => {
-                in_capitals = c.is_uppercase();
+                in_capitals = is_upper(c);
                 last = to_upper(c);
             }
             (false, _) => {
                 if in_capitals {
-                    if c.is_uppercase() {
+                    if is_upper(c) {
                         last = to_lower(c);
                     } else {
                         in_capitals = false;
@@ -120,7 +120,7 @@ pub(super) fn separated(text: &str, connector: char) -> String {
 fn append(out: &mut String, kind: Word, word: &str, connector: char) {
     match kind {
         Word::Connector => word.chars().for_each(|_| out.push(connector)),
-        Word::Capital => out.extend(word.chars().map(|c| if c.is_uppercase() { to_lower(c) } else { c })),
+        Word::Capital => out.extend(word.chars().map(|c| if is_upper(c) { to_lower(c) } else { c })),
         Word::Letters | Word::Number | Word::Other | Word::Punctuation => out.push_str(word),
     }
 }
@@ -143,7 +143,7 @@ fn kind(c: char) -> Word {
         Word::Connector
     } else if is_punctuation(c) {
         Word::Punctuation
-    } else if c.is_uppercase() {
+    } else if is_upper(c) {
         Word::Capital
     } else if is_letter(c) {
         Word::Letters
@@ -156,7 +156,7 @@ fn kind(c: char) -> Word {
 
 /// Letters of scripts without case, such as Chinese, do not form words.
 fn is_letter(c: char) -> bool {
-    c.is_alphabetic()
+    unicode::is_letter(c)
         && !matches!(c, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 
@@ -180,13 +180,13 @@ fn word_len(text: &str, first: char, kind: Word) -> usize {
     match kind {
         Word::Connector => run(is_connector),
         Word::Punctuation => run(is_punctuation),
-        Word::Letters => run(|c| is_letter(c) && !c.is_uppercase()),
+        Word::Letters => run(|c| is_letter(c) && !is_upper(c)),
         Word::Number => run(char::is_numeric),
         Word::Other => run(|c| !is_connector(c) && !is_letter(c) && !c.is_numeric() && !is_punctuation(c)),
         Word::Capital => {
-            let capitals = run(char::is_uppercase);
+            let capitals = run(is_upper);
             if capitals == first.len_utf8() {
-                return run(|c| is_letter(c) && !c.is_uppercase());
+                return run(|c| is_letter(c) && !is_upper(c));
             }
             // The last of several capitals belongs to the letters behind it.
             let (word, after) = text.split_at_checked(capitals).unwrap_or((text, ""));

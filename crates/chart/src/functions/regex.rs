@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use golang::regexp::{Regexp, quote_meta};
+use golang::strconv::can_backquote;
 
 use super::args::{Answer, BOOL, INT, STRING, STRINGS, int, string};
 use super::format;
@@ -74,10 +75,10 @@ fn compiled(args: &[Value], panics: bool) -> Result<Rc<Regexp>, CallError> {
 
 /// Quotes with back quotes if that is possible.
 fn back_quoted(text: &str) -> String {
-    if text.chars().any(|c| c == '`' || c == '\u{feff}' || (c.is_control() && c != '\t')) {
-        String::from_utf8_lossy(&format::quoted(text.as_bytes())).into_owned()
-    } else {
+    if can_backquote(text.as_bytes()) {
         format!("`{text}`")
+    } else {
+        String::from_utf8_lossy(&format::quoted(text.as_bytes())).into_owned()
     }
 }
 

@@ -110,6 +110,16 @@ fn pieces(
     if limit == 0 {
         return Ok(pieces);
     }
+    // To be looked at once, not once for each piece.
+    if let (Ok(text), Ok(separator)) = (std::str::from_utf8(text), std::str::from_utf8(separator))
+        && !separator.is_empty()
+    {
+        for piece in text.splitn(limit, separator) {
+            context.charge(size_of::<Value>() + piece.len())?;
+            pieces.push(Text::from(piece));
+        }
+        return Ok(pieces);
+    }
     while pieces.len() + 1 < limit {
         let next = if separator.is_empty() { split_char(rest) } else { strings::split_once(rest, separator) };
         let Some((piece, after)) = next else {

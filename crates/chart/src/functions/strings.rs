@@ -17,9 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("indent", &[INT, STRING], STRING, |context, args| indented(context, args, "")),
     Function::new("nindent", &[INT, STRING], STRING, |context, args| indented(context, args, "\n")),
     Function::new("nospace", &[STRING], STRING, |_, args| {
-        // Bytes are taken for characters here, so that only ASCII comes out unharmed.
-        let chars = bytes(args, 0).iter().copied().map(char::from);
-        Ok(chars.filter(|c| !c.is_whitespace()).collect::<String>().into())
+        Ok(without_spaces(bytes(args, 0)).map_or_else(|| super::args::any(args, 0).clone(), Value::from))
     }),
     Function::new("plural", &[STRING, STRING, INT], STRING, |_, args| {
         Ok(super::args::any(args, usize::from(int(args, 2) != 1)).clone())
@@ -44,6 +42,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::text(truncated(bytes(args, 1), int(args, 0))))
     }),
 ];
+
+/// Returns the text without white space; nothing if there is none in it.
+///
+/// Bytes are taken for characters then, so that only ASCII comes out unharmed.
+fn without_spaces(text: &[u8]) -> Option<String> {
+    let is_space = |byte: u8| char::from(byte).is_whitespace();
+    let has_space = text.iter().any(|byte| is_space(*byte));
+    has_space.then(|| text.iter().filter(|byte| !is_space(**byte)).copied().map(char::from).collect())
+}
 
 /// Returns where `needle` begins in `text`.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base64::Engine as _;
 
@@ -22,7 +23,7 @@ const METHODS: &[Method] = &[
         Ok(by_base_name(this, |data| base64::engine::general_purpose::STANDARD.encode(data)))
     }),
     Method::new("Get", &[Type::String], Type::String, |_, this, args| {
-        Ok(Value::Text(Text::from(&*content(this, args))))
+        Ok(Value::Text(Text::from(&content(this, args))))
     }),
     Method::new("GetBytes", &[Type::String], Type::Bytes, |_, this, args| {
         Ok(Value::Bytes(content(this, args)))
@@ -33,7 +34,7 @@ const METHODS: &[Method] = &[
 
 /// Returns the object of `files`.
 pub(crate) fn files(files: &[File]) -> Value {
-    let entries = files.iter().map(|file| (Rc::from(&*file.name), Value::Bytes(Rc::from(&*file.data))));
+    let entries = files.iter().map(|file| (Rc::from(&*file.name), Value::Bytes(Arc::clone(&file.data))));
     Value::Map(Map::of(&FILES, entries.collect()))
 }
 
@@ -42,10 +43,10 @@ fn entries_of(this: &Value) -> Rc<Entries> {
 }
 
 /// Returns the content of the file that the argument names; nothing if there is none.
-fn content(this: &Value, args: &[Value]) -> Rc<[u8]> {
+fn content(this: &Value, args: &[Value]) -> Arc<[u8]> {
     match entries_of(this).get(path_of(args).as_str()) {
-        Some(Value::Bytes(bytes)) => Rc::clone(bytes),
-        Some(_) | None => Rc::from([]),
+        Some(Value::Bytes(bytes)) => Arc::clone(bytes),
+        Some(_) | None => Arc::from([]),
     }
 }
 

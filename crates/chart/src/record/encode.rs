@@ -1,12 +1,11 @@
 //! JSON, then gzip, then base64.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
 use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status as FlateStatus};
 
 use super::Record;
 
@@ -58,16 +57,58 @@ pub enum DecodeRecordError {
     Json(#[source] serde_json::Error),
 }
 
+/// The head of what is packed: deflated, without a name or a time, as small as possible.
+const GZIP_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255];
+
+/// Encodes records, one after the other. It keeps the memory of its compressor: to take that anew costs more than to
+/// pack a usual record.
+#[derive(Debug)]
+pub struct Encoder(Compress);
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self(Compress::new(Compression::best(), false))
+    }
+}
+
+impl Encoder {
+    /// Returns the data of the Secret that holds `record`.
+    pub fn encode(&mut self, record: &Record) -> Result<String, EncodeRecordError> {
+        let json = golang::json::to_vec(record).map_err(EncodeRecordError::Json)?;
+        let packed = self.pack(&json).map_err(EncodeRecordError::Gzip)?;
+        let data = STANDARD.encode(packed);
+        if data.len() > MAX_RECORD_BYTES {
+            return Err(EncodeRecordError::Large { name: record.name.clone(), bytes: data.len() });
+        }
+        Ok(data)
+    }
+
+    fn pack(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.reset();
+        let mut packed = Vec::with_capacity(bytes.len() / 3 + 64);
+        packed.extend(GZIP_HEAD);
+        let mut rest = bytes;
+        loop {
+            let before = self.0.total_in();
+            let status = self.0.compress_vec(rest, &mut packed, FlushCompress::Finish)?;
+            let taken = usize::try_from(self.0.total_in() - before).map_err(io::Error::other)?;
+            rest = rest.get(taken..).unwrap_or_default();
+            if status == FlateStatus::StreamEnd {
+                break;
+            }
+            packed.reserve(packed.len().max(64));
+        }
+        let mut sum = Crc::new();
+        sum.update(bytes);
+        packed.extend(sum.sum().to_le_bytes());
+        packed.extend(sum.amount().to_le_bytes());
+        Ok(packed)
+    }
+}
+
 /// Returns the data of the Secret that holds `record`.
 pub fn encode(record: &Record) -> Result<String, EncodeRecordError> {
-    let json = golang::json::to_vec(record).map_err(EncodeRecordError::Json)?;
-    let mut packed = GzEncoder::new(Vec::with_capacity(json.len() / 4), Compression::best());
-    packed.write_all(&json).map_err(EncodeRecordError::Gzip)?;
-    let data = STANDARD.encode(packed.finish().map_err(EncodeRecordError::Gzip)?);
-    if data.len() > MAX_RECORD_BYTES {
-        return Err(EncodeRecordError::Large { name: record.name.clone(), bytes: data.len() });
-    }
-    Ok(data)
+    Encoder::default().encode(record)
 }
 
 /// Reads the data of a Secret. Records of the first versions of Helm were not packed.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-pub use encode::{DecodeRecordError, EncodeRecordError, MAX_RECORD_BYTES, decode, encode};
+pub use encode::{DecodeRecordError, EncodeRecordError, Encoder, MAX_RECORD_BYTES, decode, encode};
 
 use crate::chart::{Chart, File};
 use crate::manifest::{DeletePolicy, Hook, HookEvent, LogPolicy};

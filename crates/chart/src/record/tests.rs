@@ -53,6 +53,31 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
+fn an_encoder_packs_one_record_like_the_other_and_any_gzip_unpacks_it() {
+    use std::io::Read as _;
+
+    use base64::Engine as _;
+    let mut encoder = Encoder::default();
+    let mut record = record();
+    let mut state = 1_u64;
+    let mut noise = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'!' + u8::try_from((state >> 40) % 90).unwrap())
+    };
+    for length in [0, 1, 100_000, 10, 700_000] {
+        record.manifest = (0..length).map(|_| noise()).collect();
+        let data = encoder.encode(&record).unwrap();
+        assert_eq!(data, encode(&record).unwrap(), "nothing is left of the record before");
+        let packed = base64::engine::general_purpose::STANDARD.decode(&data).unwrap();
+        let mut json = Vec::new();
+        let mut unpacked = flate2::read::MultiGzDecoder::new(packed.as_slice());
+        unpacked.read_to_end(&mut json).unwrap();
+        assert_eq!(json, golang::json::to_vec(&record).unwrap());
+        assert_eq!(decode(data.as_bytes()).unwrap().manifest, record.manifest);
+    }
+}
+
+#[test]
 fn damaged_records_are_errors() {
     let data = encode(&record()).unwrap();
     for cut in 0..data.len() {

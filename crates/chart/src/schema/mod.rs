@@ -26,10 +26,15 @@ use evaluate::Evaluation;
 pub struct SchemaError(String);
 
 /// Checks the values of `chart`, and its sections against the schemas of the dependencies.
-pub fn validate(chart: &Chart, values: &Map<String, Value>) -> Result<(), SchemaError> {
+pub fn validate(chart: &Chart, values: Map<String, Value>) -> Result<(), SchemaError> {
     let mut findings = String::new();
-    collect(chart, &Value::Object(values.clone()), &mut findings);
+    collect(chart, &Value::Object(values), &mut findings);
     if findings.is_empty() { Ok(()) } else { Err(SchemaError(findings)) }
+}
+
+/// Reports whether `chart` or one of its dependencies has a schema.
+pub(crate) fn is_in(chart: &Chart) -> bool {
+    chart.schema.is_some() || chart.dependencies.iter().any(is_in)
 }
 
 fn collect(chart: &Chart, values: &Value, findings: &mut String) {

@@ -155,6 +155,6 @@ fn newer_drafts_read_as_helms() {
 fn a_schema_that_is_no_json_is_named() {
     let mut chart = Chart { schema: Some(b"{\"type\": ".as_slice().into()), ..Chart::default() };
     "demo".clone_into(&mut chart.metadata.name);
-    let error = validate(&chart, &Map::new()).unwrap_err().to_string();
+    let error = validate(&chart, Map::new()).unwrap_err().to_string();
     assert!(error.ends_with("following chart(s):\ndemo:\nunexpected EOF"), "{error}");
 }

@@ -1,9 +1,11 @@
 //! To and from JSON values.
 
-use golang::json::Marshal;
+use std::borrow::Cow;
+
+use golang::json::{Marshal, Unmarshal};
 use serde_json::Number;
 
-use super::{List, MAX_NESTING, Map, Value};
+use super::{Entries, List, MAX_NESTING, Map, Value};
 
 /// Why a value has no JSON form.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -35,6 +37,11 @@ impl Value {
         from_json(json, true, 0)
     }
 
+    /// Returns the same of a part that lies `depth` deep in what it belongs to.
+    pub(crate) fn from_typed_json_at(json: &serde_json::Value, depth: usize) -> Self {
+        from_json(json, true, depth)
+    }
+
     /// Returns the JSON form: floats stay floats, integers integers.
     pub fn to_json(&self) -> Result<serde_json::Value, ToJsonError> {
         to_json(self, 0, &mut 0)
@@ -54,6 +61,38 @@ impl Marshal for Value {
             return Vec::new();
         };
         object.json_members().unwrap_or_else(|| object.fields())
+    }
+}
+
+impl Unmarshal for Value {
+    type Members = Entries;
+
+    fn null() -> Self {
+        Self::Nil
+    }
+
+    fn bool(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+
+    fn number(number: f64) -> Self {
+        Self::Float(number)
+    }
+
+    fn text(text: Cow<'_, str>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn array(items: Vec<Self>) -> Self {
+        Self::list(items)
+    }
+
+    fn add(members: &mut Entries, key: Cow<'_, str>, value: Self) {
+        members.insert(key.as_ref().into(), value);
+    }
+
+    fn object(members: Entries) -> Self {
+        Self::Map(Map::new(members))
     }
 }
 

@@ -16,11 +16,13 @@ mod types;
 mod zero;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 pub use collection_types::{ListType, MapType};
 pub use golang::MAX_NESTING;
 pub use golang::reflect::Kind;
 pub use json::ToJsonError;
+pub(crate) use list::End;
 pub use list::List;
 pub(crate) use map::CycleScope;
 pub use map::{Entries, Map};
@@ -52,7 +54,7 @@ pub enum Value {
     /// A `string`, which need not be UTF-8.
     Text(Text),
     /// A `[]uint8`.
-    Bytes(Rc<[u8]>),
+    Bytes(Arc<[u8]>),
     /// A slice.
     List(List),
     /// A map with string keys.

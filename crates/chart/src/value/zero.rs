@@ -16,7 +16,7 @@ impl Type {
             Self::Uint64 => Value::Uint(UintType::Uint64, 0),
             Self::Float64 => Value::Float(0.0),
             Self::String => Value::text(""),
-            Self::Bytes => Value::Bytes(std::rc::Rc::from([])),
+            Self::Bytes => Value::Bytes(std::sync::Arc::from([])),
             Self::List(class) => Value::List(List::nil(class)),
             Self::Map(class) => Value::Map(Map::nil(class)),
         }

@@ -100,6 +100,12 @@ fn odd_documents_versions_and_pointers_are_helms() {
 }
 
 #[test]
+fn slip_25_what_random_charts_found_is_what_helm_prints() {
+    check_directory("random");
+    check_snippets("random.json");
+}
+
+#[test]
 fn constructs_give_what_an_older_helm_gave() {
     let truth = std::fs::read(root().join("constructs.json")).unwrap();
     let truth: Vec<serde_json::Value> = serde_json::from_slice(&truth).unwrap();

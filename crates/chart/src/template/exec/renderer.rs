@@ -1,6 +1,7 @@
 //! One render: the templates, what functions may use, and how much was used.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use golang::strconv::quote;
@@ -18,6 +19,37 @@ const ROOT: &str = "gotpl";
 /// How often one template may be included within itself.
 const MAX_INCLUDES: usize = 1_000;
 
+/// How many bytes of texts are kept with what they were parsed to, and how many texts: charts hand the same few to `tpl` for each
+/// of their objects.
+const MAX_KEPT_BYTES: usize = 512 << 10;
+const MAX_KEPT_TEXTS: usize = 256;
+
+/// What `tpl` was given, as it was parsed.
+#[derive(Default)]
+struct ParsedTexts {
+    texts: BTreeMap<Box<[u8]>, Rc<[Arc<Template>]>>,
+    bytes: usize,
+}
+
+impl ParsedTexts {
+    fn parsed(&mut self, text: &[u8]) -> Result<Rc<[Arc<Template>]>, CallError> {
+        if let Some(known) = self.texts.get(text) {
+            return Ok(Rc::clone(known));
+        }
+        let parsed: Rc<[Arc<Template>]> = parse(ROOT, text)
+            .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?
+            .into();
+        if text.len() <= MAX_KEPT_BYTES / 2 {
+            if self.bytes + text.len() > MAX_KEPT_BYTES || self.texts.len() >= MAX_KEPT_TEXTS {
+                *self = Self::default();
+            }
+            self.bytes += text.len();
+            self.texts.insert(text.into(), Rc::clone(&parsed));
+        }
+        Ok(parsed)
+    }
+}
+
 /// The state of one render, handed to every function as its [`Context`].
 ///
 /// Maps that a template changes are emptied when the render ends: they may hold
@@ -33,6 +65,7 @@ pub struct Renderer<'a> {
     stack_base: usize,
     /// How often each template is being included right now.
     included: BTreeMap<Arc<str>, usize>,
+    parsed: ParsedTexts,
     _cycles: CycleScope,
 }
 
@@ -51,6 +84,7 @@ impl<'a> Renderer<'a> {
             bytes: 0,
             stack_base: stack_address(),
             included: BTreeMap::new(),
+            parsed: ParsedTexts::default(),
             _cycles: CycleScope::begin(),
         }
     }
@@ -137,8 +171,12 @@ impl Context for Renderer<'_> {
 
     fn parse_and_execute(&mut self, text: &[u8], data: &Value) -> Result<Text, CallError> {
         self.charge(text.len())?;
-        let parsed = parse(ROOT, text)
-            .map_err(|error| CallError::new(format!("cannot parse template {}: {error}", quote(text))))?;
+        if !text.windows(2).any(|pair| pair == b"{{") {
+            // Without an action it prints itself.
+            self.charge(text.len())?;
+            return Ok(without_no_value(text.to_vec()).into());
+        }
+        let parsed = self.parsed.parsed(text)?;
         let Some(main) = parsed.first().cloned() else {
             return Ok(Text::default());
         };
@@ -205,4 +243,30 @@ fn without_no_value(out: Vec<u8>) -> Vec<u8> {
     }
     kept.extend_from_slice(out.get(start..).unwrap_or_default());
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_were_parsed_take_bounded_memory() {
+        let mut kept = ParsedTexts::default();
+        for number in 0..3 * MAX_KEPT_TEXTS {
+            assert!(kept.parsed(format!("{{{{ {number} }}}}").as_bytes()).is_ok());
+            assert!(kept.texts.len() <= MAX_KEPT_TEXTS);
+        }
+        for number in 0..9 {
+            let text = format!("{{{{ {number} }}}}{}", "x".repeat(MAX_KEPT_BYTES / 5));
+            assert!(kept.parsed(text.as_bytes()).is_ok());
+            assert!(kept.bytes <= MAX_KEPT_BYTES);
+            assert_eq!(kept.bytes, kept.texts.keys().map(|text| text.len()).sum::<usize>());
+        }
+        let known = kept.texts.len();
+        let large = "x".repeat(MAX_KEPT_BYTES / 2 + 1);
+        assert!(kept.parsed(large.as_bytes()).is_ok());
+        assert_eq!(kept.texts.len(), known, "a text that would push out all others is not kept");
+        assert!(kept.parsed(b"{{").is_err());
+        assert_eq!(kept.texts.len(), known, "neither is one with an error");
+    }
 }
