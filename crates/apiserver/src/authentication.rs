@@ -1,11 +1,14 @@
 //! Authentication by tokens. Every client with a known token may do everything.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::Mutex;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
+use subtle::ConstantTimeEq;
 
 use crate::sync::lock;
 
@@ -50,31 +53,50 @@ impl User {
 const LIMIT: usize = 10_000;
 
 /// Finds the user of a token: the administrator's token, and those that were issued to service accounts.
+///
+/// How long it takes tells nothing of the tokens that are known.
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     admin_token: String,
-    issued: Mutex<BTreeMap<String, User>>,
+    /// What tokens are found by, which nobody outside can compute.
+    key: RandomState,
+    issued: Mutex<BTreeMap<u64, (String, User)>>,
 }
 
 impl Authenticator {
     /// Returns an authenticator that knows the administrator's token only.
     pub(crate) fn new(admin_token: String) -> Authenticator {
-        Authenticator { admin_token, issued: Mutex::default() }
+        Authenticator { admin_token, key: RandomState::new(), issued: Mutex::default() }
     }
 
-    /// Adds a token of a service account; the first in order is dropped when there are too many.
+    /// Returns the token of the administrator.
+    pub(crate) fn admin_token(&self) -> &str {
+        &self.admin_token
+    }
+
+    /// Adds a token of a service account; some other is dropped when there are too many.
     pub(crate) fn issue(&self, token: String, user: User) {
         let mut issued = lock(&self.issued);
         if issued.len() >= LIMIT {
             issued.pop_first();
         }
-        issued.insert(token, user);
+        issued.insert(self.key.hash_one(&token), (token, user));
     }
 
     /// Returns the user that a token stands for, nothing if it is not known.
     pub(crate) fn user(&self, token: &str) -> Option<User> {
-        if token == self.admin_token { Some(User::admin()) } else { lock(&self.issued).get(token).cloned() }
+        if is_same(token, &self.admin_token) {
+            return Some(User::admin());
+        }
+        let issued = lock(&self.issued);
+        let (known, user) = issued.get(&self.key.hash_one(token))?;
+        is_same(token, known).then(|| user.clone())
     }
+}
+
+/// Compares two tokens in a time that depends on nothing but their lengths.
+fn is_same(a: &str, b: &str) -> bool {
+    a.as_bytes().ct_eq(b.as_bytes()).into()
 }
 
 /// Returns the token of a request.

@@ -42,7 +42,7 @@ pub enum RunError {
 
 /// Runs a server until SIGINT or SIGTERM; the kubeconfig is written when it answers requests.
 pub async fn run(options: Options) -> Result<(), RunError> {
-    let mut builder = ApiServer::builder().token(token());
+    let mut builder = ApiServer::builder();
     if let Some(delay) = options.simulate {
         builder = builder.simulate(delay);
     }
@@ -64,13 +64,6 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     serving.shutdown().await;
     server.shutdown().await?;
     Ok(())
-}
-
-/// Returns a token that cannot be guessed.
-fn token() -> String {
-    let random = crate::random::Random::new(None);
-    let other = crate::random::Random::new(None);
-    format!("{:016x}{:016x}{:016x}{:016x}", random.next(), other.next(), random.next(), other.next())
 }
 
 /// Writes a file that only its owner can read.

@@ -20,7 +20,7 @@ use crate::status::{ApiError, Outcome};
 use crate::storage::Storage;
 use crate::storage::state_file::{StateError, StateFile};
 use crate::store::{Change, Committed, Encoded, ObjectRef, Refusal, Stored, Write, split_key};
-use crate::strategy::{self, FieldOwner};
+use crate::strategy::{self, FieldOwner, conversion};
 use crate::work_queue::{Work, WorkQueue};
 
 /// How often a change that met another one is computed again.
@@ -64,12 +64,13 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(config: Config) -> Cluster {
+    /// Returns an empty cluster, whose administrator shows `token`.
+    pub(crate) fn new(config: Config, token: String) -> Cluster {
         let storage = Arc::new(Storage::new(config.history));
         Cluster {
             registry: Registry::new(),
             work_queue: WorkQueue::new(config.simulate.is_some()),
-            authenticator: Authenticator::new(config.token.clone()),
+            authenticator: Authenticator::new(token),
             service_allocator: ServiceAllocator::default(),
             discovery: Discovery::default(),
             openapi: OpenApi::default(),
@@ -128,24 +129,28 @@ impl Cluster {
 
     /// Changes an object on behalf of the server itself, past admission and validation.
     ///
-    /// Returns the stored version; nothing if the object is gone. `edit` is called again when another change came first.
+    /// Without an owner nobody owns the fields that change. Returns the stored version; nothing if the object is gone. `edit` is called again when another change came first.
     pub(crate) fn modify(
         &self,
         resource: &Resource,
         object: &ObjectRef,
-        owner: FieldOwner<'_>,
+        owner: impl Into<Option<FieldOwner<'static>>>,
         mut edit: impl FnMut(&mut Value) -> Edit,
     ) -> Outcome<Option<Arc<Stored>>> {
+        let owner = owner.into();
         for _ in 0..ATTEMPTS {
             let Some(old) = self.storage.get(object) else {
                 return Ok(None);
             };
-            let mut new = old.value();
+            let mut new = conversion::from_stored(old.value(), resource);
             let before = new.clone();
             if edit(&mut new) == Edit::Keep {
                 return Ok(Some(old));
             }
-            strategy::own(resource, Some(&before), &mut new, owner, self.now());
+            if let Some(owner) = owner {
+                strategy::own(resource, Some(&before), &mut new, owner, self.now());
+            }
+            conversion::to_stored(&mut new, resource);
             if let Some(stored) = self.commit_change(resource, object, &old, &new)? {
                 return Ok(Some(stored));
             }
@@ -197,7 +202,10 @@ impl Cluster {
             if &*key.table == DEFINITIONS {
                 self.define(&key.key, object);
             }
-            // A deletion that the end of the server interrupted continues with the first request.
+            // What the end of the server interrupted continues with the first request.
+            if object.pointer("/metadata/ownerReferences").is_some() {
+                self.work_queue.add(Work::Owned(key.clone()));
+            }
             if object.pointer("/metadata/deletionTimestamp").is_some() {
                 self.work_queue.add(Work::Deleting(key));
             }

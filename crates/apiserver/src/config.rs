@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::store::Limits;
 
 /// How a server is set up. [`Config::default`] is a server as the tests of operators want it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// How much history each resource keeps.
     pub history: Limits,
@@ -20,26 +20,12 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// Where each request is written down, one JSON object a line.
     pub audit: Option<PathBuf>,
-    /// The token that clients of the socket must show.
-    pub token: String,
+    /// The token that clients of the socket must show; a random one when absent.
+    pub token: Option<String>,
     /// Where random names and identities begin; anywhere when absent.
     pub seed: Option<u64>,
     /// The source of the time.
     pub clock: Clock,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            history: Limits::default(),
-            simulate: None,
-            state: None,
-            audit: None,
-            token: "admin".to_owned(),
-            seed: None,
-            clock: Clock::default(),
-        }
-    }
 }
 
 /// The source of the time.

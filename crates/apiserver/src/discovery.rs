@@ -8,7 +8,6 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::fingerprint::fingerprint;
 use crate::kind::{Subresource, Verb, join_group_version};
 use crate::registry::{Resource, Resources};
 use crate::response::{self, tagged};
@@ -114,8 +113,11 @@ pub(crate) fn group_version(served: &Resources, name: &str) -> Outcome<Option<Re
         list.push(resource_value(resource));
         list.extend(resource.kind.subresources.iter().map(|part| subresource_value(resource, part)));
     }
-    let body =
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list});
+    let mut body = json!({"kind": "APIResourceList", "groupVersion": name, "resources": list});
+    // The list of the core group is older than the rule that says its version.
+    if let (true, Some(fields)) = (name != "v1", body.as_object_mut()) {
+        fields.insert("apiVersion".into(), json!("v1"));
+    }
     Ok(Some(response::json(StatusCode::OK, body.to_string())))
 }
 
@@ -164,11 +166,14 @@ fn subresource_value(resource: &Resource, part: &Subresource) -> Value {
     value
 }
 
-/// Eight bytes that change with the version that objects are stored in.
+/// Eight bytes that change with the version that objects are stored in: those of the real server.
 fn storage_hash(resource: &Resource) -> String {
     use base64::Engine;
-    let text = format!("{}/{}", resource.stored_version, resource.kind.kind);
-    base64::engine::general_purpose::STANDARD.encode(fingerprint(text.as_bytes()).to_be_bytes())
+    use sha2::Digest as _;
+    let slash = if resource.stored_version.contains('/') { "" } else { "/" };
+    let text = format!("{slash}{}/{}", resource.stored_version, resource.kind.kind);
+    let digest = sha2::Sha256::digest(text.as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
 fn aggregated_document(served: &Resources, core: bool) -> Value {

@@ -356,22 +356,13 @@ fn time(bytes: &[u8], micro: bool) -> Read<Node> {
     })
 }
 
-/// Writes a span of nanoseconds as Go does for whole seconds: `1h2m3s`.
+/// Writes a span of nanoseconds as Go does: `1h2m3s`, `500ms`.
 fn duration(object: &Node) -> String {
     let nanos = match object.get("duration") {
         Some(Node::Number(nanos)) => nanos.as_i64().unwrap_or(0),
         _ => 0,
     };
-    let sign = if nanos < 0 { "-" } else { "" };
-    let (seconds, rest) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    let fraction = format!(".{rest:09}");
-    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
-    match (hours, minutes) {
-        (0, 0) => format!("{sign}{seconds}{fraction}s"),
-        (0, minutes) => format!("{sign}{minutes}m{seconds}{fraction}s"),
-        (hours, minutes) => format!("{sign}{hours}h{minutes}m{seconds}{fraction}s"),
-    }
+    golang::time::Duration(nanos).to_string()
 }
 
 #[cfg(test)]

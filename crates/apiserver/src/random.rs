@@ -1,8 +1,11 @@
-//! Identities and name suffixes.
+//! Identities and name suffixes, and tokens that cannot be guessed.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// A stream of random numbers; not for secrets.
 #[derive(Debug)]
@@ -10,6 +13,13 @@ pub(crate) struct Random(AtomicU64);
 
 /// The characters of generated names: no vowels, so that no words come out, and nothing that looks like another.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Returns 256 random bits as text, which nobody can guess; an error if the system has none.
+pub(crate) fn secret() -> Result<String, rustls::crypto::GetRandomFailed> {
+    let mut bits = [0; 32];
+    rustls::crypto::aws_lc_rs::default_provider().secure_random.fill(&mut bits)?;
+    Ok(URL_SAFE_NO_PAD.encode(bits))
+}
 
 impl Random {
     /// Returns a stream that begins at `seed`, or anywhere.

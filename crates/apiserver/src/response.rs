@@ -24,15 +24,19 @@ pub(crate) fn warn(answer: &mut Response<Body>, warnings: &[String]) {
 }
 
 pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Response<Body> {
-    with_type(status, "text/plain; charset=utf-8", Body::from(text.into()))
+    with_type(status, "text/plain; charset=utf-8", text.into())
 }
 
 pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
-    with_type(status, "application/json", body.into())
+    with_type(status, "application/json", body)
 }
 
-fn with_type(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
-    let mut answer = Response::new(body);
+pub(crate) fn with_type(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Body>,
+) -> Response<Body> {
+    let mut answer = Response::new(body.into());
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer

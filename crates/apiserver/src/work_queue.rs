@@ -4,9 +4,11 @@
 //! No loop looks for work. A commit adds the work that follows from it; whoever finishes a request starts a worker if
 //! there is none, and the worker ends when the queue is empty (`controllers`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jiff::Timestamp;
 
 use crate::registry::DEFINITIONS;
 use crate::store::{Change, Event, ObjectRef, Store, Stored};
@@ -36,6 +38,8 @@ pub(crate) struct WorkQueue {
     idle: tokio::sync::Notify,
     /// How much work waits for its delay.
     delayed: AtomicUsize,
+    /// The deadlines that are waited for, one for each object.
+    deadlines: Mutex<BTreeMap<ObjectRef, Timestamp>>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +55,7 @@ impl WorkQueue {
             queue: Mutex::default(),
             idle: tokio::sync::Notify::new(),
             delayed: AtomicUsize::new(0),
+            deadlines: Mutex::default(),
         }
     }
 
@@ -70,8 +75,15 @@ impl WorkQueue {
                 self.add(Work::Deleting(waiting));
             }
         } else {
-            if !stored.owners.is_empty() && event.change == Change::Added {
+            let before = event.previous.as_ref().map(|previous| &previous.owners);
+            if !stored.owners.is_empty() && before != Some(&stored.owners) {
                 self.add(Work::Owned(object.clone()));
+            }
+            // An owner that waits for this dependent may have been let go.
+            for owner in before.into_iter().flatten().filter_map(|uid| store.find_by_uid(uid)) {
+                if store.get(&owner.table, &owner.key).is_some_and(|owner| owner.deleting) {
+                    self.add(Work::Deleting(owner.clone()));
+                }
             }
             if stored.deleting {
                 self.add(Work::Deleting(object.clone()));
@@ -127,6 +139,26 @@ impl WorkQueue {
     pub(crate) fn add_delayed(&self, work: Work) {
         self.delayed.fetch_sub(1, Ordering::Relaxed);
         self.add(work);
+    }
+
+    /// Records that an object is looked at when a time has come; returns false if it is looked at earlier or then.
+    pub(crate) fn arm(&self, object_ref: &ObjectRef, at: Timestamp) -> bool {
+        let mut deadlines = lock(&self.deadlines);
+        if deadlines.get(object_ref).is_some_and(|known| *known <= at) {
+            return false;
+        }
+        deadlines.insert(object_ref.clone(), at);
+        true
+    }
+
+    /// Ends the wait for a time; returns false if an earlier one took its place.
+    pub(crate) fn disarm(&self, object_ref: &ObjectRef, at: Timestamp) -> bool {
+        let mut deadlines = lock(&self.deadlines);
+        let is_this = deadlines.get(object_ref) == Some(&at);
+        if is_this {
+            deadlines.remove(object_ref);
+        }
+        is_this
     }
 
     /// Returns whether work waits for its delay.

@@ -2,6 +2,7 @@
 
 mod pod;
 
+use objects::quantity::Quantity;
 use serde_json::{Value, json};
 
 use crate::authentication::User;
@@ -161,10 +162,34 @@ pub(crate) fn admit_change(request: &RequestContext, old: &Value, new: &mut Valu
     if request.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
         definitions::prepare(new);
     }
+    if request.resource.is("", "persistentvolumeclaims") && request.subresource.is_none() {
+        return check_growth(request, old, new);
+    }
     if request.resource.is("", "pods") && request.subresource.is_none() {
         pod::admit_change(old, new);
     }
     Ok(())
+}
+
+/// Refuses that a bound claim grows, unless its class says that its volumes can.
+fn check_growth(request: &RequestContext, old: &Value, new: &Value) -> Outcome<()> {
+    let text = |object: &Value, path: &str| -> String {
+        object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let size = |claim: &Value| text(claim, "/spec/resources/requests/storage").parse::<Quantity>().ok();
+    let grows = size(new).zip(size(old)).is_some_and(|(is, was)| is.compare(was).is_gt());
+    if !grows || text(old, "/status/phase") != "Bound" {
+        return Ok(());
+    }
+    let class = text(new, "/spec/storageClassName");
+    let class = request.cluster.storage.find("storage.k8s.io/storageclasses", None, &class);
+    let expands =
+        class.is_some_and(|class| class.value().get("allowVolumeExpansion") == Some(&Value::Bool(true)));
+    if expands {
+        return Ok(());
+    }
+    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
+    Err(ApiError::forbidden(&request.resource.kind, object_meta::text(new, "name"), why))
 }
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

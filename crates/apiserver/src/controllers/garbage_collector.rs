@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::finalizer::{edit, remove_finalizer};
 use crate::cluster::{Cluster, Edit};
+use crate::object_meta::finalizers;
 use crate::store::{ObjectRef, Stored};
 use crate::write::Propagation;
 use crate::write::loopback::remove;
@@ -13,19 +14,26 @@ use crate::write::loopback::remove;
 /// Removes a deleted object from the owners of its dependents, as its finalizer `orphan` asks.
 pub(super) fn orphan_dependents(cluster: &Cluster, object_ref: &ObjectRef, owner: &Stored) {
     for dependent in cluster.storage.dependents_of(&owner.uid) {
-        disown(cluster, &dependent, &owner.uid);
+        disown(cluster, &dependent, &[owner.uid.to_string()]);
     }
     remove_finalizer(cluster, object_ref, "orphan");
 }
 
-/// Removes the owner `uid` from the owners of an object.
-fn disown(cluster: &Cluster, object_ref: &ObjectRef, uid: &str) {
+/// Removes owners of an object, which are named by their identities.
+fn disown(cluster: &Cluster, object_ref: &ObjectRef, uids: &[String]) {
     edit(cluster, object_ref, |object| {
         let list = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
         let Some(list) = list else {
             return Edit::Keep;
         };
-        list.retain(|owner| owner.get("uid").and_then(Value::as_str) != Some(uid));
+        let before = list.len();
+        list.retain(|owner| {
+            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default();
+            !uids.iter().any(|lost| lost == uid)
+        });
+        if list.len() == before {
+            return Edit::Keep;
+        }
         if list.is_empty()
             && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
         {
@@ -35,24 +43,21 @@ fn disown(cluster: &Cluster, object_ref: &ObjectRef, uid: &str) {
     });
 }
 
-/// Deletes the dependents of an object that is deleted after them.
+/// Deletes the dependents of an object that is deleted after them, and the object when none holds it back.
 pub(super) fn delete_dependents(cluster: &Arc<Cluster>, object_ref: &ObjectRef, owner: &Stored) {
-    let mut blocked = false;
     for dependent in cluster.storage.dependents_of(&owner.uid) {
-        let Some(object) = cluster.storage.get(&dependent) else {
-            continue;
-        };
-        if !object.deleting {
-            let has_dependents = !cluster.storage.dependents_of(&object.uid).is_empty();
-            let propagation = if has_dependents { Propagation::Foreground } else { Propagation::Background };
-            remove(cluster, &dependent, Some(propagation));
-        }
-        blocked |= cluster.storage.get(&dependent).is_some_and(|object| blocks(&object.value(), &owner.uid));
+        check_owners(cluster, &dependent);
     }
+    let left = cluster.storage.dependents_of(&owner.uid);
+    let blocked = left.iter().any(|dependent| {
+        cluster.storage.get(dependent).is_some_and(|object| blocks(&object.value(), &owner.uid))
+    });
     if !blocked {
-        remove_finalizer(cluster, object_ref, "foregroundDeletion");
+        remove_finalizer(cluster, object_ref, FOREGROUND);
     }
 }
+
+const FOREGROUND: &str = "foregroundDeletion";
 
 fn blocks(object: &Value, uid: &str) -> bool {
     owners(object).any(|owner| {
@@ -65,39 +70,106 @@ fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object.pointer("/metadata/ownerReferences").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Deletes an object whose owners are all gone; removes owners that are gone from one that has others.
+/// What the owners of an object are, by their identities.
+#[derive(Debug, Default)]
+struct Owners {
+    /// They exist, and their dependents stay with them.
+    solid: Vec<String>,
+    /// They do not exist.
+    absent: Vec<String>,
+    /// They wait for the deletion of their dependents.
+    waiting: Vec<String>,
+}
+
+impl Owners {
+    /// Returns the owners of an object; nothing if one cannot be looked for.
+    fn of(cluster: &Cluster, value: &Value, namespace: &str) -> Option<Owners> {
+        let mut found = Owners::default();
+        for owner in owners(value) {
+            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+            match owner_state(cluster, owner, &uid, namespace) {
+                OwnerState::Absent => found.absent.push(uid),
+                OwnerState::Waiting => found.waiting.push(uid),
+                OwnerState::Solid => found.solid.push(uid),
+                OwnerState::Unknown => return None,
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Does what the owners of an object ask for: one that another owner keeps loses those that are gone or go; one that
+/// none keeps is deleted.
 pub(super) fn check_owners(cluster: &Arc<Cluster>, object_ref: &ObjectRef) {
     let Some(object) = cluster.storage.get(object_ref).filter(|object| !object.owners.is_empty()) else {
         return;
     };
+    // A deletion that has begun comes to its end without its owners.
+    if object.deleting {
+        return;
+    }
     let value = object.value();
-    let mut absent = Vec::new();
-    let mut present = 0;
-    for owner in owners(&value) {
-        let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default();
-        match owner_state(cluster, owner, uid, object.namespace()) {
-            OwnerState::Absent => absent.push(uid.to_owned()),
-            OwnerState::Deleting if object.deleting => present += 1,
-            OwnerState::Deleting | OwnerState::Present | OwnerState::Unknown => present += 1,
-        }
-    }
-    if absent.is_empty() || object.deleting {
+    let Some(owners) = Owners::of(cluster, &value, object.namespace()) else {
         return;
-    }
-    if present > 0 {
-        for uid in absent {
-            disown(cluster, object_ref, &uid);
+    };
+    if !owners.solid.is_empty() {
+        let mut lost = owners.absent;
+        lost.extend(owners.waiting);
+        if !lost.is_empty() {
+            disown(cluster, object_ref, &lost);
         }
         return;
     }
-    remove(cluster, object_ref, None);
+    let dependents = cluster.storage.dependents_of(&object.uid);
+    if !owners.waiting.is_empty() && !dependents.is_empty() {
+        // Owners in a circle would wait for each other.
+        if dependents.iter().any(|dependent| waits_for_dependents(cluster, dependent)) {
+            unblock(cluster, object_ref);
+        }
+        remove(cluster, object_ref, Some(Propagation::Foreground));
+        return;
+    }
+    let finalizers = finalizers(&value);
+    let propagation = if finalizers.contains(&"orphan") {
+        Propagation::Orphan
+    } else if finalizers.contains(&FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    remove(cluster, object_ref, Some(propagation));
+}
+
+fn waits_for_dependents(cluster: &Cluster, object_ref: &ObjectRef) -> bool {
+    cluster.storage.get(object_ref).is_some_and(|object| is_waiting(&object))
+}
+
+/// Returns whether an object waits for the deletion of its dependents.
+fn is_waiting(object: &Stored) -> bool {
+    object.deleting && finalizers(&object.value()).contains(&FOREGROUND)
+}
+
+/// Lets the owners of an object go before it.
+fn unblock(cluster: &Cluster, object_ref: &ObjectRef) {
+    edit(cluster, object_ref, |object| {
+        let list = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+        let mut changed = Edit::Keep;
+        for owner in list.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)) {
+                owner.insert("blockOwnerDeletion".into(), Value::Bool(false));
+                changed = Edit::Write;
+            }
+        }
+        changed
+    });
 }
 
 enum OwnerState {
     Absent,
-    Deleting,
-    Present,
-    /// The owner's kind is not served, so that it is not known whether it exists.
+    /// It is deleted after its dependents.
+    Waiting,
+    Solid,
+    /// The owner's kind is not served, or lives in namespaces while the dependent does not: nobody knows which is meant.
     Unknown,
 }
 
@@ -107,10 +179,13 @@ fn owner_state(cluster: &Cluster, owner: &Value, uid: &str, namespace: &str) -> 
     else {
         return OwnerState::Unknown;
     };
-    let namespace = Some(namespace).filter(|namespace| resource.kind.namespaced && !namespace.is_empty());
+    if resource.kind.namespaced && namespace.is_empty() {
+        return OwnerState::Unknown;
+    }
+    let namespace = Some(namespace).filter(|_| resource.kind.namespaced);
     match cluster.storage.find(&resource.table, namespace, text("name")) {
-        Some(found) if &*found.uid == uid && found.deleting => OwnerState::Deleting,
-        Some(found) if &*found.uid == uid => OwnerState::Present,
+        Some(found) if &*found.uid == uid && is_waiting(&found) => OwnerState::Waiting,
+        Some(found) if &*found.uid == uid => OwnerState::Solid,
         Some(_) | None => OwnerState::Absent,
     }
 }

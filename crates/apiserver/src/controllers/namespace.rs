@@ -1,5 +1,6 @@
 //! Namespaces that are deleted: their contents first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use objects::time::format_seconds;
@@ -14,11 +15,10 @@ use crate::write::loopback::remove_now;
 
 /// Deletes what is in a namespace, and removes its finalizer when nothing is left.
 pub(super) fn empty_namespace(cluster: &Arc<Cluster>, object_ref: &ObjectRef, namespace: &Stored) {
-    let left = contents(cluster, namespace.name());
-    for object in &left {
-        if cluster.storage.get(object).is_some_and(|object| !object.deleting || &*object_ref.table == "/pods")
-        {
-            // Pods are not waited for: no node runs them.
+    for object in &contents(cluster, namespace.name()) {
+        // Pods are not waited for: no node runs them.
+        let is_pod = &*object.table == "/pods";
+        if cluster.storage.get(object).is_some_and(|object| !object.deleting || is_pod) {
             remove_now(cluster, object, Some(Propagation::Background));
         }
     }
@@ -33,34 +33,121 @@ pub(super) fn empty_namespace(cluster: &Arc<Cluster>, object_ref: &ObjectRef, na
         });
         return;
     }
-    let waiting = left.iter().filter_map(|object_ref| cluster.storage.get(object_ref));
-    let mut names: Vec<String> = waiting
-        .flat_map(|object| {
-            finalizers(&object.value()).iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
-        })
-        .collect();
-    names.sort();
-    names.dedup();
+    let conditions = conditions(cluster, &left);
     let now = format_seconds(cluster.now());
-    let message = format!("Some content in the namespace has finalizers remaining: {}", names.join(", "));
     edit(cluster, object_ref, |object| {
-        let condition = json!({
-            "type": "NamespaceFinalizersRemaining",
-            "status": "True",
-            "reason": "SomeFinalizersRemain",
-            "message": message,
-            "lastTransitionTime": now,
-        });
-        let status = object.get_mut("status").and_then(Value::as_object_mut);
-        let known = status.as_ref().and_then(|status| status.get("conditions")).is_some();
-        match status {
-            Some(status) if !known => {
-                status.insert("conditions".into(), json!([condition]));
-                Edit::Write
-            }
-            Some(_) | None => Edit::Keep,
+        let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else {
+            return Edit::Keep;
+        };
+        let kept = status.entry("conditions").or_insert_with(|| json!([]));
+        let Some(kept) = kept.as_array_mut() else {
+            return Edit::Keep;
+        };
+        let before = kept.clone();
+        for wanted in &conditions {
+            wanted.write(kept, &now);
         }
+        if *kept == before { Edit::Keep } else { Edit::Write }
     });
+}
+
+/// What a condition of a namespace says.
+struct Condition {
+    kind: &'static str,
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+impl Condition {
+    /// Puts this condition among those that are kept; the time changes with the status.
+    fn write(&self, kept: &mut Vec<Value>, now: &str) {
+        let old = kept.iter_mut().find(|old| old.get("type").and_then(Value::as_str) == Some(self.kind));
+        let since = match &old {
+            Some(old) if old.get("status").and_then(Value::as_str) == Some(self.status) => {
+                old.get("lastTransitionTime").cloned().unwrap_or_default()
+            }
+            Some(_) | None => json!(now),
+        };
+        let new = json!({
+            "type": self.kind,
+            "status": self.status,
+            "reason": self.reason,
+            "message": self.message,
+            "lastTransitionTime": since,
+        });
+        match old {
+            Some(old) => *old = new,
+            None => kept.push(new),
+        }
+    }
+}
+
+/// Returns what is told of a namespace in which these objects are left.
+fn conditions(cluster: &Cluster, left: &[ObjectRef]) -> [Condition; 5] {
+    let mut resources: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for object_ref in left {
+        let (group, plural) = object_ref.table.rsplit_once('/').unwrap_or_default();
+        *resources.entry(format!("{plural}.{group}")).or_default() += 1;
+        let Some(object) = cluster.storage.get(object_ref) else {
+            continue;
+        };
+        for name in finalizers(&object.value()) {
+            *names.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    let listed = |counts: &BTreeMap<String, usize>, verb: &str| {
+        let texts: Vec<String> =
+            counts.iter().map(|(name, count)| format!("{name} {verb} {count} resource instances")).collect();
+        texts.join(", ")
+    };
+    let fine = |kind, reason, message: &str| Condition {
+        kind,
+        status: "False",
+        reason,
+        message: message.to_owned(),
+    };
+    [
+        fine(
+            "NamespaceDeletionDiscoveryFailure",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        fine(
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        fine(
+            "NamespaceDeletionContentFailure",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        Condition {
+            kind: "NamespaceContentRemaining",
+            status: "True",
+            reason: "SomeResourcesRemain",
+            message: format!("Some resources are remaining: {}", listed(&resources, "has")),
+        },
+        if names.is_empty() {
+            fine(
+                "NamespaceFinalizersRemaining",
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished",
+            )
+        } else {
+            Condition {
+                kind: "NamespaceFinalizersRemaining",
+                status: "True",
+                reason: "SomeFinalizersRemain",
+                message: format!(
+                    "Some content in the namespace has finalizers remaining: {}",
+                    listed(&names, "in")
+                ),
+            }
+        },
+    ]
 }
 
 fn contents(cluster: &Cluster, namespace: &str) -> Vec<ObjectRef> {

@@ -1,7 +1,11 @@
 //! The worker: carries out what is in the work queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
+
+use super::simulation::Later;
 use super::{definition_finalizer, garbage_collector, namespace, simulation, volume_protection};
 use crate::cluster::Cluster;
 use crate::object_meta::finalizers;
@@ -17,8 +21,10 @@ pub(crate) fn start(cluster: &Arc<Cluster>) {
     let cluster = Arc::clone(cluster);
     tokio::spawn(async move {
         while let Some(work) = cluster.work_queue.next() {
-            if let Some(due) = carry_out(&cluster, work) {
-                start_later(&cluster, due);
+            match carry_out(&cluster, work) {
+                Some(Later::Soon(object_ref)) => start_later(&cluster, object_ref),
+                Some(Later::At(object_ref, at)) => start_at(&cluster, object_ref, at),
+                None => {}
             }
             tokio::task::yield_now().await;
         }
@@ -42,8 +48,8 @@ pub(crate) async fn settled(cluster: &Arc<Cluster>) {
 
 /// Carries out one piece of work. Work that cannot be carried out is dropped: the change that unblocks it adds it again.
 ///
-/// Returns the object that must be looked at again after the delay of the simulation.
-fn carry_out(cluster: &Arc<Cluster>, work: Work) -> Option<ObjectRef> {
+/// Returns the object that must be looked at again.
+fn carry_out(cluster: &Arc<Cluster>, work: Work) -> Option<Later> {
     match work {
         Work::Deleting(object_ref) => end_deletion(cluster, &object_ref),
         Work::Due(object_ref) => return simulation::due(cluster, object_ref),
@@ -89,6 +95,27 @@ fn start_later(cluster: &Arc<Cluster>, object_ref: ObjectRef) {
         tokio::time::sleep(delay).await;
         if let Some(cluster) = cluster.upgrade() {
             cluster.work_queue.add_delayed(Work::Due(object_ref));
+            start(&cluster);
+        }
+    });
+}
+
+/// The shortest time until a deadline is looked at again.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Adds an object to the queue again when a time has come. Nobody waits for that.
+fn start_at(cluster: &Arc<Cluster>, object_ref: ObjectRef, at: Timestamp) {
+    if !cluster.work_queue.arm(&object_ref, at) {
+        return;
+    }
+    let wait = Duration::try_from(at.duration_since(cluster.now())).unwrap_or_default().max(SHORTEST);
+    let cluster = Arc::downgrade(cluster);
+    tokio::spawn(async move {
+        tokio::time::sleep(wait).await;
+        if let Some(cluster) = cluster.upgrade()
+            && cluster.work_queue.disarm(&object_ref, at)
+        {
+            cluster.work_queue.add(Work::Simulate(object_ref));
             start(&cluster);
         }
     });

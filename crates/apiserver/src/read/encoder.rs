@@ -21,6 +21,8 @@ pub(crate) struct ObjectEncoder {
     pub(crate) resource: Arc<Resource>,
     pub(crate) representation: Representation,
     include: Include,
+    /// How the bytes of an object in the client's version begin, if they may be stored in another one.
+    head: Option<Vec<u8>>,
     pub(crate) now: Timestamp,
 }
 
@@ -44,11 +46,22 @@ impl ObjectEncoder {
             resource: Arc::clone(&request.resource),
             representation: request.representation.clone(),
             include,
+            head: request.resource.custom.is_some().then(|| {
+                let resource = &request.resource;
+                conversion::head(&resource.kind.kind, &resource.api_version)
+            }),
             now: request.now,
         }
     }
 
-    /// Returns whether objects are sent as they are stored.
+    /// Returns whether these bytes of an object are sent as they are stored.
+    ///
+    /// The version of custom objects is that in which they were written last.
+    pub(crate) fn passes(&self, body: &[u8]) -> bool {
+        self.is_identity() && self.head.as_ref().is_none_or(|head| body.starts_with(head))
+    }
+
+    /// Returns whether objects of the stored version are sent as they are.
     pub(crate) fn is_identity(&self) -> bool {
         self.representation.shape == Shape::Whole
             && self.representation.encoding == Encoding::Json
@@ -68,19 +81,19 @@ impl ObjectEncoder {
 
     /// Returns the object of a watch event as JSON.
     pub(crate) fn watched(&self, body: &Bytes, first: bool) -> Bytes {
-        if self.is_identity() {
+        if self.passes(body) {
             return body.clone();
         }
         serde_json::to_vec(&self.value(body, first)).unwrap_or_default().into()
     }
 
     fn whole(&self, body: &[u8]) -> Value {
-        let object = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let object = objects::decode::read(body).unwrap_or(Value::Null);
         conversion::from_stored(object, &self.resource)
     }
 
     pub(crate) fn answer(&self, status: u16, object: &Stored) -> Outcome<Response<Body>> {
-        if self.is_identity() {
+        if self.passes(&object.body) {
             return respond(status, self.representation.content_type(), Body::from(object.body.clone()));
         }
         self.answer_value(status, &self.value(&object.body, true))

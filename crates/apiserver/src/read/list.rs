@@ -10,13 +10,14 @@ use serde_json::{Map, Value, json};
 
 use super::encoder::{ObjectEncoder, respond};
 use super::token::Token;
-use crate::request::options::invalid_option;
+use crate::request::options::{invalid_options, not_supported};
 use crate::request::{RequestContext, Shape};
-use crate::status::{ApiError, Outcome};
+use crate::status::{ApiError, Cause, Outcome};
 use crate::store::{Expired, Page, Range, Stored};
 
 pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
-    let asked = revision(request)?;
+    // Here a revision that is no number is a failure of the server.
+    let asked = revision(request).map_err(unread_revision)?;
     let store = request.cluster.storage.read();
     if let Some(asked) = asked
         && asked > store.revision()
@@ -29,7 +30,32 @@ pub(crate) fn get(request: &RequestContext, name: &str) -> Outcome<Response<Body
     ObjectEncoder::of(request).answer(200, &object)
 }
 
+/// Checks the options of a list.
+pub(crate) fn check_list(request: &RequestContext) -> Outcome<()> {
+    check_numbers(request)?;
+    check_match(request, request.query.text("resourceVersionMatch"))?;
+    revision(request).map(|_| ())
+}
+
+/// Checks the numbers in the options of lists and watches, whether they are asked for or not.
+pub(super) fn check_numbers(request: &RequestContext) -> Outcome<()> {
+    for name in ["timeoutSeconds", "limit"] {
+        request.query.number(name)?;
+    }
+    Ok(())
+}
+
+/// Returns the refusal of a revision as requests for one object and watches tell it.
+pub(super) fn unread_revision(error: ApiError) -> ApiError {
+    let text = error.to_string();
+    match text.strip_prefix("invalid resource version: ") {
+        Some(text) => ApiError::new(500, "", text),
+        None => error,
+    }
+}
+
 pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
+    check_numbers(request)?;
     let plan = Plan::of(request)?;
     let selection = selection(request)?;
     let selects = |object: &Stored| selection.selects(object);
@@ -48,7 +74,7 @@ pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     let shows_empty = request.resource.custom.is_some() && request.representation.shape == Shape::Whole;
     let metadata = list_metadata(&page, revision, &selection, &plan, shows_empty);
     let encoder = ObjectEncoder::of(request);
-    if encoder.is_identity() {
+    if encoder.is_identity() && page.items.iter().all(|item| encoder.passes(&item.body)) {
         return respond(200, "application/json", stream(&encoder, page.items, &metadata));
     }
     let list = encoder.list(&page.items, &metadata);
@@ -148,8 +174,10 @@ pub(crate) fn revision(request: &RequestContext) -> Outcome<Option<u64>> {
     match text.parse::<u64>() {
         Ok(0) => Ok(None),
         Ok(revision) => Ok(Some(revision)),
-        Err(_) => {
-            let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        Err(error) => {
+            let overflows = *error.kind() == std::num::IntErrorKind::PosOverflow;
+            let why = if overflows { "value out of range" } else { "invalid syntax" };
+            let why = format!("strconv.ParseUint: parsing {text:?}: {why}");
             let message =
                 format!("invalid resource version: resourceVersion: Invalid value: {text:?}: {why}");
             Err(ApiError::bad_request(message))
@@ -159,29 +187,35 @@ pub(crate) fn revision(request: &RequestContext) -> Outcome<Option<u64>> {
 
 fn check_match(request: &RequestContext, matching: Option<&str>) -> Outcome<()> {
     let revision = request.query.text("resourceVersion");
-    let Some(matching) = matching else {
-        return Ok(());
+    let mut causes = Vec::new();
+    let mut forbid = |field: &str, why: &str| {
+        causes.push(Cause {
+            reason: "FieldValueForbidden".into(),
+            message: format!("Forbidden: {why}"),
+            field: field.into(),
+        });
     };
-    let (reason, message) = match (matching, revision) {
-        (_, _) if request.query.text("continue").is_some() => (
-            "FieldValueForbidden",
-            "Forbidden: resourceVersionMatch is forbidden when continue is provided".to_owned(),
-        ),
-        (_, None) => (
-            "FieldValueForbidden",
-            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided".to_owned(),
-        ),
-        ("Exact", Some("0")) => (
-            "FieldValueForbidden",
-            "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"".to_owned(),
-        ),
-        ("Exact" | "NotOlderThan", Some(_)) => return Ok(()),
-        (other, Some(_)) => (
-            "FieldValueNotSupported",
-            format!("Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""),
-        ),
-    };
-    Err(invalid_option("ListOptions", "resourceVersionMatch", reason, &message))
+    if matching.is_some() {
+        if revision.is_none() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            forbid("resourceVersionMatch", why);
+        }
+        if request.query.text("continue").is_some() {
+            forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+        }
+        if matching == Some("Exact") && revision == Some("0") {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            forbid("resourceVersionMatch", why);
+        }
+    }
+    if request.query.get("sendInitialEvents").is_some() {
+        forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    }
+    if let Some(other) = matching.filter(|matching| !["Exact", "NotOlderThan"].contains(matching)) {
+        let supported = ["Exact", "NotOlderThan", ""];
+        causes.push(not_supported("resourceVersionMatch", &format!("{other:?}"), &supported));
+    }
+    if causes.is_empty() { Ok(()) } else { Err(invalid_options("ListOptions", causes)) }
 }
 
 pub(crate) fn selection(request: &RequestContext) -> Outcome<Selection> {

@@ -8,5 +8,5 @@ mod watch;
 
 pub(crate) use encoder::{ObjectEncoder, encode, respond};
 pub(crate) use list::selection;
-pub(crate) use list::{get, list};
+pub(crate) use list::{check_list, get, list};
 pub(crate) use watch::watch;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::status::{ApiError, Outcome};
 
 /// The contents of a token. `rv` is -1 when the rest may be newer than the first part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Token {
     v: String,
     rv: i64,
@@ -49,7 +50,7 @@ impl Token {
         let token: Token =
             serde_json::from_value(token.into()).map_err(|error| refuse(&error.to_string()))?;
         if token.v != VERSION {
-            return Err(refuse(&format!("server does not recognize this encoded version {:?}", token.v)));
+            return Err(refuse(&format!("server does not recognize this encoded version {}", token.v)));
         }
         if token.rv == 0 || token.rv < -1 || token.start.is_empty() || token.start.contains("..") {
             return Err(refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));

@@ -16,10 +16,10 @@ use tokio::sync::watch as signal;
 use tokio::time::Instant;
 
 use super::encoder::{ObjectEncoder, respond};
-use super::list::{revision, selection};
+use super::list::{check_numbers, revision, selection, unread_revision};
 use crate::request::RequestContext;
-use crate::request::options::invalid_option;
-use crate::status::{ApiError, Outcome};
+use crate::request::options::{invalid_options, not_supported};
+use crate::status::{ApiError, Cause, Outcome};
 use crate::storage::{CLOSED, Storage, Watcher};
 use crate::store::{Event, Range, Stored, TableName, frame};
 
@@ -37,6 +37,7 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Answers with a stream of changes; `name` limits it to one object.
 pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Response<Body>> {
+    check_numbers(request)?;
     let mut selection = selection(request)?;
     if let Some(name) = name {
         selection.fields =
@@ -44,12 +45,7 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
                 .map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     let initial = wants_initial_events(request)?;
-    // Here alone a revision that is no number is a failure of the server.
-    let asked = revision(request).map_err(|error| {
-        let text = error.to_string();
-        let text = text.strip_prefix("invalid resource version: ").unwrap_or(&text);
-        ApiError::new(500, "", text)
-    })?;
+    let asked = revision(request).map_err(unread_revision)?;
     let timeout = request.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
     let timeout = timeout.filter(|&seconds| seconds > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let encoder = ObjectEncoder::of(request);
@@ -84,29 +80,31 @@ pub(crate) fn watch(request: &RequestContext, name: Option<&str>) -> Outcome<Res
 
 /// Returns whether the present objects are sent first and a bookmark after them.
 fn wants_initial_events(request: &RequestContext) -> Outcome<bool> {
-    let Some(value) = request.query.text("sendInitialEvents") else {
-        if request.query.text("resourceVersionMatch").is_some() {
-            let message =
-                "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            return Err(invalid_option(
-                "ListOptions",
-                "resourceVersionMatch",
-                "FieldValueForbidden",
-                message,
-            ));
-        }
-        return Ok(false);
+    let query = &request.query;
+    let (wanted, matching) = (query.switch("sendInitialEvents"), query.text("resourceVersionMatch"));
+    let mut causes = Vec::new();
+    let mut forbid = |why: &str| {
+        causes.push(Cause {
+            reason: "FieldValueForbidden".into(),
+            message: format!("Forbidden: {why}"),
+            field: "resourceVersionMatch".into(),
+        });
     };
-    if request.query.text("resourceVersionMatch") != Some("NotOlderThan") {
-        let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-        return Err(invalid_option("ListOptions", "resourceVersionMatch", "FieldValueForbidden", message));
+    if wanted.is_some() && matching != Some("NotOlderThan") {
+        forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
     }
-    let wanted = !matches!(value, "false" | "0");
-    if wanted && !request.query.flag("allowWatchBookmarks") {
-        let message = "Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true";
-        return Err(invalid_option("ListOptions", "allowWatchBookmarks", "FieldValueForbidden", message));
+    if matching.is_some() && wanted.is_none() {
+        forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     }
-    Ok(wanted)
+    // A watch from no revision begins with what is there, as if that had been asked for.
+    let from_now = matches!(query.text("resourceVersion"), None | Some("0"));
+    if (matching.is_some() || from_now) && query.text("continue").is_some() {
+        forbid("resourceVersionMatch is forbidden when continue is provided");
+    }
+    if let Some(other) = matching.filter(|matching| *matching != "NotOlderThan") {
+        causes.push(not_supported("resourceVersionMatch", &format!("{other:?}"), &["NotOlderThan"]));
+    }
+    if causes.is_empty() { Ok(wanted.unwrap_or(false)) } else { Err(invalid_options("ListOptions", causes)) }
 }
 
 struct Watch {
@@ -258,11 +256,12 @@ impl Watch {
         let Some(seen) = event.seen_by(|object| selection.selects(object)) else {
             return;
         };
-        if self.encoder.is_identity() {
+        let body = event.body(seen);
+        if self.encoder.passes(&body) {
             self.sent_any = true;
             self.waiting.push_back(event.frame(seen));
         } else {
-            let body = self.presented(&event.body(seen));
+            let body = self.presented(&body);
             self.waiting.push_back(frame(seen.as_str(), &body));
         }
     }

@@ -1,5 +1,6 @@
 //! How a write is to be carried out.
 
+use golang::strconv;
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
@@ -18,11 +19,9 @@ pub(crate) enum FieldValidation {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches of a request")]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_manager: String,
-    pub(crate) named_manager: bool,
     pub(crate) validation: FieldValidation,
     /// Whether fields of other managers are taken over.
     pub(crate) force: bool,
@@ -32,11 +31,33 @@ pub(crate) struct WriteOptions {
 impl WriteOptions {
     /// Reads the options of a request of this kind: `CreateOptions`, `UpdateOptions` or `PatchOptions`.
     pub(crate) fn of(query: &Query, headers: &HeaderMap, kind: &str) -> Outcome<WriteOptions> {
+        WriteOptions::read(query, headers, kind, Vec::new())
+    }
+
+    /// Reads the options of a patch; one that applies names its manager, and only it can take over fields.
+    pub(crate) fn of_patch(query: &Query, headers: &HeaderMap, applies: bool) -> Outcome<WriteOptions> {
         let mut causes = Vec::new();
-        for value in query.all("dryRun") {
-            if value != "All" {
-                causes.push(not_supported("dryRun", &format!("[{value:?}]"), &["All"]));
-            }
+        if !applies && query.get("force").is_some() {
+            causes.push(Cause {
+                reason: "FieldValueForbidden".into(),
+                message: "Forbidden: may not be specified for non-apply patch".into(),
+                field: "force".into(),
+            });
+        }
+        if applies && query.text("fieldManager").is_none() {
+            causes.push(Cause {
+                reason: "FieldValueRequired".into(),
+                message: "Required value: is required for apply patch".into(),
+                field: "fieldManager".into(),
+            });
+        }
+        WriteOptions::read(query, headers, "PatchOptions", causes)
+    }
+
+    fn read(query: &Query, headers: &HeaderMap, kind: &str, mut causes: Vec<Cause>) -> Outcome<WriteOptions> {
+        let dry: Vec<&str> = query.all("dryRun").collect();
+        if dry.iter().any(|value| *value != "All") {
+            causes.push(not_supported("dryRun", &quoted(&dry), &["All"]));
         }
         let validation = match query.text("fieldValidation") {
             None | Some("Warn") => FieldValidation::Warn,
@@ -61,7 +82,6 @@ impl WriteOptions {
         Ok(WriteOptions {
             dry_run: query.get("dryRun").is_some(),
             field_manager: named.map_or_else(|| manager_of(headers), str::to_owned),
-            named_manager: named.is_some(),
             validation,
             force: query.flag("force"),
             applies: false,
@@ -78,12 +98,17 @@ impl WriteOptions {
         WriteOptions {
             dry_run: false,
             field_manager: manager.to_owned(),
-            named_manager: true,
             validation: FieldValidation::Ignore,
             force: true,
             applies: false,
         }
     }
+}
+
+/// Returns a list as texts show it.
+pub(crate) fn quoted(values: &[&str]) -> String {
+    let values: Vec<String> = values.iter().map(|value| strconv::quote(value.as_bytes())).collect();
+    format!("[{}]", values.join(","))
 }
 
 pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> Cause {
@@ -106,18 +131,13 @@ fn check_manager(name: &str, causes: &mut Vec<Cause>) {
         causes.push(Cause {
             reason: "FieldValueInvalid".into(),
             message: format!(
-                "Invalid value: {name:?}: invalid character U+{:04X} (at position {index})",
+                "Invalid value: {}: invalid character U+{:04X} (at position {index})",
+                strconv::quote(name.as_bytes()),
                 u32::from(c)
             ),
             field: "fieldManager".into(),
         });
     }
-}
-
-/// Returns the refusal of one option, see [`invalid_options`].
-pub(crate) fn invalid_option(kind: &str, field: &str, reason: &str, message: &str) -> ApiError {
-    let cause = Cause { reason: reason.to_owned(), message: message.to_owned(), field: field.to_owned() };
-    invalid_options(kind, vec![cause])
 }
 
 /// Returns the refusal of options, which are validated like objects of the group `meta.k8s.io`.

@@ -11,7 +11,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Limited};
 
 use super::audit::{Audit, Entry};
@@ -124,6 +124,7 @@ impl Endpoint {
         let answered = async {
             let user = user.ok_or_else(ApiError::unauthorized)?;
             check_anonymous(&user, head.uri.path())?;
+            check_impersonation(&head.headers)?;
             let body = read_body(head, body).await?;
             let incoming = Incoming {
                 method: head.method.clone(),
@@ -166,6 +167,21 @@ fn check_anonymous(user: &User, path: &str) -> Outcome<()> {
         return Ok(());
     }
     let message = format!("forbidden: User \"system:anonymous\" cannot use path {path:?}");
+    Err(ApiError::new(403, "Forbidden", message).with_details(crate::status::Details::default()))
+}
+
+/// Refuses requests in the name of another user.
+///
+/// No rights are checked here, so that the answer would say that the other user may do everything.
+fn check_impersonation(headers: &HeaderMap) -> Outcome<()> {
+    let Some((name, value)) = headers.iter().find(|(name, _)| name.as_str().starts_with("impersonate-"))
+    else {
+        return Ok(());
+    };
+    let value = String::from_utf8_lossy(value.as_bytes());
+    let message = format!(
+        "impersonation is forbidden: this server does not check the rights of users and cannot act as another one ({name}: {value}); leave out --as, --as-group and --as-uid, or use a real cluster"
+    );
     Err(ApiError::new(403, "Forbidden", message).with_details(crate::status::Details::default()))
 }
 

@@ -17,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::config::{Clock, Config};
 use crate::controllers::{simulation, worker};
 use crate::fault_injection::Faults;
+use crate::random;
 use crate::storage::state_file::StateError;
 use audit::Audit;
 use endpoint::Endpoint;
@@ -38,6 +39,9 @@ pub enum StartError {
     /// The audit log could not be opened.
     #[error("open the audit log {path}: {1}", path = .0.display())]
     Audit(PathBuf, #[source] std::io::Error),
+    /// The system has no random numbers for the token.
+    #[error("make a token: the system gave no random numbers; set one yourself")]
+    Random,
     /// The state file could not be read or written.
     #[error(transparent)]
     State(#[from] StateError),
@@ -74,10 +78,10 @@ impl Builder {
         self
     }
 
-    /// Sets the token that clients of the socket must show.
+    /// Sets the token that clients of the socket must show. Without it, a random one is made.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Builder {
-        self.config.token = token.into();
+        self.config.token = Some(token.into());
         self
     }
 
@@ -123,7 +127,11 @@ impl ApiServer {
             }
             None => None,
         };
-        let cluster = Arc::new(Cluster::new(config));
+        let token = match config.token.clone() {
+            Some(token) => token,
+            None => random::secret().map_err(|_| StartError::Random)?,
+        };
+        let cluster = Arc::new(Cluster::new(config, token));
         cluster.load_state()?;
         bootstrap::fill(&cluster);
         if cluster.config.simulate.is_some() {
@@ -143,7 +151,7 @@ impl ApiServer {
     /// Serves the cluster on a socket, with TLS; clients must show the token.
     pub fn serve(&self, listener: TcpListener) -> Result<Serving, StartError> {
         let service = Endpoint { checks_token: true, ..self.service() };
-        Ok(serve(listener, service, &self.cluster.config.token)?)
+        Ok(serve(listener, service, self.cluster.authenticator.admin_token())?)
     }
 
     /// Returns the faults of the server, which tests may plan.

@@ -1,5 +1,6 @@
 //! From a path and a method to what answers it.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -78,10 +79,21 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
         "" => {
             let registry = cluster.registry.resources();
             let groups = registry.groups().iter().filter(|(group, _)| !group.is_empty());
-            let mut paths: Vec<String> =
-                ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
-                    .map(str::to_owned)
-                    .to_vec();
+            let mut paths: Vec<String> = [
+                "/.well-known/openid-configuration",
+                "/api",
+                "/api/v1",
+                "/apis",
+                "/healthz",
+                "/livez",
+                "/metrics",
+                "/openapi/v3",
+                "/openid/v1/jwks",
+                "/readyz",
+                "/version",
+            ]
+            .map(str::to_owned)
+            .to_vec();
             for (group, versions) in groups {
                 paths.push(format!("/apis/{group}"));
                 paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
@@ -91,12 +103,26 @@ fn other(cluster: &Arc<Cluster>, incoming: &Incoming) -> Outcome<Response<Body>>
             response::json(StatusCode::OK, body)
         }
         "/version" => response::json(StatusCode::OK, version()),
-        path if is_health(path) => health(path, incoming),
+        "/.well-known/openid-configuration" => response::json(StatusCode::OK, issuer(incoming)),
+        "/openid/v1/jwks" => {
+            response::with_type(StatusCode::OK, "application/jwk-set+json", r#"{"keys":[]}"#)
+        }
+        "/metrics" => response::with_type(StatusCode::OK, METRICS, metrics(cluster)),
+        path if is_health(path) && !incoming.path.ends_with('/') => health(path, incoming),
         path if path.starts_with("/openapi/") => {
             cluster.openapi.answer(&cluster.registry.resources(), path, &incoming.headers)
         }
         _ => not_found(),
     })
+}
+
+/// Returns what Go calls the architecture of this machine.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 fn version() -> Vec<u8> {
@@ -113,9 +139,42 @@ fn version() -> Vec<u8> {
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
         "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     });
     serde_json::to_vec_pretty(&version).unwrap_or_default()
+}
+
+/// Returns who issues the tokens of service accounts, in the form of `OpenID` Connect.
+///
+/// Tokens are known to this server and not signed, so that the list of its keys is empty.
+fn issuer(incoming: &Incoming) -> String {
+    let host = incoming.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let document = json!({
+        "issuer": subresources::ISSUER,
+        "jwks_uri": format!("https://{host}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    });
+    document.to_string()
+}
+
+/// The text format of Prometheus.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Returns what is counted: the objects of each resource.
+fn metrics(cluster: &Cluster) -> String {
+    let store = cluster.storage.read();
+    let mut text = String::from(
+        "# HELP apiserver_resource_objects Number of stored objects of a resource.\n# TYPE apiserver_resource_objects gauge\n",
+    );
+    for table in store.tables() {
+        let (group, resource) = table.rsplit_once('/').unwrap_or_default();
+        let count = store.count(table);
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "apiserver_resource_objects{{group={group:?},resource={resource:?}}} {count}");
+    }
+    text
 }
 
 /// The checks that the health of the server is made of.
@@ -151,6 +210,7 @@ fn resource_call(
     {
         return Err(ApiError::unknown_resource());
     }
+    check_timeout(&incoming)?;
     let representation = Representation::of(&incoming.headers, &incoming.query)?;
     check_include(&representation, &incoming.query)?;
     let request = RequestContext {
@@ -176,6 +236,18 @@ fn resource_call(
         response::warn(&mut answer, &[warning]);
     }
     Ok(answer)
+}
+
+/// Refuses a time for the request that cannot be read. No request here lasts so long that it is needed.
+fn check_timeout(incoming: &Incoming) -> Outcome<()> {
+    let is_watch = incoming.method == Method::GET && incoming.query.flag("watch");
+    let Some(text) = incoming.query.text("timeout").filter(|_| !is_watch) else {
+        return Ok(());
+    };
+    let read = golang::time::Duration::parse(text.as_bytes());
+    read.map(|_| ()).map_err(|error| {
+        ApiError::bad_request(format!("invalid timeout specified in the request URL - {error}"))
+    })
 }
 
 /// Refuses tables whose rows shall carry something unknown.
@@ -208,7 +280,8 @@ fn check(request: &RequestContext, verb: Verb) -> Outcome<()> {
 
 fn one(request: &RequestContext, name: &str, method: &Method, watch: bool) -> Outcome<Response<Body>> {
     match *method {
-        Method::GET | Method::HEAD if watch || request.query.flag("watch") => {
+        // The switch that makes a watch of a list means nothing here.
+        Method::GET | Method::HEAD if watch => {
             check(request, Verb::Watch)?;
             read::watch(request, Some(name))
         }

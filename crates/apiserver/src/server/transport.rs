@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use base64::Engine;
+use connections::{Connection, Connections, Limits};
+use http::{Request, Response, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, SanType,
 };
@@ -15,14 +19,23 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt as _;
 
-use crate::server::endpoint::Endpoint;
+use crate::response;
+use crate::server::endpoint::{ConnectionCut, Endpoint};
+use crate::status::ApiError;
 
 /// How long a client may take to agree on a connection.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// How many connections are open at a time, and how long they may be idle: as long as those of the real server.
+const LIMITS: Limits = Limits { connections: 2_048, probes: 64, idle: Duration::from_secs(90) };
+
+/// What is answered whatever else goes on.
+const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// How long requests that are under way may take when the server stops.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(1);
@@ -83,7 +96,7 @@ pub(crate) fn serve(
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(tls));
     let (stop, stopped) = watch::channel(false);
-    tokio::spawn(accept(listener, acceptor, service, stopped));
+    tokio::spawn(accept(listener, acceptor, service, LIMITS, stopped));
     let kubeconfig = kubeconfig(address, &identity.authority, token);
     Ok(Serving { address, kubeconfig, stop })
 }
@@ -157,8 +170,10 @@ async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
     service: Endpoint,
+    limits: Limits,
     mut stopped: watch::Receiver<bool>,
 ) {
+    let connections = Connections::new(limits);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -166,10 +181,19 @@ async fn accept(
         };
         match accepted {
             Ok((stream, _)) => {
-                tokio::spawn(converse(stream, acceptor.clone(), service.clone(), stopped.clone()));
+                // A connection for which there is no place is closed at once: who asks again may find one.
+                let Some(connection) = connections.admit() else { continue };
+                tokio::spawn(converse(
+                    stream,
+                    acceptor.clone(),
+                    connection,
+                    service.clone(),
+                    stopped.clone(),
+                ));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
+                connections.make_room();
                 // Without free descriptors the next attempt fails as well.
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -180,24 +204,64 @@ async fn accept(
 async fn converse(
     stream: TcpStream,
     acceptor: TlsAcceptor,
+    connection: Arc<Connection>,
     service: Endpoint,
     mut stopped: watch::Receiver<bool>,
 ) {
     // Small answers must not wait for more.
     let _ = stream.set_nodelay(true);
-    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await else {
-        return;
+    let agreed = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream));
+    let stream = tokio::select! {
+        agreed = agreed => agreed,
+        () = connection.ended() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => return,
     };
+    let Ok(Ok(stream)) = stream else { return };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(2_000).keep_alive_interval(None);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-    tokio::pin!(connection);
+    let asked = Arc::clone(&connection);
+    let service = service_fn(move |request| {
+        let (connection, service) = (Arc::clone(&asked), service.clone());
+        async move { answer(&connection, service, request).await }
+    });
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(served);
     tokio::select! {
-        _ = connection.as_mut() => return,
+        _ = served.as_mut() => return,
+        () = connection.ended() => {}
         () = async { drop(stopped.wait_for(|stopped| *stopped).await) } => {}
     }
-    connection.as_mut().graceful_shutdown();
+    served.as_mut().graceful_shutdown();
     // Watches do not end by themselves: what is not finished by then is cut.
-    let _ = tokio::time::timeout(SHUTDOWN_TIME, connection).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIME, served).await;
+}
+
+/// Returns the answer to a request, while whose connection is busy.
+async fn answer(
+    connection: &Arc<Connection>,
+    service: Endpoint,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ConnectionCut> {
+    if !connection.is_for_probes() {
+        return answered(connection, service, request).await;
+    }
+    let mut answer = if PROBES.iter().any(|probe| request.uri().path().starts_with(probe)) {
+        answered(connection, service, request).await?
+    } else {
+        response::refusal(&ApiError::too_many_requests(1))
+    };
+    answer.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    Ok(answer)
+}
+
+/// Returns what the service answers. The connection is busy until all of it is sent.
+async fn answered(
+    connection: &Arc<Connection>,
+    service: Endpoint,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ConnectionCut> {
+    let in_flight = connection.busy();
+    let answer = service.oneshot(request).await?;
+    Ok(in_flight.until_sent(answer).map(Body::new))
 }

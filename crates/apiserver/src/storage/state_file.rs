@@ -21,6 +21,9 @@ use crate::sync::lock;
 /// The format in the first line of each state file.
 const FORMAT: &str = "addon-operator apiserver state 1";
 
+/// The largest revision that a file may have. Those of etcd have 63 bits, and there must be room for what comes.
+const MAX_REVISION: u64 = 1 << 62;
+
 /// The shortest time between two writes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -94,7 +97,12 @@ impl StateFile {
         mut restore: impl FnMut(ObjectRef, &Value, u64),
     ) -> Result<Option<u64>, StateError> {
         let read_error = |source| StateError::Read(self.path.clone(), source);
-        let file = match File::open(&self.path) {
+        let opened = std::fs::metadata(&self.path).and_then(|found| {
+            // The start would wait for ever for whoever writes into a pipe.
+            let is_file = found.is_file();
+            if is_file { File::open(&self.path) } else { Err(std::io::Error::other("it is no regular file")) }
+        });
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(read_error(source)),
@@ -113,6 +121,12 @@ impl StateFile {
         if head.format != FORMAT {
             return Err(broken(1, format!("the format is {:?}, expected {FORMAT:?}", head.format)));
         }
+        if head.revision > MAX_REVISION {
+            return Err(broken(
+                1,
+                format!("the revision is {}, expected at most {MAX_REVISION}", head.revision),
+            ));
+        }
         let mut objects = 0;
         let mut last = 1;
         while let Some((number, text)) = next()? {
@@ -126,10 +140,15 @@ impl StateFile {
             }
             let line: Line<'_> =
                 serde_json::from_str(&text).map_err(|error| broken(number, error.to_string()))?;
-            let object: Value =
-                serde_json::from_str(line.object.get()).map_err(|error| broken(number, error.to_string()))?;
+            let object = objects::decode::read(line.object.get().as_bytes())
+                .map_err(|error| broken(number, error.to_string()))?;
             if !object.is_object() {
                 return Err(broken(number, "an object is expected".to_owned()));
+            }
+            if line.revision > head.revision {
+                let why =
+                    format!("the revision is {}, that of the cluster only {}", line.revision, head.revision);
+                return Err(broken(number, why));
             }
             let key = ObjectRef { table: line.table.into(), key: line.key.into() };
             restore(key, &object, line.revision);

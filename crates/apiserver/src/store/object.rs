@@ -52,7 +52,7 @@ pub struct Stored {
 impl Stored {
     /// Returns the object decoded.
     pub fn value(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+        objects::decode::read(&self.body).unwrap_or(Value::Null)
     }
 
     /// Returns the object's name.

@@ -11,6 +11,9 @@ pub(crate) fn from_stored(mut object: Value, resource: &Resource) -> Value {
     }
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".into(), json!(resource.api_version));
+        if resource.custom.is_some() {
+            fields.insert("kind".into(), json!(resource.kind.kind));
+        }
         match resource.api_version.as_str() {
             "events.k8s.io/v1" => {
                 rename(fields, EVENT_FIELDS);
@@ -23,6 +26,16 @@ pub(crate) fn from_stored(mut object: Value, resource: &Resource) -> Value {
         }
     }
     object
+}
+
+/// Returns how the bytes of a stored object of a kind and version begin.
+pub(crate) fn head(kind: &str, api_version: &str) -> Vec<u8> {
+    format!("{{\"kind\":{},\"apiVersion\":{},", json!(kind), json!(api_version)).into_bytes()
+}
+
+/// Returns whether an object was stored before its definition changed the version in which objects are stored.
+pub(crate) fn is_stale(body: &[u8], resource: &Resource) -> bool {
+    resource.custom.is_some() && !body.starts_with(&head(&resource.kind.kind, &resource.stored_version))
 }
 
 /// Turns an object of the version of `resource` into the stored version.

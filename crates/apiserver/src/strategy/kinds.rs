@@ -98,6 +98,17 @@ pub(crate) fn first_status(
         ("", "pods") => {
             fields.insert("phase".into(), json!("Pending"));
             fields.insert("qosClass".into(), json!(quality(object.get("spec"))));
+            let gates = object.get("spec").and_then(|spec| spec.get("schedulingGates"));
+            if gates.and_then(Value::as_array).is_some_and(|gates| !gates.is_empty()) {
+                fields.insert(
+                    "conditions".into(),
+                    json!([{
+                        "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+                        "message": "Scheduling is blocked due to non-empty scheduling gates",
+                        "lastProbeTime": null, "lastTransitionTime": format_seconds(now),
+                    }]),
+                );
+            }
         }
         ("", "persistentvolumeclaims") => {
             fields.insert("phase".into(), json!("Pending"));

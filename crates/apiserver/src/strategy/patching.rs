@@ -25,10 +25,10 @@ pub(crate) enum PatchKind {
 pub(crate) fn patched(resource: &Resource, kind: PatchKind, old: &Value, patch: &Value) -> Outcome<Value> {
     match kind {
         PatchKind::Json => {
-            let bytes = serde_json::to_vec(patch).unwrap_or_default();
-            let operations = patch::json::parse(&bytes).map_err(|error| refuse_json(&error))?;
+            let operations = patch::json::operations(patch.clone()).map_err(|error| refuse_json(&error))?;
             patch::json::apply(old.clone(), &operations).map_err(|error| refuse_json(&error))
         }
+        PatchKind::Merge if patch.is_null() => Err(ApiError::bad_request("Invalid JSON Patch")),
         PatchKind::Merge if !patch.is_object() => {
             let found = go_value::json_type(patch);
             let why =
@@ -89,9 +89,27 @@ pub(crate) fn type_error(
     if resource.custom.is_some() { None } else { type_error_of(&resource.shape, kind, patch, new) }
 }
 
+/// Returns what is wrong with the types of kind and version.
+fn header_error(new: &Value) -> Option<String> {
+    let wrong = |name: &str| new.get(name).is_some_and(|value| !value.is_string() && !value.is_null());
+    if !wrong("kind") && !wrong("apiVersion") {
+        return None;
+    }
+    let why = decode::header_error(&Node::from(new.clone()))?;
+    Some(format!("couldn't get version/kind; json parse error: {why}"))
+}
+
+/// Returns whether kind and version are texts, which reading an object does not ask.
+pub(crate) fn has_header(new: &Value) -> bool {
+    header_error(new).is_none()
+}
+
 /// Returns the refusal of a patch after which something does not fit `shape`.
 pub(crate) fn type_error_of(shape: &Shape, kind: PatchKind, patch: &Value, new: &Value) -> Option<ApiError> {
-    let why = || decode::typed(Node::from(new.clone()), shape).err().map(|error| error.to_string());
+    let why = || {
+        header_error(new)
+            .or_else(|| decode::typed(Node::from(new.clone()), shape).err().map(|error| error.to_string()))
+    };
     let (shown, why) = match kind {
         PatchKind::Apply => return None,
         PatchKind::Strategic => {

@@ -51,12 +51,17 @@ static METADATA: LazyLock<Shape> = LazyLock::new(|| {
     map.map_or(Shape::Any, |metadata| metadata.shape.clone())
 });
 
-/// Sets the defaults of an object.
-pub(crate) fn complete(resource: &Resource, object: &mut Value) {
-    match resource.version() {
-        Some(version) => version.structural.complete(object),
-        None => defaults::apply(object, &resource.shape),
+/// Sets the defaults of an object, unless they would make it far larger than any object may be.
+pub(crate) fn complete(resource: &Resource, object: &mut Value) -> Outcome<()> {
+    let Some(version) = resource.version() else {
+        defaults::apply(object, &resource.shape);
+        return Ok(());
+    };
+    if version.structural.complete(object) {
+        return Ok(());
     }
+    let what = "the defaults of its schema would make the object too large";
+    Err(ApiError::bad_request(format!("{}: {what}", resource.kind.kind)))
 }
 
 pub(crate) fn validate_new(resource: &Resource, object: &Value, warnings: &mut Vec<String>) -> Vec<Cause> {
@@ -92,12 +97,21 @@ pub(crate) fn validate_changed(
     warnings: &mut Vec<String>,
 ) -> Vec<Cause> {
     let Some(version) = resource.version() else {
+        if subresource == Some("status") {
+            return causes_of(validation::update_status(&resource.kind, new, old), warnings);
+        }
         // These requests do not change the specification, which was valid when it was stored.
-        let parts = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
+        let parts = ["finalize", "approval", "ephemeralcontainers", "resize"];
         if subresource.is_some_and(|part| parts.contains(&part)) {
             return Vec::new();
         }
-        return causes_of(validation::update(&resource.kind, new, old), warnings);
+        let mut report = validation::update(&resource.kind, new, old);
+        // What runs pods is warned of when its specification changes, not with each change of a label.
+        let generation = |object: &Value| object.pointer("/metadata/generation").and_then(Value::as_i64);
+        if matches!(&*resource.kind.group, "apps" | "batch") && generation(old) == generation(new) {
+            report.warnings.clear();
+        }
+        return causes_of(report, warnings);
     };
     let mut causes = causes_of(validation::update_custom(new, old), warnings);
     causes.extend(validation::schema::validate(&version.structural, new, "").into_iter().map(cause));

@@ -26,7 +26,7 @@ pub(crate) fn check_conditional(resource: &Resource, name: &str, conditional: bo
 pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, old: &Value, new: &mut Value) {
     let kind = &resource.kind;
     if subresource == Some("status") {
-        let status = new.get("status").cloned();
+        let status = kept_status(resource, old, new.get("status").cloned());
         let managed = new.pointer("/metadata/managedFields").cloned();
         let metadata = new.get("metadata").cloned();
         *new = old.clone();
@@ -46,6 +46,31 @@ pub(crate) fn separate_status(resource: &Resource, subresource: Option<&str>, ol
     } else if kind.has_status() && matches!(subresource, None | Some("finalize")) {
         set(new, "status", old.get("status").cloned());
     }
+}
+
+/// Returns a new status with what only the server says in it.
+fn kept_status(resource: &Resource, old: &Value, status: Option<Value>) -> Option<Value> {
+    let mut status = status?;
+    let Some(fields) = status.as_object_mut() else {
+        return Some(status);
+    };
+    let keeps = match (&*resource.kind.group, &*resource.kind.plural) {
+        ("", "pods") => "qosClass",
+        ("", "persistentvolumes") => "lastPhaseTransitionTime",
+        ("apps", "deployments" | "replicasets") => {
+            // Counted by servers only that were told to.
+            fields.remove("terminatingReplicas");
+            return Some(status);
+        }
+        _ => return Some(status),
+    };
+    let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+    if fields.get(keeps).is_none_or(is_empty)
+        && let Some(value) = old.pointer(&format!("/status/{keeps}"))
+    {
+        fields.insert(keeps.to_owned(), value.clone());
+    }
+    Some(status)
 }
 
 /// Takes from the new version nothing but the containers that this subresource of a pod writes.

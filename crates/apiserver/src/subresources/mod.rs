@@ -1,5 +1,8 @@
 //! Subresources that are not stored: bindings, evictions, tokens, and those that need a node, as `log` and `exec`.
 
+mod binding;
+mod eviction;
+mod outcome;
 mod scale;
 pub(crate) mod scale_requests;
 
@@ -12,23 +15,21 @@ use objects::time::format_seconds;
 use serde_json::{Value, json};
 
 use crate::authentication::User;
-use crate::cluster::Edit;
 use crate::read::ObjectEncoder;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
 use crate::store::Stored;
-use crate::strategy::FieldOwner;
-use crate::write::{DeleteOptions, delete_object, untyped};
+use crate::write::untyped;
 
-/// Who owns the node of a bound pod.
-const BINDER: FieldOwner<'_> = FieldOwner { manager: "kube-scheduler", subresource: "binding" };
+/// Who issues the tokens of service accounts.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 
 pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
     let kind = &request.resource.kind;
     let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
     match part {
-        "binding" => bind(request, name),
-        "eviction" => evict(request, name),
+        "binding" => binding::bind(request, name),
+        "eviction" => eviction::evict(request, name),
         "token" => issue(request, &object),
         "log" | "exec" | "attach" | "portforward" if request.resource.is("", "pods") => {
             reach(request, &object.value(), part)
@@ -81,58 +82,9 @@ fn reach(request: &RequestContext, pod: &Value, part: &str) -> Outcome<Response<
     }
 }
 
-fn success() -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
-}
-
-fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
-    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
-    let node = body.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if node.is_empty() {
-        return Err(ApiError::bad_request("target.name: Required value"));
-    }
-    if body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default() != name {
-        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
-    }
-    let object_ref = request.object_ref(name);
-    let now = format_seconds(request.now);
-    let mut taken = false;
-    request.cluster.modify(&request.resource, &object_ref, BINDER, |pod| {
-        let bound =
-            pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
-        taken = bound;
-        if bound {
-            return Edit::Keep;
-        }
-        if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.insert("nodeName".into(), json!(node));
-        }
-        let condition = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
-        if let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) {
-            let conditions = status.entry("conditions").or_insert_with(|| json!([]));
-            if let Some(list) = conditions.as_array_mut() {
-                list.push(condition);
-            }
-        }
-        Edit::Write
-    })?;
-    if taken {
-        let why = format!("pod {name} is already assigned to node");
-        return Err(ApiError::conflict(&request.resource.kind, &format!("{name}/binding"), &why));
-    }
-    ObjectEncoder::of(request).answer_value(201, &success())
-}
-
-fn evict(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
-    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("policy/v1", "Eviction"))?;
-    let grace = body.pointer("/deleteOptions/gracePeriodSeconds").and_then(Value::as_i64);
-    let inner = request.within(request.namespace.as_deref());
-    delete_object(&inner, name, &DeleteOptions { grace, ..DeleteOptions::default() })?;
-    ObjectEncoder::of(request).answer_value(201, &success())
-}
-
 /// Issues a token to a service account. It is good for the socket of this server until it ends.
 fn issue(request: &RequestContext, account: &Stored) -> Outcome<Response<Body>> {
+    let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let mut token_request =
         untyped(&request.body, request.header(CONTENT_TYPE), ("authentication.k8s.io/v1", "TokenRequest"))?;
     let asked = token_request.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(3_600);
@@ -150,10 +102,9 @@ fn issue(request: &RequestContext, account: &Stored) -> Outcome<Response<Body>> 
     }
     let expires = request.now + jiff::SignedDuration::from_secs(asked.min(1 << 32));
     let (namespace, name) = (account.namespace(), account.name());
-    let random = &request.cluster.random;
     let secret =
-        format!("{:016x}{:016x}{:016x}{:016x}", random.next(), random.next(), random.next(), random.next());
-    let audience = "https://kubernetes.default.svc";
+        crate::random::secret().map_err(|_| ApiError::internal("the system gave no random numbers"))?;
+    let audience = ISSUER;
     let claims = json!({
         "iss": audience,
         "aud": token_request.pointer("/spec/audiences").cloned().unwrap_or(json!([audience])),
@@ -166,7 +117,12 @@ fn issue(request: &RequestContext, account: &Stored) -> Outcome<Response<Body>> 
     let head = URL_SAFE_NO_PAD.encode(br#"{"alg":"none","typ":"JWT"}"#);
     let token =
         format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()), URL_SAFE_NO_PAD.encode(secret));
-    request.cluster.authenticator.issue(token.clone(), User::service_account(namespace, name, &account.uid));
+    if !options.dry_run {
+        request
+            .cluster
+            .authenticator
+            .issue(token.clone(), User::service_account(namespace, name, &account.uid));
+    }
     let Some(fields) = token_request.as_object_mut() else {
         return Err(ApiError::bad_request("a TokenRequest is expected"));
     };

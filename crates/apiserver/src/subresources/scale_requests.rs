@@ -28,7 +28,7 @@ pub(crate) fn answer(request: &RequestContext, name: &str, verb: Verb) -> Outcom
         }
         Verb::Patch => {
             let kind = patch_kind(request.media_type(), false)?;
-            let options = WriteOptions::of(&request.query, &request.headers, "PatchOptions")?;
+            let options = WriteOptions::of_patch(&request.query, &request.headers, kind == PatchKind::Apply)?;
             change(request, name, &options, Some(kind))
         }
         Verb::Create | Verb::Delete | Verb::DeleteCollection | Verb::List | Verb::Watch => {

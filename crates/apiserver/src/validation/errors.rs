@@ -41,6 +41,11 @@ impl Report {
         self.add("FieldValueInvalid", field, head, detail);
     }
 
+    /// Like [`Report::invalid`], for values that the text leaves out.
+    pub(super) fn invalid_omitted(&mut self, field: &str, detail: &str) {
+        self.add("FieldValueInvalid", field, "Invalid value".to_owned(), detail);
+    }
+
     /// Like [`Report::invalid`], for values whose keys have an order in the text.
     pub(super) fn invalid_shown(&mut self, field: &str, shown: &str, detail: &str) {
         self.add("FieldValueInvalid", field, format!("Invalid value: {shown}"), detail);
@@ -104,7 +109,7 @@ impl Report {
 
 fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => golang::strconv::quote(text.as_bytes()),
         value => value.to_string(),
     }
 }

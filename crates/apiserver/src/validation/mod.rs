@@ -7,14 +7,18 @@ mod config;
 mod container;
 mod definition;
 mod errors;
+mod job_status;
 mod metadata;
 mod network;
 mod pod;
+mod pod_update;
 mod scale;
 pub mod schema;
+mod status;
 mod storage;
 mod structural;
 mod workload;
+mod workload_update;
 
 use objects::names::NameRule;
 use serde_json::Value;
@@ -48,7 +52,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
         metadata::validate_update(new, old, &mut report);
     }
     match (&*kind.group, &*kind.plural) {
-        ("", "pods") => pod::update(new, old, &mut report),
+        ("", "pods") => pod_update::update(new, old, &mut report),
         ("", "services") => {
             network::service_update(new, old, &mut report);
             content(kind, new, &mut report);
@@ -67,7 +71,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
         }
         ("apps" | "batch", plural) => {
             content(kind, new, &mut report);
-            workload::update(plural, new, old, &mut report);
+            workload_update::update(plural, new, old, &mut report);
         }
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
             content(kind, new, &mut report);
@@ -89,6 +93,18 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
             }
         }
         _ => content(kind, new, &mut report),
+    }
+    report
+}
+
+/// Returns what is wrong with the status of a new version of an object.
+pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate(new, metadata::name_rule(kind), &mut report);
+    metadata::validate_update(new, old, &mut report);
+    status::update(kind, new, old, &mut report);
+    if (&*kind.group, &*kind.plural) == ("batch", "jobs") {
+        job_status::update(new, old, &mut report);
     }
     report
 }

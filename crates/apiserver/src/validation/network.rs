@@ -22,7 +22,7 @@ pub(super) fn service(object: &Value, report: &mut Report) {
         report.required("spec.ports", "");
     }
     if kind == "ExternalName" {
-        if headless {
+        if !text(spec, "clusterIP").is_empty() || !list(spec, "clusterIPs").is_empty() {
             report.forbidden("spec.clusterIPs", "may not be set for ExternalName services");
         }
         match text(spec, "externalName") {
@@ -119,9 +119,8 @@ fn addresses(spec: &Value, kind: &str, report: &mut Report) {
             report.invalid(PATH, "None", &detail);
         }
         "" | "None" => {}
-        _ if kind == "ExternalName" => {
-            report.forbidden("spec.clusterIPs", "may not be set when `type` is 'ExternalName'");
-        }
+        // Such a service has no addresses, which was told above.
+        _ if kind == "ExternalName" => {}
         address => report.invalid_all(PATH, address, names::ip(address)),
     }
     for (index, address) in texts(spec, "externalIPs").enumerate() {

@@ -210,7 +210,7 @@ fn volumes<'a>(spec: &'a Value, path: &str, known: &mut BTreeSet<&'a str>, repor
     }
 }
 
-fn tolerations(spec: &Value, path: &str, report: &mut Report) {
+pub(super) fn tolerations(spec: &Value, path: &str, report: &mut Report) {
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         let path = item(&at(path, "tolerations"), index);
         let field = |name: &str| text(toleration, name);
@@ -284,52 +284,6 @@ fn topology(spec: &Value, path: &str, report: &mut Report) {
             report.unsupported(&at(&path, "whenUnsatisfiable"), action, &actions);
         }
         metadata::selector(get(constraint, "labelSelector"), &at(&path, "labelSelector"), report);
-    }
-}
-
-/// Checks what a pod may change: images, deadlines and tolerations that are added.
-pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
-    let (is, was) = (get(new, "spec"), get(old, "spec"));
-    for field in ["containers", "initContainers"] {
-        if list(is, field).len() != list(was, field).len() {
-            let place = format!("spec.{field}");
-            report.forbidden(&place, "pod updates may not add or remove containers");
-            return;
-        }
-    }
-    let mut allowed = was.clone();
-    for field in ["containers", "initContainers"] {
-        let images: Vec<Value> = list(is, field).iter().map(|c| get(c, "image").clone()).collect();
-        let slots = allowed.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten();
-        for (slot, image) in slots.zip(images) {
-            if let Some(container) = slot.as_object_mut() {
-                container.insert("image".to_owned(), image);
-            }
-        }
-    }
-    if let Some(allowed) = allowed.as_object_mut() {
-        for field in
-            ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"]
-        {
-            let negative = int(was, "terminationGracePeriodSeconds").is_some_and(|s| s < 0);
-            if field == "terminationGracePeriodSeconds" && !negative {
-                continue;
-            }
-            match get(is, field) {
-                Value::Null => allowed.remove(field),
-                value => allowed.insert(field.to_owned(), value.clone()),
-            };
-        }
-    }
-    if *is != allowed {
-        let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-        report.forbidden("spec", detail);
-    }
-    if let (Some(is), Some(was)) = (int(is, "activeDeadlineSeconds"), int(was, "activeDeadlineSeconds"))
-        && is > was
-    {
-        let detail = "must be less than or equal to previous value";
-        report.invalid("spec.activeDeadlineSeconds", is, detail);
     }
 }
 

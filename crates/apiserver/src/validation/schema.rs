@@ -57,14 +57,14 @@ fn worded(path: String, value: &Value, finding: &Finding<'_>) -> FieldError {
         }
         Finding::Not => return unplaced(&path, "must not validate the schema (not)"),
         Finding::MinLength(least) => {
-            let shown = format!("{:?}", value.as_str().unwrap_or_default());
+            let shown = golang::strconv::quote(value.as_str().unwrap_or_default().as_bytes());
             ("FieldValueInvalid", invalid(&shown, &format!("should be at least {least} chars long")))
         }
         Finding::MaxLength(most) => {
             ("FieldValueTooLong", format!("Too long: may not be more than {most} bytes"))
         }
         Finding::Pattern(pattern) => {
-            let shown = format!("{:?}", value.as_str().unwrap_or_default());
+            let shown = golang::strconv::quote(value.as_str().unwrap_or_default().as_bytes());
             ("FieldValueInvalid", invalid(&shown, &format!("should match '{pattern}'")))
         }
         Finding::MultipleOf(factor) => {

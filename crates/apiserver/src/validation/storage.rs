@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::errors::{Report, at, key};
 use super::metadata;
-use crate::fields::{get, has, list, text, texts};
+use crate::fields::{get, has, list, map, text, texts};
 
 pub(super) fn claim(object: &Value, report: &mut Report) {
     claim_spec(get(object, "spec"), "spec", report);
@@ -43,10 +43,21 @@ pub(super) fn claim_spec(spec: &Value, path: &str, report: &mut Report) {
 }
 
 pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
+    const OLDER_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+    let bound = text(old, "status.phase") == "Bound";
+    // A claim without a class gets one when there is a default.
+    let gets_class = !has(old, "spec.storageClassName")
+        && has(new, "spec.storageClassName")
+        && !map(old, "metadata.annotations").contains_key(OLDER_CLASS);
     let keep = |object: &Value| {
         let mut spec = get(object, "spec").clone();
         if let Some(fields) = spec.as_object_mut() {
-            fields.remove("volumeAttributesClassName");
+            if bound {
+                fields.remove("volumeAttributesClassName");
+            }
+            if gets_class {
+                fields.remove("storageClassName");
+            }
             if !has(old, "spec.volumeName") {
                 fields.remove("volumeName");
             }
@@ -62,11 +73,15 @@ pub(super) fn claim_update(new: &Value, old: &Value, report: &mut Report) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         report.forbidden("spec", detail);
     }
+    let mode = |object: &Value| get(object, "spec.volumeMode").clone();
+    if mode(new) != mode(old) {
+        report.invalid("volumeMode", mode(new), "field is immutable");
+    }
     let size = |object: &Value| text(object, "spec.resources.requests.storage").parse::<Quantity>();
     let (Ok(is), Ok(was)) = (size(new), size(old)) else {
         return;
     };
-    if is.compare(was).is_ne() && text(old, "status.phase") != "Bound" {
+    if is.compare(was).is_ne() && !bound {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         report.forbidden("spec", detail);
     } else if is.compare(was).is_lt() {

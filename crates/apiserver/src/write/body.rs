@@ -7,6 +7,9 @@ use crate::kind::Kind;
 use crate::protobuf;
 use crate::status::{ApiError, Outcome};
 
+/// How the refusal of what is no JSON begins.
+const NO_JSON: &str = "error decoding JSON: ";
+
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 const ACCEPTED: [&str; 3] = ["application/json", "application/yaml", PROTOBUF];
@@ -36,24 +39,43 @@ pub(crate) fn object(body: &[u8], content_type: &str, kind: &Kind) -> Outcome<No
 
 /// Reads a body of `kind` without checking its fields.
 pub(crate) fn untyped(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
-    let node = match media_type(content_type) {
+    node(body, content_type, kind).map(|node| decode::untyped(node).value)
+}
+
+/// Reads the options of a deletion. What is no JSON, or no object, is a failure of the server.
+pub(crate) fn options(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Value> {
+    let failure =
+        |why: &str| ApiError::new(500, "", format!("couldn't get version/kind; json parse error: {why}"));
+    let node = node(body, content_type, kind).map_err(|error| {
+        let text = error.to_string();
+        text.strip_prefix(NO_JSON).map_or_else(|| error.clone(), failure)
+    })?;
+    match decode::header_error(&node) {
+        Some(why) => Err(failure(&why)),
+        None => Ok(decode::untyped(node).value),
+    }
+}
+
+fn node(body: &[u8], content_type: &str, kind: (&str, &str)) -> Outcome<Node> {
+    Ok(match media_type(content_type) {
         "" | "application/json" | "*/*" => json(body)?,
         "application/yaml" => crate::yaml::read(body)?,
         PROTOBUF => {
             protobuf::read(body, kind.0, kind.1).map_err(|error| ApiError::bad_request(error.to_string()))?
         }
         _ => return Err(ApiError::unsupported_media_type(&ACCEPTED)),
-    };
-    Ok(decode::untyped(node).value)
+    })
 }
 
 /// Reads the body of a patch; duplicate keys are reported in `strict`.
 pub(crate) fn patch(body: &[u8]) -> Outcome<Decoded> {
-    json(body).map(decode::untyped)
+    decode::parse(body)
+        .map(decode::untyped)
+        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))
 }
 
 fn json(body: &[u8]) -> Outcome<Node> {
-    decode::parse(body).map_err(|error| ApiError::bad_request(format!("error decoding JSON: {error}")))
+    decode::parse(body).map_err(|error| ApiError::bad_request(format!("{NO_JSON}{error}")))
 }
 
 fn media_type(content_type: &str) -> &str {

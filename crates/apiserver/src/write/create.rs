@@ -76,7 +76,8 @@ pub(crate) fn create_object(
         object_meta::of_mut(&mut object)?.insert("name".into(), name.into());
     }
     metadata::place_in_namespace(request, &mut object)?;
-    strategy::complete(resource, &mut object);
+    metadata::drop_repeated_owners(&mut object, options.applies, pipeline.warnings);
+    strategy::complete(resource, &mut object)?;
     admission::convert_new(request, &mut object);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         object_meta::of_mut(&mut object)?.remove(field);
@@ -108,7 +109,7 @@ fn commit_new(
             return Err(exists());
         }
         if let Some(owned) = owned {
-            let owned = serde_json::from_slice(&owned).unwrap_or_default();
+            let owned = objects::decode::read(&owned).unwrap_or_default();
             object_meta::of_mut(&mut object)?.insert("managedFields".into(), owned);
         }
         return Ok(Written::DryRun(object));

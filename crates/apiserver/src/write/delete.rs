@@ -8,15 +8,15 @@ use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use super::body::untyped;
+use super::body::options;
 use crate::admission;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::read::ObjectEncoder;
 use crate::registry::Resource;
-use crate::request::RequestContext;
-use crate::request::options::{invalid_option, invalid_options, not_supported};
-use crate::status::{ApiError, Details, Outcome};
+use crate::request::options::{invalid_options, not_supported, quoted};
+use crate::request::{Query, RequestContext};
+use crate::status::{ApiError, Cause, Details, Outcome};
 use crate::store::{Encoded, Range, Refusal, Stored, Write};
 use crate::strategy::{self, Strategy};
 
@@ -43,73 +43,80 @@ pub(crate) enum Propagation {
 }
 
 impl DeleteOptions {
+    /// Reads the options of a request: its body, or its query if there is no body.
     fn of(request: &RequestContext) -> Outcome<DeleteOptions> {
-        let body = if request.body.is_empty() {
-            Value::Null
-        } else {
-            let content_type = request.header(CONTENT_TYPE);
-            untyped(&request.body, content_type, ("v1", "DeleteOptions")).map_err(|error| unread(&error))?
-        };
-        let query = &request.query;
-        let text = |name: &str| {
-            body.get(name).and_then(Value::as_str).or_else(|| query.text(name)).map(str::to_owned)
-        };
-        let grace = match body.get("gracePeriodSeconds").and_then(Value::as_i64) {
-            Some(grace) => Some(grace),
-            None => query.number("gracePeriodSeconds")?,
-        };
+        if request.body.is_empty() {
+            return DeleteOptions::asked(&request.query);
+        }
+        let content_type = request.header(CONTENT_TYPE);
+        let body = options(&request.body, content_type, ("v1", "DeleteOptions"))?;
+        DeleteOptions::read(&body)
+    }
+
+    /// Reads the options of a query.
+    fn asked(query: &Query) -> Outcome<DeleteOptions> {
+        let dry: Vec<&str> = query.all("dryRun").collect();
+        DeleteOptions {
+            grace: query.number("gracePeriodSeconds")?,
+            orphan: query.switch("orphanDependents"),
+            ..DeleteOptions::default()
+        }
+        .checked(&dry, query.get("propagationPolicy"))
+    }
+
+    /// Reads the options of a body, or those in an eviction.
+    pub(crate) fn read(body: &Value) -> Outcome<DeleteOptions> {
         let precondition =
             |name: &str| body.pointer(&format!("/preconditions/{name}"))?.as_str().map(str::to_owned);
-        let orphan = match body.get("orphanDependents").and_then(Value::as_bool) {
-            Some(orphan) => Some(orphan),
-            None => query.text("orphanDependents").map(|value| value == "true"),
-        };
-        if let Some(value) = query.all("dryRun").find(|value| *value != "All") {
-            let cause = not_supported("dryRun", &format!("[{value:?}]"), &["All"]);
-            return Err(invalid_options("DeleteOptions", vec![cause]));
-        }
-        let dry = body.get("dryRun").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-        Ok(DeleteOptions {
-            dry_run: dry || query.get("dryRun").is_some(),
-            grace: grace.filter(|&grace| grace >= 0),
+        let dry = body.get("dryRun").and_then(Value::as_array).into_iter().flatten();
+        let dry: Vec<&str> = dry.filter_map(Value::as_str).collect();
+        DeleteOptions {
+            grace: body.get("gracePeriodSeconds").and_then(Value::as_i64),
             uid: precondition("uid"),
             revision: precondition("resourceVersion"),
-            propagation: propagation(text("propagationPolicy").as_deref(), orphan)?,
-            orphan,
-        })
+            orphan: body.get("orphanDependents").and_then(Value::as_bool),
+            ..DeleteOptions::default()
+        }
+        .checked(&dry, body.get("propagationPolicy").and_then(Value::as_str))
+    }
+
+    /// Returns these options with what depends on several of them, or a refusal.
+    fn checked(mut self, dry: &[&str], policy: Option<&str>) -> Outcome<DeleteOptions> {
+        // Less than no time is as short as can be.
+        self.grace = self.grace.map(|grace| if grace < 0 { 1 } else { grace });
+        let mut causes = Vec::new();
+        self.propagation = propagation(policy, self.orphan, &mut causes);
+        if dry.iter().any(|value| *value != "All") {
+            causes.push(not_supported("dryRun", &quoted(dry), &["All"]));
+        }
+        if !causes.is_empty() {
+            return Err(invalid_options("DeleteOptions", causes));
+        }
+        self.dry_run = !dry.is_empty();
+        Ok(self)
     }
 }
 
-/// Returns the refusal of options that cannot be read: for what is no JSON it is a failure of the server.
-fn unread(error: &ApiError) -> ApiError {
-    let text = error.to_string();
-    match text.strip_prefix("error decoding JSON: ") {
-        Some(why) => ApiError::new(500, "", format!("couldn't get version/kind; json parse error: {why}")),
-        None => error.clone(),
-    }
-}
-
-fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Outcome<Option<Propagation>> {
-    let refuse = |message: String, reason: &str| {
-        Err(invalid_option("DeleteOptions", "propagationPolicy", reason, &message))
-    };
-    match (policy, orphan) {
-        (Some(policy), Some(_)) => refuse(
-            format!(
+fn propagation(policy: Option<&str>, orphan: Option<bool>, causes: &mut Vec<Cause>) -> Option<Propagation> {
+    if let (Some(policy), Some(_)) = (policy, orphan) {
+        causes.push(Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!(
                 "Invalid value: \"{policy}\": orphanDependents and deletionPropagation cannot be both set"
             ),
-            "FieldValueInvalid",
-        ),
-        (Some("Background"), None) | (None, Some(false)) => Ok(Some(Propagation::Background)),
-        (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
-        (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
-        (Some(other), None) => refuse(
-            format!(
-                "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-            ),
-            "FieldValueNotSupported",
-        ),
-        (None, None) => Ok(None),
+            field: "propagationPolicy".into(),
+        });
+    }
+    match (policy, orphan) {
+        (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
+        (Some("Foreground"), _) => Some(Propagation::Foreground),
+        (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+        (Some(other), _) => {
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            causes.push(not_supported("propagationPolicy", &format!("{other:?}"), &supported));
+            None
+        }
+        (None, None) => None,
     }
 }
 
@@ -180,8 +187,8 @@ pub(crate) fn delete_object(
             .storage
             .get(&object_ref)
             .ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
-        check_preconditions(resource, &old, options)?;
         let mut value = old.value();
+        check_preconditions(resource, &value, options)?;
         let marked = mark(request, &mut value, options);
         let waits = marked.waits;
         if options.dry_run && waits && marked.changed {
@@ -210,9 +217,10 @@ pub(crate) fn delete_object(
     Err(ApiError::modified(&resource.kind, name))
 }
 
-fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOptions) -> Outcome<()> {
+/// Compares identity and revision of an object with those that the client asks for.
+pub(crate) fn check_preconditions(resource: &Resource, old: &Value, options: &DeleteOptions) -> Outcome<()> {
     let refuse = |what: &str, asked: &str, kept: &str, guess: &str| {
-        let (kind, name) = (&resource.kind, old.name());
+        let (kind, name) = (&resource.kind, object_meta::text(old, "name"));
         if resource.is("", "namespaces") {
             let why = format!(
                 "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {kept}"
@@ -230,14 +238,13 @@ fn check_preconditions(resource: &Resource, old: &Stored, options: &DeleteOption
             ..Details::default()
         }))
     };
-    if let Some(uid) = &options.uid
-        && **uid != *old.uid
-    {
-        return refuse("UID", uid, &old.uid, "deleted and then recreated");
+    let kept = object_meta::text(old, "uid");
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != kept) {
+        return refuse("UID", uid, kept, "deleted and then recreated");
     }
-    let kept = old.revision.to_string();
-    match &options.revision {
-        Some(revision) if *revision != kept => refuse("ResourceVersion", revision, &kept, "modified"),
+    let kept = object_meta::text(old, "resourceVersion");
+    match options.revision.as_deref() {
+        Some(revision) if revision != kept => refuse("ResourceVersion", revision, kept, "modified"),
         Some(_) | None => Ok(()),
     }
 }
@@ -316,6 +323,7 @@ fn set_deleting(request: &RequestContext, object: &mut Value, grace: i64) {
 }
 
 pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Body>> {
+    crate::read::check_list(request)?;
     let options = DeleteOptions::of(request)?;
     let selection = crate::read::selection(request)?;
     let range = Range { namespace: request.namespace.clone(), ..Range::default() };

@@ -31,6 +31,34 @@ pub(crate) fn place_in_namespace(request: &RequestContext, object: &mut Value) -
     Ok(())
 }
 
+/// Drops owners that come twice, and warns of them. `patched` is what a patch made, where it is seen later.
+pub(crate) fn drop_repeated_owners(object: &mut Value, patched: bool, warnings: &mut Vec<String>) {
+    let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+    let Some(owners) = owners.filter(|owners| owners.len() > 1) else {
+        return;
+    };
+    let mut repeated = Vec::new();
+    let mut single: Vec<Value> = Vec::with_capacity(owners.len());
+    for owner in owners.drain(..) {
+        if single.contains(&owner) {
+            repeated.push(owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned());
+        } else {
+            single.push(owner);
+        }
+    }
+    *owners = single;
+    if !repeated.is_empty() {
+        let when = if patched { " after mutating admission happens" } else { "" };
+        let repeated = repeated.join(", ");
+        let warning = format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {repeated}"
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
 /// Gives a new object what only the server can give: name, identity, time.
 pub(crate) fn prepare_new(request: &RequestContext, object: &mut Value, generation: bool) -> Outcome<()> {
     let revision = object_meta::text(object, "resourceVersion");

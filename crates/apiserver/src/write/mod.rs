@@ -11,6 +11,8 @@ pub(crate) mod update;
 
 pub(crate) use body::untyped;
 pub(crate) use create::create;
-pub(crate) use delete::{DeleteOptions, Propagation, delete, delete_collection, delete_object};
+pub(crate) use delete::{
+    DeleteOptions, Propagation, check_preconditions, delete, delete_collection, delete_object,
+};
 pub(crate) use patch::patch;
 pub(crate) use update::update;

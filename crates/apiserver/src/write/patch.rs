@@ -13,7 +13,6 @@ use super::metadata;
 use super::pipeline::Pipeline;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
-use crate::request::options::invalid_option;
 use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
@@ -21,16 +20,13 @@ use crate::strategy::{self, PatchKind, conversion};
 
 pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let kind = patch_kind(request.media_type(), request.resource.custom.is_some())?;
-    let options = WriteOptions::of(&request.query, &request.headers, "PatchOptions")?;
+    let options = WriteOptions::of_patch(&request.query, &request.headers, kind == PatchKind::Apply)?;
     let decoded = match kind {
         PatchKind::Apply => objects::decode::untyped(crate::yaml::read(&request.body)?),
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => read_patch(&request.body)?,
     };
     if kind == PatchKind::Apply {
-        check_apply(request, name, &options, &decoded)?;
-    } else if options.force {
-        let why = "Forbidden: may not be specified for non-apply patch";
-        return Err(invalid_option("PatchOptions", "force", "FieldValueForbidden", why));
+        check_apply(request, name, &decoded)?;
     }
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -64,16 +60,7 @@ pub(crate) fn patch_kind(content_type: &str, custom: bool) -> Outcome<PatchKind>
     })
 }
 
-fn check_apply(
-    request: &RequestContext,
-    name: &str,
-    options: &WriteOptions,
-    decoded: &Decoded,
-) -> Outcome<()> {
-    if !options.named_manager {
-        let why = "Required value: is required for apply patch";
-        return Err(invalid_option("PatchOptions", "fieldManager", "FieldValueRequired", why));
-    }
+fn check_apply(request: &RequestContext, name: &str, decoded: &Decoded) -> Outcome<()> {
     let managed = decoded.value.pointer("/metadata/managedFields");
     if managed.is_some_and(|list| !list.is_null() && list != &json!([])) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
@@ -119,11 +106,17 @@ fn attempt(
         }
         PatchKind::Json | PatchKind::Merge | PatchKind::Strategic => {
             let new = strategy::patched(resource, kind, &old_value, &decoded.value)?;
+            if !strategy::has_header(&new)
+                && let Some(error) = strategy::type_error(resource, kind, &decoded.value, &new)
+            {
+                return Err(error);
+            }
             let conformed = pipeline.conform(new.clone().into(), &decoded.strict);
             let mut new = conformed.map_err(|error| {
                 strategy::type_error(resource, kind, &decoded.value, &new).unwrap_or(error)
             })?;
             metadata::place_in_namespace(request, &mut new)?;
+            metadata::drop_repeated_owners(&mut new, true, pipeline.warnings);
             metadata::prepare_patched(request, name, &old_value, &mut new)?;
             pipeline.change(&old, &old_value, new)?
         }
@@ -173,7 +166,8 @@ impl Pipeline<'_> {
         let new = self.applied(Some(old_value), &applied)?;
         let mut new = strategy::conform(&request.resource, new.into())?.value;
         metadata::keep(old_value, object_meta::of_mut(&mut new)?);
-        strategy::complete(&request.resource, &mut new);
+        metadata::drop_repeated_owners(&mut new, true, self.warnings);
+        strategy::complete(&request.resource, &mut new)?;
         crate::admission::convert_changed(request, old_value, &mut new);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)

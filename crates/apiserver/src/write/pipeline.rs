@@ -1,6 +1,7 @@
 //! The steps of a write that are about the kind: types, defaults, validation, status, generation, managed fields.
 
-use objects::decode::{Decoded, Node};
+use objects::decode::{Decoded, MAX_DEPTH, MAX_OBJECT_DEPTH, Node};
+use objects::extent::Extent;
 use serde_json::Value;
 
 use crate::object_meta;
@@ -59,6 +60,20 @@ fn check_builtin_type(resource: &Resource, given: &str, version: &str) -> Outcom
     Err(ApiError::bad_request(message))
 }
 
+/// Refuses what is nested more deeply than it could be read again.
+fn check_depth(object: &Value) -> Outcome<()> {
+    let depth = |value: &Value| Extent::of(value).depth;
+    let fields = || object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
+    let metadata = || object_meta::of(object).into_iter().flatten();
+    let content = metadata().filter(|(name, _)| *name != "managedFields").map(|(_, value)| depth(value) + 1);
+    let content = content.chain(fields().map(|(_, value)| depth(value))).max().unwrap_or(0);
+    let owners = metadata().filter(|(name, _)| *name == "managedFields").map(|(_, value)| depth(value) + 2);
+    if content < MAX_OBJECT_DEPTH && owners.max().unwrap_or(0) <= MAX_DEPTH {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!("the object is nested more deeply than {MAX_OBJECT_DEPTH} levels")))
+}
+
 fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str) -> Outcome<()> {
     let message = if kind.is_empty() {
         "Object 'Kind' is missing in the body".to_owned()
@@ -98,6 +113,7 @@ impl Pipeline<'_> {
         let mut found = strict.to_vec();
         found.extend(decoded.strict.into_iter().filter(|text| !strict.contains(text)));
         self.report_dropped(found)?;
+        check_depth(&decoded.value)?;
         Ok(decoded.value)
     }
 
@@ -116,6 +132,7 @@ impl Pipeline<'_> {
         check_type(resource, &mut body)?;
         let value = Value::from(body.clone());
         strategy::check_applied(resource, &value)?;
+        check_depth(&value)?;
         let decoded = strategy::conform(resource, body)?;
         let mut found = applied.strict.clone();
         found.extend(decoded.strict);

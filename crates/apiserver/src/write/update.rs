@@ -49,6 +49,7 @@ fn replace(
         };
         let mut pipeline = Pipeline { request, options, warnings };
         let mut new = pipeline.conform(body.clone(), &[])?;
+        metadata::drop_repeated_owners(&mut new, false, pipeline.warnings);
         metadata::place_in_namespace(request, &mut new)?;
         let old_value = conversion::from_stored(old.value(), resource);
         let conditional = metadata::prepare_update(request, name, &old_value, &mut new)?;
@@ -76,7 +77,7 @@ impl Pipeline<'_> {
             old_value,
             &mut new,
         );
-        strategy::complete(&self.request.resource, &mut new);
+        strategy::complete(&self.request.resource, &mut new)?;
         admission::convert_changed(self.request, old_value, &mut new);
         self.own(Some(old_value), &mut new);
         self.prepare_change(old_value, &mut new)?;
@@ -112,7 +113,8 @@ impl Pipeline<'_> {
         mut new: Value,
     ) -> Outcome<Option<Written>> {
         let resource = &self.request.resource;
-        if strategy::is_same(old_value, &new) {
+        // What is stored in an older version is written even if nothing else changes: so it comes into the present one.
+        if strategy::is_same(old_value, &new) && !conversion::is_stale(&old.body, resource) {
             return Ok(Some(Written::Stored(Arc::clone(old))));
         }
         if self.options.dry_run {

@@ -19,7 +19,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let structural = schema::Structural::of(&object);
     let mut pruned = object.clone();
     structural.prune(&mut pruned);
-    structural.complete(&mut pruned);
+    let _ = structural.complete(&mut pruned);
     let _ = validation::schema::validate(&structural, &pruned, "");
     let _ = structural.shape();
 }

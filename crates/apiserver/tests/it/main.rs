@@ -2,15 +2,20 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod changes;
 mod clients;
 mod cluster;
+mod depth;
+mod evictions;
 mod faults;
 mod lifecycle;
+mod ownership;
 mod requests;
 mod simulation;
 mod sockets;
 mod state;
 mod strain;
+mod versions;
 
 use apiserver::{ApiServer, Endpoint};
 use axum::body::Body;

@@ -167,3 +167,37 @@ async fn a_put_must_name_the_version_it_saw() {
     let (status, _) = delete(&server, &path, json!({"preconditions": {"uid": "other"}})).await;
     assert_eq!(status, 409);
 }
+
+#[tokio::test]
+async fn slip_36_a_request_in_the_name_of_another_user_is_refused() {
+    let server = server();
+    for (name, value) in
+        [("impersonate-user", "jane"), ("Impersonate-Group", "x"), ("impersonate-extra-scopes", "y")]
+    {
+        let request = Request::builder().uri(MAPS).header(name, value).body(Body::empty()).unwrap();
+        let answer = server.service().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 403, "{name}");
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert!(body["message"].as_str().unwrap().contains("leave out --as"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn slip_37_switches_and_numbers_of_a_query_are_read_as_go_reads_them() {
+    let server = server();
+    for query in ["watch=FALSE", "watch=0", "limit=-1", "limit=0"] {
+        assert_eq!(get(&server, &format!("{MAPS}?{query}")).await.1["kind"], "ConfigMapList", "{query}");
+    }
+    for (query, why) in [
+        ("limit=", "strconv.ParseInt: parsing \"\": invalid syntax"),
+        ("limit=1.5", "strconv.ParseInt: parsing \"1.5\": invalid syntax"),
+        (
+            "limit=99999999999999999999",
+            "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
+        ),
+    ] {
+        let (status, answer) = get(&server, &format!("{MAPS}?{query}")).await;
+        assert_eq!((status, answer["message"].as_str()), (400, Some(why)), "{query}");
+    }
+}

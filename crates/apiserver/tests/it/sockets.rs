@@ -12,6 +12,34 @@ async fn config(kubeconfig: &str) -> Config {
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
 }
 
+/// Returns the token of a kubeconfig.
+fn token(kubeconfig: &str) -> String {
+    let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
+    line.trim_matches('"').to_owned()
+}
+
+#[tokio::test]
+async fn slip_04_without_a_given_token_a_random_one_is_asked_for() {
+    let mut tokens = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let server = ApiServer::builder().seed(1).build().unwrap();
+        let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+        let token = token(serving.kubeconfig());
+        for guess in ["admin", "", &token[1..], &token.to_lowercase()] {
+            let guessed = serving.kubeconfig().replace(&token, guess);
+            let maps: Api<ConfigMap> =
+                Api::default_namespaced(Client::try_from(config(&guessed).await).unwrap());
+            let error = maps.list(&ListParams::default()).await.unwrap_err().to_string();
+            assert!(error.contains("Unauthorized") || error.contains("orbidden"), "{guess}: {error}");
+        }
+        // 256 bits in base64.
+        assert_eq!(token.len(), 43);
+        tokens.insert(token);
+        serving.shutdown().await;
+    }
+    assert_eq!(tokens.len(), 3);
+}
+
 #[tokio::test]
 async fn the_kubeconfig_leads_to_the_server_and_other_tokens_do_not() {
     let server = ApiServer::builder().token("secret").build().unwrap();

@@ -62,3 +62,31 @@ async fn a_broken_file_is_told_and_left_alone() {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }
+
+#[tokio::test]
+async fn slip_12_a_pipe_in_place_of_the_file_does_not_hang_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+    let error = kept_in(&path).unwrap_err().to_string();
+    assert!(error.contains("state") && error.contains("it is no regular file"), "{error}");
+}
+
+#[tokio::test]
+async fn a_revision_that_the_cluster_cannot_have_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state");
+    let file = |cluster: u64, object: u64| {
+        let head = json!({"format": "addon-operator apiserver state 1", "revision": cluster});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}});
+        let line = json!({"table": "/configmaps", "key": "default/a", "revision": object, "object": map});
+        format!("{head}\n{line}\n{{\"objects\":1}}\n")
+    };
+    for (cluster, object, line) in [(u64::MAX, 7, "line 1"), (8, 9, "line 2"), (8, u64::MAX, "line 2")] {
+        std::fs::write(&path, file(cluster, object)).unwrap();
+        let error = kept_in(&path).unwrap_err().to_string();
+        assert!(error.contains("the revision is") && error.contains(line), "{error}");
+    }
+    std::fs::write(&path, file(8, 8)).unwrap();
+    kept_in(&path).unwrap().shutdown().await.unwrap();
+}

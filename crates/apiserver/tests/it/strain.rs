@@ -131,6 +131,26 @@ async fn half_closed_and_silent_connections_disturb_nobody() {
 }
 
 #[tokio::test]
+async fn slip_06_connections_that_say_nothing_do_not_keep_the_socket_shut() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let server = ApiServer::builder().token("t").build().unwrap();
+    let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+    let address = serving.address();
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..2_048 + 20 {
+        silent.push(TcpStream::connect(address).await.unwrap());
+    }
+    let mut probe = connect(serving.kubeconfig(), address).await;
+    probe.write_all(request("GET", "/readyz", "").as_bytes()).await.unwrap();
+    read_until(&mut probe, "HTTP/1.1 200").await;
+    // The oldest made room.
+    assert_eq!(silent[0].read(&mut [0; 8]).await.unwrap_or_default(), 0);
+    serving.shutdown().await;
+}
+
+#[tokio::test]
 async fn watches_over_hundreds_of_connections_hear_of_a_write() {
     let server = ApiServer::builder().token("t").build().unwrap();
     let serving = server.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();

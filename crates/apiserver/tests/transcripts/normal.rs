@@ -14,6 +14,11 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(\d+[ywdhms])+$").u
 static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r":3\d{4}/").unwrap());
 static CLUSTER_IP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^10\.\d+\.\d+\.\d+$").unwrap());
 
+static REVISION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(resourceVersion\\*":\\*"|ResourceVersion in record \(|ResourceVersion in object meta: |Too large resource version: \d+, current: )\d+"#)
+        .unwrap()
+});
+
 /// Returns an answer without what differs from run to run.
 pub(crate) fn normalised(value: &Value) -> Value {
     clean(value, "")
@@ -83,6 +88,9 @@ fn string(text: &str, key: &str) -> String {
     {
         return "RV".to_owned();
     }
+    if key == "serverAddress" {
+        return "ADDRESS".to_owned();
+    }
     if key == "continue" && !text.is_empty() {
         return "CONTINUE".to_owned();
     }
@@ -91,6 +99,7 @@ fn string(text: &str, key: &str) -> String {
     }
     let text = UUID.replace_all(text, "UUID");
     let text = TIME.replace_all(&text, "TIME");
+    let text = REVISION.replace_all(&text, "${1}RV");
     NODE_PORT.replace_all(&text, ":NODEPORT/").into_owned()
 }
 

@@ -23,6 +23,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 TIME = re.compile(r"20(2[5-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 AGE = re.compile(r"^(\d+[ywdhms])+$")
 CLUSTER_IP = re.compile(r"^10\.\d+\.\d+\.\d+$")
+REVISION = re.compile(r'(resourceVersion\\*":\\*"|ResourceVersion in record \(|ResourceVersion in object meta: |Too large resource version: \d+, current: )\d+')
 NODE_PORT = re.compile(r":3\d{4}/")
 
 
@@ -38,6 +39,7 @@ class Server:
         headers = {"Authorization": "Bearer " + self.token, "Accept": accept, "User-Agent": "recorder/1.0"}
         if body is not None:
             headers["Content-Type"] = content
+            body = body.encode()
         link.request(method, urllib.parse.quote(path, safe="/?&=%:,;()!+~*.@"), body, headers)
         answer = link.getresponse()
         text = answer.read().decode("utf-8", "replace")
@@ -71,12 +73,15 @@ def normalised(value, key="", parent=None):
     if isinstance(value, str):
         if key == "resourceVersion" and value.isdigit() and value != "0":
             return "RV"
+        if key == "serverAddress":
+            return "ADDRESS"
         if key == "continue" and value:
             return "CONTINUE"
         if CLUSTER_IP.match(value):
             return "CLUSTERIP"
         value = UUID.sub("UUID", value)
         value = TIME.sub("TIME", value)
+        value = REVISION.sub(r"\1RV", value)
         return NODE_PORT.sub(":NODEPORT/", value)
     if key in ("nodePort", "healthCheckNodePort") and isinstance(value, int) and value >= 30000:
         return "NODEPORT"
@@ -112,8 +117,9 @@ class Run:
         out = []
         for step in steps:
             if step["m"] == "WAIT":
-                # The server takes up definitions in its own time.
-                for _ in range(200):
+                # The server takes up definitions in its own time, and never those that it refused.
+                refused = any(isinstance(a, dict) and a.get("status") == "Failure" for a in self.answers)
+                for _ in range(0 if refused else 200):
                     if self.server.send("GET", self.fill(step["p"]), None, "", "application/json")[0] == 200:
                         break
                     time.sleep(0.05)

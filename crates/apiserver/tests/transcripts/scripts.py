@@ -488,6 +488,170 @@ def random_sequence(rng):
     return steps
 
 
+STATUSES = {
+    "ns": [{"phase": "Terminating"}, {"phase": "Bogus"}, {"phase": "Active"}, {"conditions": [{"type": "X", "status": "True"}]}],
+    "dep": [{"replicas": -1}, {"readyReplicas": -1, "updatedReplicas": -2, "availableReplicas": -3, "unavailableReplicas": -4, "observedGeneration": -1}, {"replicas": 1, "readyReplicas": 2, "updatedReplicas": 2, "availableReplicas": 3}, {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 2, "availableReplicas": 1}, {"collisionCount": -1}, {"collisionCount": 2}, {"terminatingReplicas": -1}, {"replicas": 1, "conditions": [{"type": "", "status": "x"}]}],
+    "rs": [{"replicas": -1}, {"replicas": 1, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}, {"replicas": 2, "readyReplicas": 1, "availableReplicas": 2}, {"replicas": 0, "observedGeneration": -1, "fullyLabeledReplicas": -1, "readyReplicas": -1, "availableReplicas": -1}, {"replicas": 2, "readyReplicas": 2}],
+    "rc": [{"replicas": -1}, {"replicas": 1, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}, {"replicas": 2, "readyReplicas": 1, "availableReplicas": 2}],
+    "sts": [{"replicas": -1}, {"replicas": 1, "readyReplicas": 2, "currentReplicas": 2, "updatedReplicas": 2, "availableReplicas": 2}, {"replicas": 3, "readyReplicas": 1, "availableReplicas": 2}, {"replicas": 0, "observedGeneration": -1, "readyReplicas": -1, "currentReplicas": -1, "updatedReplicas": -1, "availableReplicas": -1, "collisionCount": -1}, {"replicas": 1, "currentRevision": "x", "updateRevision": "y", "collisionCount": 1}],
+    "ds": [{"currentNumberScheduled": -1, "numberMisscheduled": -1, "desiredNumberScheduled": -1, "numberReady": -1}, {"currentNumberScheduled": 1, "numberMisscheduled": 0, "desiredNumberScheduled": 1, "numberReady": 1, "observedGeneration": -1, "updatedNumberScheduled": -1, "numberAvailable": -1, "numberUnavailable": -1, "collisionCount": -1}, {"currentNumberScheduled": 1, "numberMisscheduled": 0, "desiredNumberScheduled": 1, "numberReady": 1}],
+    "job": [{"active": -1, "succeeded": -1, "failed": -1, "ready": -1, "terminating": -1}, {"active": 1, "ready": 2}, {"active": 1, "terminating": 1, "ready": 1}, {"startTime": "2020-01-01T00:00:00Z", "completionTime": "2019-01-01T00:00:00Z"}, {"completionTime": "2020-01-01T00:00:00Z"}, {"conditions": [{"type": "Complete", "status": "True"}]}, {"conditions": [{"type": "Complete", "status": "True"}, {"type": "Failed", "status": "True"}]}, {"startTime": "2020-01-01T00:00:00Z", "completionTime": "2020-01-02T00:00:00Z", "succeeded": 1, "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]}, {"startTime": "2020-01-01T00:00:00Z", "completionTime": "2020-01-02T00:00:00Z", "conditions": [{"type": "FailureTarget", "status": "True"}, {"type": "Failed", "status": "True"}]}, {"startTime": "2020-01-01T00:00:00Z", "failed": 2, "conditions": [{"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded"}, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}, {"active": 1, "startTime": "2020-01-01T00:00:00Z", "conditions": [{"type": "FailureTarget", "status": "True"}, {"type": "Failed", "status": "True"}]}, {"completedIndexes": "1-3"}, {"failedIndexes": "1"}, {"uncountedTerminatedPods": {"succeeded": ["a", "a"], "failed": ["a", ""]}}, {"uncountedTerminatedPods": {}}, {"conditions": [{"type": "Suspended", "status": "True"}]}, {"startTime": None}],
+    "cj": [{"lastScheduleTime": "2020-01-01T00:00:00Z"}, {"active": [{"name": "x"}]}],
+    "svc": [{"loadBalancer": {"ingress": [{"ip": "x"}]}}, {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}, {"loadBalancer": {"ingress": [{"hostname": "A_"}]}}, {"conditions": [{"type": "a b", "status": "x", "reason": "", "message": ""}]}, {"conditions": [{"type": "a", "status": "True", "reason": "Ok", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}],
+    "ing": [{"loadBalancer": {"ingress": [{"ip": "x"}]}}, {"loadBalancer": {"ingress": [{"ip": "1.2.3.4", "hostname": "A_", "ports": [{"port": 0, "protocol": "X", "error": "a b"}]}]}}, {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}],
+    "hpa": [{"currentReplicas": -1, "desiredReplicas": -1}, {"currentReplicas": 1, "desiredReplicas": 2, "conditions": [{"type": "X", "status": "True"}]}],
+    "pdb": [{"disruptionsAllowed": -1, "currentHealthy": -1, "desiredHealthy": -1, "expectedPods": -1}, {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}, {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0, "conditions": [{"type": "", "status": "X", "reason": "a b"}]}],
+    "pvc": [{"phase": "Bound"}, {"phase": "Bogus"}, {"accessModes": ["X"]}, {"capacity": {"storage": "-1"}}, {"capacity": {"storage": "1Gi"}, "phase": "Bound"}, {"allocatedResources": {"storage": "x"}}, {"allocatedResources": {"storage": "1Gi"}, "allocatedResourceStatuses": {"storage": "Bogus"}}, {"conditions": [{"type": "Resizing", "status": "True"}]}],
+    "pv": [{"phase": "Bound"}, {"phase": "Bogus"}, {"reason": "x", "message": "y"}],
+    "node": [{"capacity": {"cpu": "-1"}}, {"addresses": [{"type": "InternalIP", "address": "1.2.3.4"}, {"type": "InternalIP", "address": "1.2.3.4"}]}, {"conditions": [{"type": "Ready", "status": "True"}]}, {"phase": "Bogus"}, {"allocatable": {"cpu": "1.5", "pods": "1.5"}}],
+    "pod": [{"phase": "Bogus"}, {"qosClass": "Bogus"}, {"hostIP": "x", "podIP": "y"}, {"podIPs": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}]}, {"podIPs": [{"ip": "x"}]}, {"nominatedNodeName": "A_"}, {"containerStatuses": [{"name": "none", "image": "i", "imageID": "", "ready": True, "restartCount": 0}]}, {"conditions": [{"type": "Ready", "status": "X"}]}, {"conditions": [{"type": "Ready", "status": "True"}]}, {"phase": "Running", "observedGeneration": -1}, {"resourceClaimStatuses": [{"name": "x", "resourceClaimName": "A_"}]}],
+    "rq": [{"hard": {"pods": "-1"}}, {"hard": {"pods": "1"}, "used": {"pods": "1.5"}}, {"hard": {"pods": "1"}, "used": {"bogus": "1"}}, {"hard": {"pods": "1"}, "used": {"pods": "0"}}],
+    "fs": [{"conditions": [{"type": "", "status": "X"}]}, {"conditions": [{"type": "Dangling", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}],
+    "plc": [{"conditions": [{"type": "", "status": "X"}]}],
+}
+
+
+def statuses():
+    """The status of built-in kinds, as controllers write it and as they should not."""
+    for kind, cases in STATUSES.items():
+        path, base = BASE[kind]
+        one = path + "/" + base["metadata"]["name"]
+        made = changed(base, {"spec.type": "LoadBalancer"}) if kind == "svc" else base
+        for number, case in enumerate(cases):
+            yield "%s-%d" % (kind, number), [step("POST", path, made), step("PATCH", one + "/status", {"status": case}, "merge"), step("PATCH", one + "/status", {"status": None}, "merge")]
+    pods, path = BASE["pod"][0], BASE["dep"][0]
+    held = changed(BASE["pod"][1], {"metadata.finalizers": ["x.io/y"], "spec.nodeName": "n"})
+    end = lambda code: {"status": {"phase": "Running", "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": code}]}}
+    yield "pod-ended", [step("POST", pods, changed(held, {"spec.restartPolicy": "Never"})), step("PATCH", pods + "/a/status", end({"terminated": {"exitCode": 0}}), "merge"), step("PATCH", pods + "/a/status", end({"running": {}}), "merge"), step("PATCH", pods + "/a/status", end({"terminated": {"exitCode": 1}}), "merge")]
+    yield "pod-states", [step("POST", pods, held), step("PATCH", pods + "/a/status", end({"terminated": {"exitCode": 0}, "running": {}}), "merge"), step("PATCH", pods + "/a/status", end({"terminated": {"exitCode": 0}}), "merge"), step("PATCH", pods + "/a/status", end({"running": {}}), "merge")]
+    yield "collisions", [step("POST", path, BASE["dep"][1]), step("PATCH", path + "/a/status", {"status": {"collisionCount": 3}}, "merge"), step("PATCH", path + "/a/status", {"status": {"collisionCount": 2}}, "merge"), step("PATCH", path + "/a/status", {"status": {"collisionCount": None}}, "merge")]
+    yield "namespace-ends", [step("POST", "/api/v1/namespaces", {"metadata": {"name": "{u}", "finalizers": ["x.io/y"]}}), step("DELETE", "/api/v1/namespaces/{u}"), step("PATCH", "/api/v1/namespaces/{u}/status", {"status": {"phase": "Active"}}, "merge"), step("PATCH", "/api/v1/namespaces/{u}/status", {"status": {"phase": "Terminating"}}, "merge")]
+    yield "certificates", [step("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests/none/status")]
+
+
+def transitions():
+    """Changes that are allowed at one time and not at another."""
+    path, pod = BASE["pod"]
+    tolerant = changed(pod, {"spec.tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}]})
+    defaults = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
+    first = tolerant["spec"]["tolerations"]
+    cases = {"added": first + defaults + [{"key": "b", "operator": "Exists"}], "removed": defaults, "none": None, "reordered": defaults + first, "changed": [dict(first[0], key="c")] + defaults, "seconds": [dict(first[0], tolerationSeconds=60)] + defaults, "no-seconds": [{"key": "a", "operator": "Exists", "effect": "NoExecute"}] + defaults,
+             "seconds-default": first + [dict(defaults[0], tolerationSeconds=5), defaults[1]], "twice": first + first + defaults, "invalid": first + defaults + [{"key": "b", "operator": "Bogus"}]}
+    for name, value in cases.items():
+        yield "tolerations-" + name, [step("POST", path, tolerant), step("PATCH", path + "/a", {"spec": {"tolerations": value}}, "merge")]
+    gated = changed(pod, {"spec.schedulingGates": [{"name": "g"}]})
+    for name, spec in {"gates-removed": {"schedulingGates": None}, "gates-added": {"schedulingGates": [{"name": "g"}, {"name": "h"}]}, "gated-selector": {"nodeSelector": {"a": "b"}}, "gated-affinity": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}}}, "gated-node": {"nodeName": "n"},
+                       "grace": {"terminationGracePeriodSeconds": 1}, "deadline": {"activeDeadlineSeconds": 5}}.items():
+        yield "pod-" + name, [step("POST", path, gated), step("PATCH", path + "/a", {"spec": spec}, "merge")]
+    yield "pod-deadlines", [step("POST", path, changed(pod, {"spec.activeDeadlineSeconds": 10})), step("PATCH", path + "/a", {"spec": {"activeDeadlineSeconds": 20}}, "merge"), step("PATCH", path + "/a", {"spec": {"activeDeadlineSeconds": 5}}, "merge"), step("PATCH", path + "/a", {"spec": {"activeDeadlineSeconds": None}}, "merge")]
+    yield "pod-negative-grace", [step("POST", path, changed(pod, {"spec.nodeName": "n"})), step("DELETE", path + "/a", {"gracePeriodSeconds": -1})]
+    yield "pod-image", [step("POST", path, changed(pod, {"spec.initContainers": [{"name": "z", "image": "i"}]})), step("PATCH", path + "/a", [{"op": "replace", "path": "/spec/initContainers/0/image", "value": "j"}], "json"), step("PATCH", path + "/a", [{"op": "replace", "path": "/spec/containers/0/image", "value": ""}], "json"), step("PATCH", path + "/a", [{"op": "replace", "path": "/spec/containers/0/image", "value": " j"}], "json")]
+    path, job = BASE["job"]
+    template = "/spec/template/"
+    edits = {"image": [{"op": "replace", "path": template + "spec/containers/0/image", "value": "j"}], "selector": [{"op": "add", "path": template + "spec/nodeSelector", "value": {"a": "b"}}], "tolerations": [{"op": "add", "path": template + "spec/tolerations", "value": [{"key": "a", "operator": "Exists"}]}], "labels": [{"op": "add", "path": template + "metadata/labels/x", "value": "y"}], "annotations": [{"op": "add", "path": template + "metadata/annotations", "value": {"x": "y"}}],
+             "affinity": [{"op": "add", "path": template + "spec/affinity", "value": {"podAntiAffinity": {}}}], "gates": [{"op": "add", "path": template + "spec/schedulingGates", "value": [{"name": "g"}]}], "resources": [{"op": "add", "path": template + "spec/containers/0/resources", "value": {"limits": {"cpu": "1"}}}], "priority": [{"op": "add", "path": template + "spec/priority", "value": 0}],
+             "completions": [{"op": "replace", "path": "/spec/completions", "value": 3}], "parallelism": [{"op": "replace", "path": "/spec/parallelism", "value": 3}], "mode": [{"op": "replace", "path": "/spec/completionMode", "value": "Indexed"}], "backoff": [{"op": "replace", "path": "/spec/backoffLimit", "value": 3}], "ttl": [{"op": "add", "path": "/spec/ttlSecondsAfterFinished", "value": 3}], "resume": [{"op": "replace", "path": "/spec/suspend", "value": False}], "policy": [{"op": "replace", "path": "/spec/podReplacementPolicy", "value": "Failed"}], "manager": [{"op": "add", "path": "/spec/managedBy", "value": "x.io/y"}]}
+    for name, edit in edits.items():
+        for state, suspend in (("suspended", True), ("running", False)):
+            yield "job-%s-%s" % (name, state), [step("POST", path, changed(job, {"spec.suspend": suspend})), step("PATCH", path + "/a", edit, "json")]
+    yield "job-begun", [step("POST", path, changed(job, {"spec.suspend": True})), step("PATCH", path + "/a/status", {"status": {"startTime": "2020-01-01T00:00:00Z"}}, "merge"), step("PATCH", path + "/a", edits["selector"], "json")]
+    indexed = changed(job, {"spec.completionMode": "Indexed", "spec.completions": 2, "spec.parallelism": 2})
+    yield "job-elastic", [step("POST", path, indexed), step("PATCH", path + "/a", {"spec": {"completions": 3, "parallelism": 3}}, "merge"), step("PATCH", path + "/a", {"spec": {"completions": 4}}, "merge")]
+    path, claim = BASE["pvc"]
+    bind = step("PATCH", path + "/a/status", {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}, "merge")
+    for name, made, spec in (("nil-class", {}, {"storageClassName": "x"}), ("empty-class", {"spec.storageClassName": ""}, {"storageClassName": "x"}), ("class-gone", {"spec.storageClassName": "x"}, {"storageClassName": None}), ("other-class", {"spec.storageClassName": "x"}, {"storageClassName": "y"}), ("volume", {}, {"volumeName": "v"}), ("grow", {}, {"resources": {"requests": {"storage": "2Gi"}}}), ("mode", {}, {"volumeMode": "Block"}), ("selector", {}, {"selector": {"matchLabels": {"a": "b"}}}), ("attributes", {}, {"volumeAttributesClassName": "x"}), ("class-and-volume", {}, {"storageClassName": "x", "volumeName": "v"}), ("bad-class", {}, {"storageClassName": "A_"})):
+        yield "claim-" + name, [step("POST", path, changed(claim, made)), step("PATCH", path + "/a", {"spec": spec}, "merge")]
+        yield "claim-bound-" + name, [step("POST", path, changed(claim, made)), bind, step("PATCH", path + "/a", {"spec": spec}, "merge")]
+    path, service = BASE["svc"]
+    forms = {"cluster": {}, "headless": {"spec.clusterIP": "None"}, "node": {"spec.type": "NodePort"}, "balancer": {"spec.type": "LoadBalancer"}, "local": {"spec.type": "LoadBalancer", "spec.externalTrafficPolicy": "Local"}}
+    for name, form in forms.items():
+        yield "service-external-" + name, [step("POST", path, changed(service, form)), step("PATCH", path + "/a", {"spec": {"type": "ExternalName", "externalName": "a.b"}}, "merge"), step("PATCH", path + "/a", {"spec": {"type": "ClusterIP", "externalName": None}}, "merge")]
+        yield "service-put-" + name, [step("POST", path, changed(service, form)), step("PUT", path + "/a", changed(service, {"spec.type": "ExternalName", "spec.externalName": "a.b"})), step("PUT", path + "/a", service)]
+        for other in ("ClusterIP", "NodePort", "LoadBalancer"):
+            yield "service-%s-%s" % (name, other.lower()), [step("POST", path, changed(service, form)), step("PATCH", path + "/a", {"spec": {"type": other}}, "merge")]
+    yield "service-no-name", [step("POST", path, service), step("PATCH", path + "/a", {"spec": {"type": "ExternalName"}}, "merge")]
+    yield "service-keeps-address", [step("POST", path, service), step("PATCH", path + "/a", {"spec": {"type": "ExternalName", "externalName": "a.b", "clusterIP": "10.0.0.99"}}, "merge")]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u"}
+    yield "owners", [cm("a"), step("PATCH", CM + "/a", {"metadata": {"ownerReferences": [dict(owner, blockOwnerDeletion=True)]}}, "merge"), step("PATCH", CM + "/a", {"metadata": {"ownerReferences": [owner, owner]}}, "merge"), step("PATCH", CM + "/a", {"metadata": {"ownerReferences": [dict(owner, controller=True), dict(owner, uid="v", controller=True)]}}, "merge")]
+
+
+def parts():
+    """Evictions, bindings and tokens: dry runs and preconditions."""
+    pods, pod = BASE["pod"]
+    make, look = step("POST", pods, pod), step("GET", pods + "/a")
+
+    def evict(query="", name="a", **options):
+        return step("POST", pods + "/a/eviction" + query, dict({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}, **({"deleteOptions": options} if options else {})))
+
+    yield "eviction-dry", [make, evict("?dryRun=All"), look, evict(dryRun=["All"]), look, evict("?dryRun=All", dryRun=["All"]), evict(dryRun=["Bogus"]), evict("?dryRun=Bogus"), look]
+    yield "eviction-conditions", [make, evict(preconditions={"uid": "x"}), evict(preconditions={"resourceVersion": "1"}), look, evict(preconditions={"uid": "{uid:0}", "resourceVersion": "{rv:0}"}), look]
+    yield "eviction-dry-conditions", [make, evict(dryRun=["All"], preconditions={"uid": "x"}), look]
+    yield "eviction-name", [make, evict(name="b"), step("POST", pods + "/a/eviction", {}), step("POST", pods + "/none/eviction", {"metadata": {"name": "none"}}), step("POST", pods + "/a/eviction", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}), look]
+    yield "eviction-waits", [step("POST", pods, changed(pod, {"spec.nodeName": "n"})), evict(gracePeriodSeconds=5), look, evict(), evict(gracePeriodSeconds=0), look]
+    yield "eviction-held", [step("POST", pods, changed(pod, {"metadata.finalizers": ["x.io/y"]})), evict(propagationPolicy="Foreground"), look, evict(propagationPolicy="Bogus")]
+
+    def bind(query="", node="n", kind="Node", **meta):
+        return step("POST", pods + "/a/binding" + query, {"metadata": dict({"name": "a"}, **meta), "target": {"kind": kind, "name": node}})
+
+    yield "binding-dry", [make, bind("?dryRun=All"), look, bind("?dryRun=Bogus"), look, bind(), look, bind(node="m")]
+    yield "binding-conditions", [make, bind(uid="x"), bind(resourceVersion="1"), look, bind(uid="{uid:0}", resourceVersion="{rv:0}"), look]
+    yield "binding-target", [make, bind(kind="Pod"), bind(node=""), bind(kind="Pod", node=""), bind(kind=""), look]
+    yield "binding-metadata", [make, bind(annotations={"x": "y"}, labels={"l": "m"}), look]
+    yield "binding-gone", [step("POST", pods, changed(pod, {"metadata.finalizers": ["x.io/y"]})), step("DELETE", pods + "/a"), bind(), look]
+    yield "binding-gates", [step("POST", pods, changed(pod, {"spec.schedulingGates": [{"name": "g"}]})), bind(), look]
+    yield "binding-old", [make, step("POST", "/api/v1/namespaces/{ns}/bindings", {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}), look, step("POST", "/api/v1/namespaces/{ns}/bindings", {"metadata": {"name": "none"}, "target": {"name": "n"}})]
+    deletes = [({"dryRun": ["All"]}, ""), ({"dryRun": ["Bogus"]}, ""), ({"dryRun": ["All", "x"]}, ""), ({"propagationPolicy": ""}, ""), ({"propagationPolicy": "Bogus", "orphanDependents": True}, ""), ({}, "?dryRun=All")]
+    for number, (options, query) in enumerate(deletes):
+        yield "delete-%d" % number, [cm("a"), step("DELETE", CM + "/a" + query, options), step("GET", CM + "/a")]
+    yield "delete-negative", [make, step("DELETE", pods + "/a?gracePeriodSeconds=-5"), look]
+    yield "delete-many-dry", [cm("a"), step("DELETE", CM, {"dryRun": ["All"]}), step("GET", CM + "/a"), step("DELETE", CM + "?dryRun=All"), step("GET", CM + "/a")]
+    yield "scale-dry", [step("POST", BASE["dep"][0], BASE["dep"][1]), step("PATCH", BASE["dep"][0] + "/a/scale?dryRun=All", {"spec": {"replicas": 5}}, "merge"), step("GET", BASE["dep"][0] + "/a/scale")]
+
+
+QUERIES = ["limit=", "limit=x", "limit=99999999999999999999", "limit=-1", "limit=1.5", "limit=%zz", "limit=1;x=2", "watch=&timeoutSeconds=1", "watch=false", "watch=FALSE", "watch=0", "watch=1&timeoutSeconds=x", "watch=1&timeoutSeconds=", "timeoutSeconds=x", "allowWatchBookmarks=x", "resourceVersion=-1", "resourceVersion=1.5", "resourceVersion=99999999999999999999", "resourceVersionMatch=", "resourceVersionMatch=Bogus", "resourceVersion=0&resourceVersionMatch=Bogus",
+           "resourceVersion=1&resourceVersionMatch=Exact&continue=x", "continue=x", "continue=e30", "continue=%00", "sendInitialEvents=true", "sendInitialEvents=false", "labelSelector=%00", "labelSelector=a%3D%C3%A9", "fieldSelector=x", "fieldSelector=metadata.name", "pretty=x", "pretty=", "bogus=1", "limit=1&limit=x", "includeObject=x", "=x", "&&", "limit", "watch=1&timeoutSeconds=1&resourceVersion=1.5", "watch=1&timeoutSeconds=1&continue=x", "watch=1&timeoutSeconds=1&resourceVersionMatch=Exact", "watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=Exact", "watch=1&timeoutSeconds=1&limit=x", "watch=x&timeoutSeconds=1&fieldSelector=metadata.name=none"]
+
+
+def queries():
+    """Queries with values that mean nothing, and documents beside the resources."""
+    for number, query in enumerate(QUERIES):
+        yield "list-%02d" % number, [cm("a"), step("GET", CM + "?" + query)]
+    for number, query in enumerate(["watch=1&timeoutSeconds=1", "watch=x&timeoutSeconds=1", "resourceVersion=x", "resourceVersion=-1", "limit=x", "timeoutSeconds=x", "fieldSelector=metadata.name%3Dother"]):
+        yield "get-%d" % number, [cm("a"), step("GET", CM + "/a?" + query)]
+    for number, query in enumerate(["dryRun=", "dryRun=all", "dryRun=All&dryRun=All", "dryRun=All&dryRun=x", "fieldManager=", "fieldManager=a%00b", "fieldManager=%C3%A9", "fieldValidation=", "fieldValidation=strict", "fieldValidation=Strict&fieldValidation=x", "pretty=true", "timeout=x", "timeout=1s", "timeout=-1s"]):
+        yield "create-%02d" % number, [step("POST", CM + "?" + query, {"metadata": {"name": "a"}, "bogus": 1})]
+    for number, query in enumerate(["force=true", "force=false", "force=x", "force=", "fieldManager=m&force=x", "fieldManager=", "dryRun="]):
+        yield "patch-%d" % number, [cm("a"), step("PATCH", CM + "/a?" + query, {"data": {"a": "b"}}, "merge"), step("PATCH", CM + "/a?" + query, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, "apply")]
+    for number, query in enumerate(["gracePeriodSeconds=", "gracePeriodSeconds=1.5", "orphanDependents=x", "orphanDependents=", "propagationPolicy=", "dryRun=", "dryRun=All&dryRun=x", "orphanDependents=true&propagationPolicy=Orphan", "preconditions=x"]):
+        yield "delete-%d" % number, [cm("a"), step("DELETE", CM + "/a?" + query), step("GET", CM + "/a")]
+    for number, query in enumerate(["limit=x", "labelSelector=(", "dryRun=x", "timeoutSeconds=x", "resourceVersion=x"]):
+        yield "delete-many-%d" % number, [cm("a"), step("DELETE", CM + "?" + query), step("GET", CM + "/a")]
+    yield "oidc", [step("GET", "/.well-known/openid-configuration"), step("GET", "/.well-known/openid-configuration/"), step("POST", "/.well-known/openid-configuration", {})]
+    yield "health", [step("GET", p) for p in ("/healthz", "/livez", "/readyz", "/healthz/ping", "/healthz/bogus", "/healthz?exclude=ping", "/livez?verbose=0", "/healthz/", "/version/", "/metrics/bogus", "/apis/", "/api/", "/api/v1/", "/openapi", "/logs", "/api/v2", "/apis/apps/", "/version?x=y")]
+    yield "paths", [step("GET", p) for p in ("/api/v1/namespaces/{ns}/configmaps/", "/api/v1//namespaces", "/api/v1/namespaces//configmaps", "/api/v1/namespaces/{ns}/configmaps/a/b/c", "/api/v1/configmaps/a", "/api/v1/namespaces/{ns}/nodes", "/api/v1/nodes/none/bogus", "/api/v1/watch/namespaces/{ns}/configmaps/none?timeoutSeconds=1", "/api/v1/proxy/x", "/api/v1/namespaces/{ns}/pods/none/log", "/apis/apps/v1/namespaces/{ns}/deployments/none/scale", "/apis/apps/v1/namespaces/{ns}/deployments/none/bogus")]
+
+
+PATTERNS = [(r"^\d+$", ["12", "١٢"]), (r"^\w+$", ["a_1", "é"]), (r"^\s+$", [" ", "\u00a0"]), (r"\bx", ["ax", "éx", "-x"]), (r"^[[:alpha:]]+$", ["abc", "é"]), (r"^\pL+$", ["é", "1"]), (r"^\p{Greek}+$", ["α", "a"]), (r"^\p{greek}+$", ["α"]), (r"^(?i)é$", ["É"]), (r"^a$", ["a", "a\n"]), (r"^a\z", ["a", "a\n"]), (r"^a\Z", ["a"]), (r"^(?m)a$", ["b\na"]), (r"(?s)a.b", ["a\nb"]), (r"a.b", ["a\nb"]), (r"^a{2,3}$", ["aa", "a"]),
+            (r"a{1001}", ["a"]), (r"a{1000}", ["a"]), (r"(a{100}){11}", ["a"]), (r"a{,3}", ["a{,3}", "aa"]), (r"a{3,2}", ["a"]), (r"\Qa.b\E", ["a.b", "axb"]), (r"\C", ["a"]), (r"(?P<n>a)", ["a"]), (r"(?<n>a)", ["a"]), (r"(?P<n>a)(?P<n>b)", ["ab"]), (r"(?=a)", ["a"]), (r"(?!a)", ["a"]), (r"(a)\1", ["aa"]), (r"a++", ["a"]), (r"a**", ["a"]), (r"a*?", ["a"]), (r"[a-z&&[^b]]", ["b", "&"]), (r"[a--b]", ["a"]), (r"[a~~b]", ["~"]), (r"[[a]]", ["a]", "a"]), (r"[]a]", ["]"]), (r"[^]a]", ["b"]), (r"[z-a]", ["a"]), (r"\x{10FFFF}", ["a"]), (r"\x{110000}", ["a"]), (r"\u0041", ["A"]), (r"\x41", ["A"]), (r"\101", ["A"]), (r"\8", ["8"]), (r"\_", ["_"]), (r"\é", ["é"]), (r"\/", ["/"]), (r"\<", ["<"]), (r"\>", [">"]), (r"\-", ["-"]), (r"\ ", [" "]), (r"(?x) a b", ["ab"]), (r"(?U)a+", ["a"]), (r"(?R)a", ["a"]), (r"(?u)a", ["a"]), (r"(?-u)\w", ["a"]), (r"(?i:a)b", ["Ab", "AB"]), (r"(?#x)a", ["a"]), (r"(", ["a"]), (r")", ["a"]), (r"*a", ["a"]), (r"a|", ["b"]), (r"()", ["b"]), (r"[", ["a"]), (r"\\", ["\\"]), ("\\", ["a"]), (r"\K", ["a"]), (r"\A", ["a"]), (r"\G", ["a"]), (r"\h", ["a"]), (r"\R", ["a"]), (r"\X", ["a"]), (r"\v", ["\u000b"]), (r"\a\f", ["\u0007\u000c"]), (r"\e", ["\u001b"]), (r"\cA", ["\u0001"]), (r"\N{DIGIT ONE}", ["1"]), (r"\p{L", ["a"]), (r"\p{IsGreek}", ["α"]), (r"\p{Script=Greek}", ["α"]), (r"\p{Alphabetic}", ["a"]), (r"\p{Any}", ["a"]), (r"\p{^L}", ["1", "a"]), (r"\P{^L}", ["1", "a"]), (r"[[:^alpha:]]", ["1"]), (r"[[:bogus:]]", ["1"]), (r"[\d\-x]", ["-"]), (r"[a-\d]", ["a"]), (r"[\d-z]", ["-"]), (r"\p{Lu}", ["A", "ǅ"]), (r"\p{LC}", ["a"]), (r"\p{ASCII}", ["a"]), (r"[[:word:]]", ["_"]), (r"x{2}{3}", ["x"]), (r"(?i)ſ", ["s", "S"]), (r"(?i)k", ["\u212a"]), (r"[^\n]", ["\n"]), (r"\B", ["a"]), (r"\b{start}a", ["a"]), ("((((((((((a{2}){2}){2}){2}){2}){2}){2}){2}){2}){2}", ["a"]), ("(" * 999 + "a" + ")" * 999, ["a"]), ("(" * 1001 + "a" + ")" * 1001, ["a"])]
+
+
+def patterns():
+    """Regular expressions in schemas: what is one, and what it finds."""
+    for number, (pattern, values) in enumerate(PATTERNS):
+        schema = {"type": "object", "properties": {"v": {"type": "string", "pattern": pattern}}}
+        make = definition(schema)
+        yield "%03d" % number, [make, step("WAIT", "/apis/{u}.io/v1")] + [step("POST", G + "?dryRun=All", foo({"v": value})) for value in values]
+
+
+BODIES = ["", " ", "{", "}", "[", "]", "[]", "{}", "null", "true", "1", "\"a\"", "nul", "tru", "fals", "nulx", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{a:1}", "{'a':1}", "{\"a\":1 \"b\":2}", "[1,]", "{\"metadata\":{\"name\":\"a\"}} x", "{\"metadata\":{\"name\":\"a\"}}{}", "{\"a\":01}", "{\"a\":1.}", "{\"a\":-}", "{\"a\":+1}", "{\"a\":1e}", "{\"a\":1e400}", "{\"a\":.5}", "{\"a\":0x1}", "{\"a\":NaN}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u12g4\"}", "{\"a\":\"\n\"}", "{\"a\":\"\t\"}", "{\"a\":\"", "{\"a\":\"\\", "\ufeff{}", "{\"a\":tRue}", "{\"a\":[1 2]}", "{\"a\":[1,", "{\"a\":[", "{\"é\":é}", "{\"a\":\u0001}", "{\"a\"=1}", "{1:2}", "{\"kind\":1}", "{\"kind\":null,\"metadata\":{\"name\":\"a\"}}", "{\"apiVersion\":[]}", "// x\n{}", "{\"data\":{\"a\":1}}", "{\"metadata\":[]}", "{\"metadata\":{\"name\":1}}", "{\"metadata\":{\"labels\":{\"a\":null},\"name\":\"a\"}}", "{\"data\":{\"a\":null},\"metadata\":{\"name\":\"a\"}}", "-", "--1", "1 2", "\"\\ud800\"", "'", "`", "{\"a\":1}}", "[[[", "{\"\":", "x", "metadata:\n  name: a\n", "\u007f", "é"]
+
+
+def bodies():
+    """Bodies that are no JSON, or not that of an object, in the words of the reader."""
+    for number, body in enumerate(BODIES):
+        yield "%03d" % number, [step("POST", CM + "?dryRun=All", body), cm("z"), step("PATCH", CM + "/z?dryRun=All", body, "merge"), step("PATCH", CM + "/z?dryRun=All", body, "json"), step("DELETE", CM + "/none", body)]
+
+
 def randoms():
     """Random patch sequences, the same ones each time."""
     for number in range(60):
@@ -498,7 +662,7 @@ SERIAL = {"crud", "custom"}
 
 
 def families():
-    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, randoms)}
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms)}
     for scripts in out.values():
         assert len({name for name, _ in scripts}) == len(scripts)
     return out

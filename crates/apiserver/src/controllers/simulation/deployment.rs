@@ -1,123 +1,151 @@
-//! Deployments: one replica set for each template.
+//! Deployments: one replica set for each template, and pods that go over from one to the next.
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
-use super::pods;
+use super::replica_sets::{Orders, REVISION, ReplicaSet, ReplicaSets, scale};
 use super::status::{CONTROLLER, condition, count, number, set_status, text};
+use super::template;
 use crate::cluster::{Cluster, Edit};
 use crate::store::ObjectRef;
-use crate::write::loopback::create;
 
-const REVISION: &str = "deployment.kubernetes.io/revision";
-
-/// Makes the replica set of the present template, empties the others, and counts.
-pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &Value) {
-    let wanted = number(deployment, "/spec/replicas", 1);
-    let hash = template_hash(deployment);
-    let name = format!("{}-{hash}", text(deployment, "/metadata/name"));
-    let sets = sets(cluster, text(deployment, "/metadata/uid"));
-    let newest = sets.iter().map(|(_, set)| revision(set)).max().unwrap_or(0);
-    let current = sets.iter().find(|(_, set)| text(set, "/metadata/name") == name);
-    let number_of_set = match current {
-        Some((_, set)) if revision(set) == newest => newest,
-        Some(_) | None => newest + 1,
-    };
-    if current.is_none() {
-        let namespace = text(deployment, "/metadata/namespace");
-        create(cluster, "apps/v1", "replicasets", Some(namespace), new_set(deployment, &name, &hash, wanted));
-    }
-    for (set_ref, set) in &sets {
-        let is_current = text(set, "/metadata/name") == name;
-        let replicas = if is_current { wanted } else { 0 };
-        adjust(cluster, set_ref, replicas, is_current.then_some(number_of_set));
-    }
-    annotate(cluster, object_ref, number_of_set);
-    tally(cluster, object_ref, &name, wanted);
-}
-
-fn sets(cluster: &Cluster, uid: &str) -> Vec<(ObjectRef, Value)> {
-    let store = cluster.storage.read();
-    let refs = store.dependents_of(uid).filter(|object_ref| &*object_ref.table == "apps/replicasets");
-    refs.filter_map(|object_ref| {
-        Some((object_ref.clone(), store.get(&object_ref.table, &object_ref.key)?.value()))
-    })
-    .collect()
-}
-
-fn revision(set: &Value) -> i64 {
-    let annotations = set.pointer("/metadata/annotations");
-    annotations
-        .and_then(|a| a.get(REVISION))
-        .and_then(Value::as_str)
-        .and_then(|r| r.parse().ok())
-        .unwrap_or(0)
-}
-
-/// Returns ten characters that change with the template.
-fn template_hash(deployment: &Value) -> String {
-    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let template = deployment.pointer("/spec/template").map(Value::to_string).unwrap_or_default();
-    let mut bits = crate::fingerprint::fingerprint(template.as_bytes());
-    let size = ALPHABET.len() as u64;
-    let mut hash = String::new();
-    while hash.len() < 10 {
-        let index = usize::try_from(bits % size).unwrap_or(0);
-        hash.extend(ALPHABET.get(index).map(|&byte| char::from(byte)));
-        bits /= size;
-    }
-    hash
-}
-
-fn new_set(deployment: &Value, name: &str, hash: &str, replicas: i64) -> Value {
-    let mut template = deployment.pointer("/spec/template").cloned().unwrap_or_default();
-    let mut selector = deployment.pointer("/spec/selector").cloned().unwrap_or_default();
-    let add = |labels: Option<&mut Value>| {
-        if let Some(labels) = labels.and_then(Value::as_object_mut) {
-            labels.insert("pod-template-hash".into(), json!(hash));
+/// Does the next step of a deployment, and counts. Returns when the time for its progress is over.
+pub(super) fn step(cluster: &Arc<Cluster>, object_ref: &ObjectRef, deployment: &Value) -> Option<Timestamp> {
+    let plan = Plan::of(deployment);
+    let mut sets = ReplicaSets::of(cluster, deployment, &plan.name);
+    let had_current = sets.current.is_some();
+    if plan.paused {
+        keep_size(cluster, &sets, plan.desired);
+    } else {
+        let orders = Orders {
+            deployment,
+            revision: sets.revision(),
+            desired: plan.desired,
+            most: plan.desired + plan.surge,
+        };
+        if plan.recreates {
+            recreate(cluster, &plan, &orders, &sets);
+        } else {
+            roll(cluster, &plan, &orders, &sets);
         }
-    };
-    add(template.pointer_mut("/metadata/labels"));
-    add(selector.pointer_mut("/matchLabels"));
-    json!({
-        "metadata": {
-            "name": name,
-            "labels": template.pointer("/metadata/labels"),
-            "annotations": {REVISION: "1"},
-            "ownerReferences": [pods::reference(deployment)],
-        },
-        "spec": {"replicas": replicas, "selector": selector, "template": template},
-    })
+        annotate(cluster, object_ref, orders.revision);
+    }
+    sets = ReplicaSets::of(cluster, deployment, &plan.name);
+    let until = tally(cluster, object_ref, &plan, &sets, !had_current && sets.current.is_some());
+    if !plan.paused {
+        sets.trim(cluster, deployment);
+    }
+    until
 }
 
-fn adjust(cluster: &Cluster, object_ref: &ObjectRef, replicas: i64, revision: Option<i64>) {
-    let Some(resource) = cluster.registry.of_table(&object_ref.table) else {
+/// What a deployment asks for.
+struct Plan {
+    /// The name of the replica set with the present template.
+    name: String,
+    hash: String,
+    desired: i64,
+    /// How many pods there may be above that.
+    surge: i64,
+    /// How many may be missing.
+    unavailable: i64,
+    paused: bool,
+    recreates: bool,
+    deadline: Option<SignedDuration>,
+}
+
+impl Plan {
+    fn of(deployment: &Value) -> Plan {
+        let hash = template::hash(deployment.pointer("/spec/template").unwrap_or(&Value::Null));
+        let desired = number(deployment, "/spec/replicas", 1);
+        let amount = |name: &str| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{name}"));
+        let surge = share(amount("maxSurge"), desired, true);
+        let unavailable = share(amount("maxUnavailable"), desired, false);
+        let recreates = text(deployment, "/spec/strategy/type") == "Recreate";
+        let deadline = number(deployment, "/spec/progressDeadlineSeconds", i64::from(i32::MAX));
+        Plan {
+            name: format!("{}-{hash}", text(deployment, "/metadata/name")),
+            hash,
+            desired,
+            surge: if recreates { 0 } else { surge },
+            // Something must be able to move.
+            unavailable: if surge == 0 && unavailable == 0 { 1 } else { unavailable.min(desired) },
+            paused: deployment.pointer("/spec/paused") == Some(&Value::Bool(true)),
+            recreates,
+            deadline: (deadline < i64::from(i32::MAX)).then(|| SignedDuration::from_secs(deadline)),
+        }
+    }
+}
+
+/// Returns a number, or a percentage of `all`.
+fn share(amount: Option<&Value>, all: i64, up: bool) -> i64 {
+    match amount {
+        Some(Value::Number(number)) => number.as_i64().unwrap_or(0),
+        Some(Value::String(text)) => {
+            let percent = text.trim_end_matches('%').parse::<i64>().unwrap_or(0);
+            let product = percent.saturating_mul(all);
+            if up { (product + 99) / 100 } else { product / 100 }
+        }
+        _ => 0,
+    }
+}
+
+/// Gives the only replica set that has pods as many as are asked for.
+fn keep_size(cluster: &Cluster, sets: &ReplicaSets, desired: i64) {
+    let active: Vec<_> = sets.all().filter(|set| set.wanted() > 0).collect();
+    if let [only] = active.as_slice() {
+        scale(cluster, only, desired, |_| {});
+    }
+}
+
+/// Lets all old pods end before there are new ones.
+fn recreate(cluster: &Arc<Cluster>, plan: &Plan, orders: &Orders<'_>, sets: &ReplicaSets) {
+    for set in sets.old.iter().filter(|set| set.wanted() > 0) {
+        scale(cluster, set, 0, |_| {});
+    }
+    if sets.old.iter().any(|set| set.wanted() > 0 || set.counted("replicas") > 0) {
         return;
-    };
-    // A set that is gone meanwhile needs no replicas.
-    let _ = cluster.modify(&resource, object_ref, CONTROLLER, |set| {
-        let before = set.clone();
-        if let Some(spec) = set.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.insert("replicas".into(), json!(replicas));
+    }
+    match &sets.current {
+        Some(set) => orders.adjust(cluster, set, plan.desired),
+        None => orders.create(cluster, &plan.name, &plan.hash, plan.desired),
+    }
+}
+
+/// Makes new pods as far as there is room, and removes old ones as far as enough are available.
+fn roll(cluster: &Arc<Cluster>, plan: &Plan, orders: &Orders<'_>, sets: &ReplicaSets) {
+    let room = (plan.desired + plan.surge - sets.wanted()).max(0);
+    let is = sets.current.as_ref().map_or(0, ReplicaSet::wanted);
+    let next = plan.desired.min(is + room);
+    match &sets.current {
+        Some(set) => orders.adjust(cluster, set, next),
+        None => orders.create(cluster, &plan.name, &plan.hash, next),
+    }
+    let enough = plan.desired - plan.unavailable;
+    let current_available = sets.current.as_ref().map_or(0, |set| set.available().min(next));
+    let old: i64 = sets.old.iter().map(ReplicaSet::wanted).sum();
+    let mut removable = old + next - enough - (next - current_available);
+    let mut left: Vec<(usize, i64)> = Vec::new();
+    // Those that are not available are missed by nobody.
+    for (index, set) in sets.old.iter().enumerate() {
+        let broken = (set.wanted() - set.available()).min(removable).max(0);
+        removable -= broken;
+        left.push((index, set.wanted() - broken));
+    }
+    let available: i64 = sets.old.iter().map(ReplicaSet::available).sum();
+    let mut spare = (available + current_available - enough).min(removable).max(0);
+    for (index, replicas) in left {
+        let Some(set) = sets.old.get(index) else {
+            continue;
+        };
+        let fewer = replicas.min(spare);
+        spare -= fewer;
+        if set.wanted() != replicas - fewer {
+            scale(cluster, set, replicas - fewer, |_| {});
         }
-        if let (Some(revision), Some(metadata)) =
-            (revision, set.get_mut("metadata").and_then(Value::as_object_mut))
-        {
-            let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-            if let Some(annotations) = annotations.as_object_mut() {
-                annotations.insert(REVISION.into(), json!(revision.to_string()));
-            }
-        }
-        if before.get("spec") != set.get("spec")
-            && let Some(metadata) = set.get_mut("metadata").and_then(Value::as_object_mut)
-        {
-            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);
-            metadata.insert("generation".into(), json!(generation + 1));
-        }
-        if *set == before { Edit::Keep } else { Edit::Write }
-    });
+    }
 }
 
 fn annotate(cluster: &Cluster, object_ref: &ObjectRef, revision: i64) {
@@ -140,39 +168,37 @@ fn annotate(cluster: &Cluster, object_ref: &ObjectRef, revision: i64) {
     });
 }
 
-/// Writes the numbers of the replica sets into the status.
-fn tally(cluster: &Arc<Cluster>, object_ref: &ObjectRef, current: &str, wanted: i64) {
-    let Some(deployment) = cluster.storage.get(object_ref).map(|object| object.value()) else {
-        return;
-    };
-    let sets = sets(cluster, text(&deployment, "/metadata/uid"));
-    let sum = |path: &str| sets.iter().map(|(_, set)| number(set, path, 0)).sum::<i64>();
+/// Writes the numbers of the replica sets into the status. Returns when the time for progress is over.
+fn tally(
+    cluster: &Arc<Cluster>,
+    object_ref: &ObjectRef,
+    plan: &Plan,
+    sets: &ReplicaSets,
+    begins: bool,
+) -> Option<Timestamp> {
+    let deployment = cluster.storage.get(object_ref)?.value();
+    let updated = sets.current.as_ref().map_or(0, |set| set.counted("replicas"));
     let (total, ready, available) =
-        (sum("/status/replicas"), sum("/status/readyReplicas"), sum("/status/availableReplicas"));
-    let now_set = sets.iter().find(|(_, set)| text(set, "/metadata/name") == current);
-    let updated = now_set.map_or(0, |(_, set)| number(set, "/status/replicas", 0));
-    let updated_ready = now_set.map_or(0, |(_, set)| number(set, "/status/availableReplicas", 0));
-    let now = format_seconds(cluster.now());
-    let enough = available >= wanted.min(1.max(wanted - wanted / 4));
-    let done = updated == wanted && updated_ready == wanted && total == wanted;
-    let (status, reason, message) = if enough {
+        (sets.sum("replicas"), sets.sum("readyReplicas"), sets.sum("availableReplicas"));
+    let now = cluster.now();
+    let done = updated == plan.desired && total == updated && available == updated && !plan.paused;
+    let was = |field: &str| number(&deployment, &format!("/status/{field}"), 0);
+    let progressed = updated > was("updatedReplicas")
+        || total - updated < was("replicas") - was("updatedReplicas")
+        || ready > was("readyReplicas")
+        || available > was("availableReplicas");
+    let (progressing, until) =
+        progress(&deployment, plan, Progress { done, moved: progressed || begins, begins }, now);
+    let (status, reason, message) = if available >= plan.desired - plan.unavailable {
         ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     } else {
         ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
     };
-    let available_now = condition(&deployment, "Available", status, reason, message, &now);
-    let (reason, message) = if done {
-        ("NewReplicaSetAvailable", format!("ReplicaSet \"{current}\" has successfully progressed."))
-    } else {
-        ("ReplicaSetUpdated", format!("ReplicaSet \"{current}\" is progressing."))
-    };
-    let mut progressing = condition(&deployment, "Progressing", "True", reason, &message, &now);
-    let mut available_now = available_now;
-    for condition in [&mut progressing, &mut available_now] {
-        let time = condition.get("lastTransitionTime").cloned().unwrap_or_default();
-        if let Some(fields) = condition.as_object_mut() {
-            fields.insert("lastUpdateTime".into(), time);
-        }
+    let mut available_now =
+        condition(&deployment, "Available", status, reason, message, &format_seconds(now));
+    let time = available_now.get("lastTransitionTime").cloned().unwrap_or_default();
+    if let Some(fields) = available_now.as_object_mut() {
+        fields.insert("lastUpdateTime".into(), time);
     }
     let status = json!({
         "observedGeneration": number(&deployment, "/metadata/generation", 1),
@@ -180,8 +206,68 @@ fn tally(cluster: &Arc<Cluster>, object_ref: &ObjectRef, current: &str, wanted: 
         "updatedReplicas": count(updated),
         "readyReplicas": count(ready),
         "availableReplicas": count(available),
-        "unavailableReplicas": count((wanted - available).max(0)),
+        "unavailableReplicas": count((sets.wanted() - available).max(0)),
         "conditions": [available_now, progressing],
     });
     set_status(cluster, object_ref, &status);
+    until
+}
+
+/// How a roll-out goes.
+#[derive(Clone, Copy)]
+struct Progress {
+    done: bool,
+    /// Something has come further since the last time.
+    moved: bool,
+    /// A new replica set was made.
+    begins: bool,
+}
+
+/// Returns the condition that tells of the progress, and when the time for it is over.
+fn progress(
+    deployment: &Value,
+    plan: &Plan,
+    progress: Progress,
+    now: Timestamp,
+) -> (Value, Option<Timestamp>) {
+    let known = deployment.pointer("/status/conditions").and_then(Value::as_array);
+    let known = known.into_iter().flatten().find(|known| text(known, "/type") == "Progressing");
+    let reason = known.map_or("", |known| text(known, "/reason"));
+    let since = known.and_then(|known| text(known, "/lastUpdateTime").parse::<Timestamp>().ok());
+    let until = plan.deadline.and_then(|deadline| since?.checked_add(deadline).ok());
+    let name = &plan.name;
+    let late = until.is_some_and(|until| now > until) || reason == "ProgressDeadlineExceeded";
+    let (status, new_reason, message) = if plan.paused {
+        ("Unknown", "DeploymentPaused", "Deployment is paused".to_owned())
+    } else if reason == "DeploymentPaused" {
+        ("Unknown", "DeploymentResumed", "Deployment is resumed".to_owned())
+    } else if progress.done {
+        ("True", "NewReplicaSetAvailable", format!("ReplicaSet \"{name}\" has successfully progressed."))
+    } else if progress.begins {
+        ("True", "NewReplicaSetCreated", format!("Created new replica set \"{name}\""))
+    } else if progress.moved || since.is_none() {
+        ("True", "ReplicaSetUpdated", format!("ReplicaSet \"{name}\" is progressing."))
+    } else if late && reason != "NewReplicaSetAvailable" {
+        let message = format!("ReplicaSet \"{name}\" has timed out progressing.");
+        ("False", "ProgressDeadlineExceeded", message)
+    } else {
+        // Nothing is new.
+        let until = until.filter(|_| reason != "NewReplicaSetAvailable");
+        return (known.cloned().unwrap_or_default(), until);
+    };
+    let time = format_seconds(now);
+    let mut new = condition(deployment, "Progressing", status, new_reason, &message, &time);
+    let stays = known.is_some_and(|known| {
+        text(known, "/reason") == new_reason && text(known, "/message") == message && !progress.moved
+    });
+    let updated = if stays { since.map_or(time, format_seconds) } else { time };
+    let until = updated.parse::<Timestamp>().ok();
+    let until = until.zip(plan.deadline).and_then(|(updated, deadline)| updated.checked_add(deadline).ok());
+    if let Some(fields) = new.as_object_mut() {
+        fields.insert("lastUpdateTime".into(), json!(updated));
+    }
+    let waits = !progress.done && !plan.paused && new_reason != "ProgressDeadlineExceeded";
+    // A second later it is over.
+    let until = until.and_then(|until| until.checked_add(SignedDuration::from_secs(1)).ok());
+    (new, until.filter(|_| waits))
 }

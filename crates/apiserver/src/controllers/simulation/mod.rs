@@ -1,18 +1,24 @@
 //! Simulated controllers and one simulated node: workloads become ready after a short time although nothing runs.
 //!
 //! Each function looks at one object and does the next step towards what the object asks for; the changes that it
-//! makes lead to the next steps. Images with `fail` in their name never start.
+//! makes lead to the next steps. Images with `fail` in their name never start, those with `crash` end with the code 1.
 
 mod claim;
+mod daemon_set;
 mod deployment;
 mod job;
 mod node;
 mod pods;
+mod replica_set;
+mod replica_sets;
+mod revisions;
+mod stateful_set;
 mod status;
-mod workload;
+mod template;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
@@ -22,8 +28,17 @@ use crate::work_queue::{Work, is_simulated};
 use crate::write::loopback::create;
 use status::{CONTROLLER, set_status, text};
 
-/// Does the next step for an object. Returns it if another step follows after the delay of the simulation.
-pub(super) fn step(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<ObjectRef> {
+/// An object that must be looked at again.
+#[derive(Debug)]
+pub(super) enum Later {
+    /// After the delay of the simulation.
+    Soon(ObjectRef),
+    /// When this time has come: a deadline.
+    At(ObjectRef, Timestamp),
+}
+
+/// Does the next step for an object. Returns it if another step follows.
+pub(super) fn step(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Later> {
     let object = cluster.storage.get(&object_ref)?;
     let value = object.value();
     if object.deleting && &*object_ref.table != "/pods" {
@@ -35,18 +50,22 @@ pub(super) fn step(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Obje
         "/persistentvolumeclaims" => continues = claim::is_pending(&value),
         "/services" => claim::balance(cluster, &object_ref, &value),
         "/namespaces" => furnish(cluster, object.name()),
-        "apps/deployments" => deployment::step(cluster, &object_ref, &value),
-        "apps/replicasets" => workload::replica_set(cluster, &object_ref, &value),
-        "apps/statefulsets" => workload::stateful_set(cluster, &object_ref, &value),
-        "apps/daemonsets" => workload::daemon_set(cluster, &object_ref, &value),
-        "batch/jobs" => job::step(cluster, &object_ref, &value),
+        "apps/deployments" => {
+            return deployment::step(cluster, &object_ref, &value).map(|at| Later::At(object_ref, at));
+        }
+        "apps/replicasets" => replica_set::step(cluster, &object_ref, &value),
+        "apps/statefulsets" => stateful_set::step(cluster, &object_ref, &value),
+        "apps/daemonsets" => daemon_set::step(cluster, &object_ref, &value),
+        "batch/jobs" => {
+            return job::step(cluster, &object_ref, &value).map(|at| Later::At(object_ref, at));
+        }
         _ => {}
     }
-    continues.then_some(object_ref)
+    continues.then_some(Later::Soon(object_ref))
 }
 
 /// Does what follows after the delay. Returns the object if another step follows after another one.
-pub(super) fn due(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<ObjectRef> {
+pub(super) fn due(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Later> {
     let value = cluster.storage.get(&object_ref)?.value();
     let mut continues = false;
     match &*object_ref.table {
@@ -54,7 +73,7 @@ pub(super) fn due(cluster: &Arc<Cluster>, object_ref: ObjectRef) -> Option<Objec
         "/persistentvolumeclaims" => claim::bind(cluster, &object_ref, &value),
         _ => {}
     }
-    continues.then_some(object_ref)
+    continues.then_some(Later::Soon(object_ref))
 }
 
 /// Registers the simulated node, and looks at every simulated object once: a state file may hold some that have not come

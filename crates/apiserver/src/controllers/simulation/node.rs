@@ -17,6 +17,16 @@ const KUBELET: FieldOwner<'_> = FieldOwner { manager: "kubelet", subresource: "s
 /// The name of the node that all pods run on.
 pub(super) const NODE: &str = "addon-operator";
 
+/// Returns whether the node has the labels that a pod asks for.
+pub(super) fn takes(pod: Option<&Value>) -> bool {
+    let wanted = pod.and_then(|pod| pod.get("nodeSelector")).and_then(Value::as_object);
+    let labels = [("kubernetes.io/hostname", NODE), ("kubernetes.io/os", "linux")];
+    wanted
+        .into_iter()
+        .flatten()
+        .all(|(name, value)| labels.iter().any(|(label, own)| label == name && value.as_str() == Some(*own)))
+}
+
 /// Returns the node, as its kubelet would have registered it.
 pub(super) fn node(now: &str) -> (Value, Value) {
     let capacity = json!({"cpu": "8", "memory": "32Gi", "pods": "110"});
@@ -71,7 +81,7 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
             set(pod, json!({"phase": "Pending", "conditions": conditions, "containerStatuses": statuses}));
         }),
         "Pending" | "" => {
-            let ends = text(pod, "/spec/restartPolicy") != "Always";
+            let ends = text(pod, "/spec/restartPolicy") != "Always" || crashes(pod);
             edit(cluster, object_ref, |pod, now| {
                 let statuses = container_statuses(pod, true, &json!({"running": {"startedAt": now}}));
                 let address = address(text(pod, "/metadata/uid"));
@@ -85,6 +95,20 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
             });
             return ends;
         }
+        "Running" if crashes(pod) && text(pod, "/spec/restartPolicy") != "Never" => {
+            edit(cluster, object_ref, |pod, now| {
+                let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "images called `crash` end with the code 1"}});
+                let statuses = container_statuses(pod, false, &waiting);
+                let conditions = conditions(false, "ContainersNotReady", now);
+                set(pod, json!({"conditions": conditions, "containerStatuses": statuses}));
+            });
+        }
+        "Running" if crashes(pod) => edit(cluster, object_ref, |pod, now| {
+            let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}});
+            let statuses = container_statuses(pod, false, &ended);
+            let conditions = conditions(false, "PodFailed", now);
+            set(pod, json!({"phase": "Failed", "conditions": conditions, "containerStatuses": statuses}));
+        }),
         "Running" if text(pod, "/spec/restartPolicy") != "Always" => edit(cluster, object_ref, |pod, now| {
             let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
             let statuses = container_statuses(pod, false, &ended);
@@ -97,9 +121,18 @@ pub(super) fn advance(cluster: &Arc<Cluster>, object_ref: &ObjectRef, pod: &Valu
 }
 
 fn fails(pod: &Value) -> bool {
+    has_image(pod, "fail")
+}
+
+fn crashes(pod: &Value) -> bool {
+    has_image(pod, "crash")
+}
+
+/// Returns whether an image of the pod has this in its name.
+fn has_image(pod: &Value, part: &str) -> bool {
     ["/spec/containers", "/spec/initContainers"].iter().any(|path| {
         let containers = pod.pointer(path).and_then(Value::as_array);
-        containers.into_iter().flatten().any(|container| text(container, "/image").contains("fail"))
+        containers.into_iter().flatten().any(|container| text(container, "/image").contains(part))
     })
 }
 

@@ -62,9 +62,25 @@ pub(super) fn reference(owner: &Value) -> Value {
     })
 }
 
+/// Returns whether a pod has come to its end.
+pub(super) fn has_ended(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
 /// Creates a pod from the template of its owner; `name` is whole, or ends with `-` and is completed.
 pub(super) fn create_pod(cluster: &Arc<Cluster>, owner: &Value, name: &str, labels: &[(&str, &str)]) {
     let template = owner.pointer("/spec/template").cloned().unwrap_or_default();
+    create_pod_of(cluster, owner, &template, name, labels);
+}
+
+/// Creates a pod from this template of its owner.
+pub(super) fn create_pod_of(
+    cluster: &Arc<Cluster>,
+    owner: &Value,
+    template: &Value,
+    name: &str,
+    labels: &[(&str, &str)],
+) {
     let mut pod = json!({"metadata": template.get("metadata"), "spec": template.get("spec")});
     let Some(fields) = pod.as_object_mut() else {
         return;

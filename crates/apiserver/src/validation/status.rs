@@ -1,0 +1,399 @@
+//! Validation of statuses, which controllers write: numbers that fit each other, and steps that a thing can take.
+
+use std::collections::BTreeSet;
+
+use objects::names;
+use objects::quantity::Quantity;
+use serde_json::Value;
+
+use super::errors::{Report, at, item, key};
+use crate::fields::{get, has, int, list, map, text};
+use crate::kind::Kind;
+
+/// The numbers in the status of a kind.
+struct Counts {
+    group: &'static str,
+    plural: &'static str,
+    /// These are not negative.
+    counted: &'static [&'static str],
+    /// These are not greater than `replicas`.
+    parts: &'static [&'static str],
+    /// How the text calls the number of ready replicas, which is not less than that of the available ones.
+    ready: Option<&'static str>,
+    /// Whether the count of collisions never becomes less.
+    collides: bool,
+}
+
+const SET: &[&str] =
+    &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
+
+const PARTS_OF_SET: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+
+const COUNTS: &[Counts] = &[
+    Counts {
+        group: "apps",
+        plural: "deployments",
+        counted: &[
+            "observedGeneration",
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "unavailableReplicas",
+            "collisionCount",
+        ],
+        parts: &["updatedReplicas", "readyReplicas", "availableReplicas"],
+        ready: Some("readyReplicas"),
+        collides: true,
+    },
+    Counts {
+        group: "apps",
+        plural: "replicasets",
+        counted: SET,
+        parts: PARTS_OF_SET,
+        ready: Some("readyReplicas"),
+        collides: false,
+    },
+    Counts {
+        group: "",
+        plural: "replicationcontrollers",
+        counted: SET,
+        parts: PARTS_OF_SET,
+        ready: Some("readyReplicas"),
+        collides: false,
+    },
+    Counts {
+        group: "apps",
+        plural: "statefulsets",
+        counted: &[
+            "replicas",
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "collisionCount",
+        ],
+        parts: &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+        ready: Some("status.readyReplicas"),
+        collides: true,
+    },
+    Counts {
+        group: "apps",
+        plural: "daemonsets",
+        counted: &[
+            "currentNumberScheduled",
+            "numberMisscheduled",
+            "desiredNumberScheduled",
+            "numberReady",
+            "observedGeneration",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberUnavailable",
+            "collisionCount",
+        ],
+        parts: &[],
+        ready: None,
+        collides: true,
+    },
+    Counts {
+        group: "batch",
+        plural: "jobs",
+        counted: &["active", "succeeded", "failed", "ready", "terminating"],
+        parts: &[],
+        ready: None,
+        collides: false,
+    },
+    Counts {
+        group: "autoscaling",
+        plural: "horizontalpodautoscalers",
+        counted: &["currentReplicas", "desiredReplicas"],
+        parts: &[],
+        ready: None,
+        collides: false,
+    },
+    Counts {
+        group: "policy",
+        plural: "poddisruptionbudgets",
+        counted: &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"],
+        parts: &[],
+        ready: None,
+        collides: false,
+    },
+];
+
+/// Checks the status of a new version of an object.
+pub(super) fn update(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
+    let known = COUNTS.iter().find(|counts| counts.group == kind.group && counts.plural == kind.plural);
+    if let Some(counts) = known {
+        numbers(counts, get(new, "status"), get(old, "status"), report);
+    }
+    match (&*kind.group, &*kind.plural) {
+        ("", "namespaces") => namespace(new, report),
+        ("", "nodes") => node(get(new, "status"), report),
+        ("", "pods") => pod(new, old, report),
+        ("", "persistentvolumeclaims") => claim(get(new, "status"), report),
+        ("", "resourcequotas") => quota(get(new, "status"), report),
+        ("", "services") | ("networking.k8s.io", "ingresses") => balancer(get(new, "status"), report),
+        ("policy", "poddisruptionbudgets") => conditions(get(new, "status"), report),
+        ("flowcontrol.apiserver.k8s.io", _) => flow(get(new, "status"), report),
+        _ => {}
+    }
+}
+
+/// Returns a number of a status, 0 if it is absent.
+pub(super) fn number(status: &Value, field: &str) -> i64 {
+    int(status, field).unwrap_or_default()
+}
+
+fn numbers(counts: &Counts, status: &Value, old: &Value, report: &mut Report) {
+    for field in counts.counted {
+        if number(status, field) < 0 {
+            let detail = "must be greater than or equal to 0";
+            report.invalid(&at("status", field), number(status, field), detail);
+        }
+    }
+    for field in counts.parts {
+        if number(status, field) > number(status, "replicas") {
+            let detail = "cannot be greater than status.replicas";
+            report.invalid(&at("status", field), number(status, field), detail);
+        }
+    }
+    let available = number(status, "availableReplicas");
+    if let Some(name) = counts.ready
+        && available > number(status, "readyReplicas")
+    {
+        report.invalid("status.availableReplicas", available, &format!("cannot be greater than {name}"));
+    }
+    let count = number(status, "collisionCount");
+    if counts.collides && int(old, "collisionCount").is_some_and(|before| before > count) {
+        report.invalid("status.collisionCount", count, "cannot be decremented");
+    }
+}
+
+fn namespace(new: &Value, report: &mut Report) {
+    let (phase, deleting) = (text(new, "status.phase"), has(new, "metadata.deletionTimestamp"));
+    let (expected, absence) = if deleting { ("Terminating", "not ") } else { ("Active", "") };
+    if phase != expected {
+        let detail = format!("may only be '{expected}' if `deletionTimestamp` is {absence}empty");
+        report.invalid("status.Phase", phase, &detail);
+    }
+}
+
+fn node(status: &Value, report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for (index, address) in list(status, "addresses").iter().enumerate() {
+        let (kind, address) = (text(address, "type"), text(address, "address"));
+        if !seen.insert((kind, address)) {
+            let shown = format!("{{\"Type\":{kind:?},\"Address\":{address:?}}}");
+            report.duplicate_shown(&item("status.addresses", index), &shown);
+        }
+    }
+    for field in ["capacity", "allocatable"] {
+        for (name, amount) in map(status, field) {
+            amount_of(name, amount, &at(&at("status", field), name), report);
+        }
+    }
+}
+
+/// Checks an amount of a resource, which is not negative and, for what is counted, whole.
+fn amount_of(name: &str, amount: &Value, path: &str, report: &mut Report) {
+    let Some(amount) = amount.as_str().and_then(|text| text.parse::<Quantity>().ok()) else {
+        return;
+    };
+    if amount.nanos() < 0 {
+        report.invalid(path, amount.to_string(), "must be greater than or equal to 0");
+    }
+    let counted =
+        matches!(name, "pods" | "services" | "replicationcontrollers" | "resourcequotas" | "secrets")
+            || matches!(name, "configmaps" | "persistentvolumeclaims" | "services.nodeports")
+            || matches!(name, "services.loadbalancers")
+            || name.starts_with("count/");
+    if counted && amount.nanos() % 1_000_000_000 != 0 {
+        report.invalid(path, amount.to_string(), "must be an integer");
+    }
+}
+
+fn quota(status: &Value, report: &mut Report) {
+    const KNOWN: [&str; 18] = [
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "persistentvolumeclaims",
+        "configmaps",
+        "services.nodeports",
+    ];
+    for field in ["hard", "used"] {
+        for (name, amount) in map(status, field) {
+            let path = key(&at("status", field), name);
+            if !name.contains('/') && !KNOWN.contains(&name.as_str()) && name != "services.loadbalancers" {
+                report.invalid(&path, name.as_str(), "must be a standard resource type or fully qualified");
+                report.invalid(&path, name.as_str(), "must be a standard resource for quota");
+            }
+            amount_of(name, amount, &path, report);
+        }
+    }
+}
+
+fn pod(new: &Value, old: &Value, report: &mut Report) {
+    let status = get(new, "status");
+    let class = text(status, "qosClass");
+    if class != text(old, "status.qosClass") {
+        report.invalid("status.qosClass", class, "field is immutable");
+    }
+    let node = text(status, "nominatedNodeName");
+    if !node.is_empty() {
+        report.invalid_all("status.nominatedNodeName", node, names::subdomain(node));
+    }
+    if number(status, "observedGeneration") < 0 {
+        let detail = "must be a non-negative integer";
+        report.invalid("status.observedGeneration", number(status, "observedGeneration"), detail);
+    }
+    addresses(status, report);
+    let ends = |policy: &[&str]| policy.contains(&text(new, "spec.restartPolicy"));
+    for (field, stays) in [
+        ("containerStatuses", ends(&["Never", "OnFailure"])),
+        ("initContainerStatuses", ends(&["Never", "OnFailure"])),
+    ] {
+        if stays {
+            states(field, status, get(old, "status"), ends(&["OnFailure"]), report);
+        }
+    }
+    let claims: Vec<&str> =
+        list(new, "spec.resourceClaims").iter().map(|claim| text(claim, "name")).collect();
+    for (index, claim) in list(status, "resourceClaimStatuses").iter().enumerate() {
+        let path = at(&item("status.resourceClaimStatuses", index), "name");
+        let (name, made) = (text(claim, "name"), text(claim, "resourceClaimName"));
+        if !claims.contains(&name) {
+            report.invalid(&path, name, "must match the name of an entry in `spec.resourceClaims`");
+        }
+        if !made.is_empty() {
+            report.invalid_all(&path, made, names::subdomain(made));
+        }
+    }
+}
+
+fn addresses(status: &Value, report: &mut Report) {
+    let mut found: Vec<&str> = list(status, "podIPs").iter().map(|entry| text(entry, "ip")).collect();
+    // The one address is the first of all.
+    if found.is_empty() && !text(status, "podIP").is_empty() {
+        found.push(text(status, "podIP"));
+    }
+    let before = report.errors.len();
+    for (index, address) in found.iter().enumerate() {
+        report.invalid_all(&item("status.podIPs", index), address, names::ip(address));
+    }
+    let shown = || {
+        let shown: Vec<String> = found.iter().map(|address| format!("{{\"IP\":{address:?}}}")).collect();
+        format!("[{}]", shown.join(","))
+    };
+    if report.errors.len() > before || found.len() < 2 {
+        return;
+    }
+    let newer = found.iter().filter(|address| address.contains(':')).count();
+    if found.len() > 2 || newer != 1 {
+        let detail = "may specify no more than one IP for each IP family";
+        report.invalid_shown("status.podIPs", &shown(), detail);
+    }
+}
+
+/// A container that has ended for good does not run again.
+fn states(field: &str, status: &Value, old: &Value, retried: bool, report: &mut Report) {
+    for before in list(old, field).iter().filter(|before| has(before, "state.terminated")) {
+        let failed = int(before, "state.terminated.exitCode").unwrap_or_default() != 0;
+        if failed && retried {
+            continue;
+        }
+        for (index, now) in list(status, field).iter().enumerate() {
+            if text(now, "name") == text(before, "name") && !has(now, "state.terminated") {
+                let path = at(&item(&at("status", field), index), "state");
+                report.forbidden(&path, "may not be transitioned to non-terminated state");
+            }
+        }
+    }
+}
+
+fn claim(status: &Value, report: &mut Report) {
+    const KNOWN: [&str; 5] = [
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    let negative = |amount: &Value| {
+        amount.as_str().and_then(|text| text.parse::<Quantity>().ok()).filter(|amount| amount.nanos() < 0)
+    };
+    for field in ["capacity", "allocatedResources"] {
+        for (name, amount) in map(status, field) {
+            if let Some(amount) = negative(amount) {
+                let path = key(&at("status", field), name);
+                report.invalid_shown(&path, &amount.to_string(), "must be a valid resource quantity");
+            }
+        }
+    }
+    for (name, state) in map(status, "allocatedResourceStatuses") {
+        if !state.as_str().is_some_and(|state| KNOWN.contains(&state)) {
+            report.unsupported("status.allocatedResourceStatuses", name.as_str(), &KNOWN);
+        }
+    }
+}
+
+fn balancer(status: &Value, report: &mut Report) {
+    for (index, entry) in list(status, "loadBalancer.ingress").iter().enumerate() {
+        let path = item("status.loadBalancer.ingress", index);
+        let (address, host) = (text(entry, "ip"), text(entry, "hostname"));
+        if !address.is_empty() {
+            report.invalid_all(&at(&path, "ip"), address, names::ip(address));
+        }
+        if !host.is_empty() {
+            report.invalid_all(&at(&path, "hostname"), host, names::subdomain(host));
+        }
+    }
+}
+
+/// Checks conditions of the form that newer kinds have.
+fn conditions(status: &Value, report: &mut Report) {
+    for (index, condition) in list(status, "conditions").iter().enumerate() {
+        let path = item("status.conditions", index);
+        let (kind, reason) = (text(condition, "type"), text(condition, "reason"));
+        report.invalid_all(&at(&path, "type"), kind, names::qualified(kind));
+        report.one_of(&at(&path, "status"), text(condition, "status"), &["False", "True", "Unknown"]);
+        if !has(condition, "lastTransitionTime") {
+            report.required(&at(&path, "lastTransitionTime"), "");
+        }
+        if reason.is_empty() {
+            report.required(&at(&path, "reason"), "");
+        } else if !is_reason(reason) {
+            let detail = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
+            report.invalid(&at(&path, "reason"), reason, detail);
+        }
+    }
+}
+
+fn is_reason(reason: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_,:".contains(&byte);
+    reason.bytes().all(inner)
+        && reason.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !reason.ends_with([',', ':'])
+}
+
+fn flow(status: &Value, report: &mut Report) {
+    for (index, condition) in list(status, "conditions").iter().enumerate() {
+        if text(condition, "type").is_empty() {
+            report.required(&at(&item("status.conditions", index), "type"), "");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Changes that are allowed at one time and not at another, and statuses that cannot be.
+
+use apiserver::ApiServer;
+use axum::body::Body;
+use http::{Method, Request};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{get, merge, post, send, server};
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// Creates an object, changes it by a merge patch, and returns the answer.
+async fn changed(server: &ApiServer, path: &str, made: Value, part: &str, change: Value) -> (u16, Value) {
+    let (status, created) = post(server, path, made).await;
+    assert_eq!(status, 201, "{created}");
+    let name = created["metadata"]["name"].as_str().unwrap();
+    merge(server, &format!("{path}/{name}{part}"), change).await
+}
+
+#[tokio::test]
+async fn slip_34_a_status_that_cannot_be_is_refused() {
+    let server = server();
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let job = json!({"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}});
+    for (path, spec, status, field) in [
+        (DEPLOYMENTS, &spec, json!({"replicas": -1}), "status.replicas"),
+        (DEPLOYMENTS, &spec, json!({"replicas": 1, "readyReplicas": 2}), "status.readyReplicas"),
+        (
+            "/apis/batch/v1/namespaces/default/jobs",
+            &job,
+            json!({"conditions": [{"type": "Complete", "status": "True"}]}),
+            "status.completionTime",
+        ),
+    ] {
+        let made = json!({"metadata": {"generateName": "a-"}, "spec": spec});
+        let (code, answer) = changed(&server, path, made, "/status", json!({"status": status})).await;
+        let fields = answer["details"]["causes"].as_array().unwrap();
+        assert!(code == 422 && fields.iter().any(|cause| cause["field"] == field), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn slip_34_a_status_does_not_end_a_namespace() {
+    let server = server();
+    let made = json!({"metadata": {"name": "n"}});
+    let patch = json!({"status": {"phase": "Terminating"}});
+    let (code, answer) = changed(&server, "/api/v1/namespaces", made, "/status", patch).await;
+    assert_eq!((code, &answer["details"]["causes"][0]["field"]), (422, &json!("status.Phase")), "{answer}");
+    let map = json!({"metadata": {"name": "m"}});
+    assert_eq!(post(&server, "/api/v1/namespaces/n/configmaps", map).await.0, 201);
+}
+
+fn pod(spec: &Value) -> Value {
+    let mut all = json!({"containers": [{"name": "c", "image": "i"}]});
+    all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    json!({"metadata": {"generateName": "p-"}, "spec": all})
+}
+
+#[tokio::test]
+async fn slip_35_tolerations_of_a_pod_are_only_added() {
+    let server = server();
+    let tolerant = || pod(&json!({"tolerations": [{"key": "a", "operator": "Exists"}]}));
+    let tolerating = |list: Value| json!({"spec": {"tolerations": list}});
+    let (code, _) = changed(&server, PODS, tolerant(), "", tolerating(json!([]))).await;
+    assert_eq!(code, 422);
+    let (_, created) = post(&server, PODS, tolerant()).await;
+    let mut list = created["spec"]["tolerations"].as_array().unwrap().clone();
+    list.push(json!({"key": "b", "operator": "Exists"}));
+    let path = format!("{PODS}/{}", created["metadata"]["name"].as_str().unwrap());
+    assert_eq!(merge(&server, &path, tolerating(json!(list))).await.0, 200);
+    list.push(json!({"key": "b", "operator": "Bogus"}));
+    assert_eq!(merge(&server, &path, tolerating(json!(list))).await.0, 422);
+}
+
+#[tokio::test]
+async fn slip_35_a_gated_pod_becomes_more_particular() {
+    let server = server();
+    let gated = || pod(&json!({"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "b"}}));
+    for (patch, expected) in [
+        (json!({"nodeSelector": {"c": "d"}}), 200),
+        (json!({"nodeSelector": {"a": "x"}}), 422),
+        (json!({"schedulingGates": null}), 200),
+        (json!({"schedulingGates": [{"name": "g"}, {"name": "h"}]}), 422),
+        (json!({"nodeName": "n"}), 422),
+    ] {
+        let (code, answer) = changed(&server, PODS, gated(), "", json!({"spec": patch})).await;
+        assert_eq!(code, expected, "{patch} {answer}");
+    }
+}
+
+#[tokio::test]
+async fn slip_35_a_suspended_job_changes_where_it_runs_and_not_what() {
+    let server = server();
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    for (field, value, expected) in [
+        ("containers/0/image", json!("j"), 422),
+        ("nodeSelector", json!({"a": "b"}), 200),
+        ("tolerations", json!([{"key": "a", "operator": "Exists"}]), 200),
+    ] {
+        let job =
+            json!({"metadata": {"generateName": "j-"}, "spec": {"suspend": true, "template": template}});
+        let (_, created) = post(&server, jobs, job).await;
+        let path = format!("{jobs}/{}", created["metadata"]["name"].as_str().unwrap());
+        let added = json!([{"op": "add", "path": format!("/spec/template/spec/{field}"), "value": value}]);
+        let content = "application/json-patch+json";
+        let (code, _) = send(server.service(), Method::PATCH, &path, content, &added.to_string()).await;
+        assert_eq!(code, expected, "{field}");
+    }
+}
+
+#[tokio::test]
+async fn slip_35_a_claim_without_a_class_gets_one() {
+    let server = server();
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = |more: Value| {
+        let mut spec =
+            json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"metadata": {"generateName": "c-"}, "spec": spec})
+    };
+    for (before, expected) in [(json!({}), 200), (json!({"storageClassName": ""}), 422)] {
+        let patch = json!({"spec": {"storageClassName": "x"}});
+        let (code, answer) = changed(&server, claims, claim(before), "", patch).await;
+        assert_eq!(code, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn slip_35_a_service_becomes_a_name_outside() {
+    let server = server();
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let patch = json!({"spec": {"type": "ExternalName", "externalName": "a.example.com"}});
+    let (code, answer) = changed(&server, services, service, "", patch).await;
+    assert_eq!((code, &answer["spec"]["clusterIP"]), (200, &Value::Null), "{answer}");
+    assert_eq!(answer["spec"]["ports"][0]["nodePort"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_was_warned_of_is_not_warned_of_again_for_a_label() {
+    let server = server();
+    let ports = json!([{"containerPort": 80}]);
+    let containers = json!([
+        {"name": "c", "image": "i", "ports": ports},
+        {"name": "d", "image": "i", "ports": ports},
+    ]);
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let made = json!({"metadata": {"name": "w"}, "spec": spec});
+    assert_eq!(post(&server, DEPLOYMENTS, made).await.0, 201);
+    let warnings = async |body: Value| {
+        let request = Request::builder()
+            .method(Method::PATCH)
+            .uri(format!("{DEPLOYMENTS}/w"))
+            .header("content-type", "application/merge-patch+json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        let answer = server.service().oneshot(request).await.unwrap();
+        answer.headers().get_all("warning").iter().count()
+    };
+    assert_eq!(warnings(json!({"metadata": {"labels": {"x": "y"}}})).await, 0);
+    assert_eq!(warnings(json!({"spec": {"replicas": 2}})).await, 1);
+}
+
+#[tokio::test]
+async fn slip_37_metrics_and_the_documents_of_the_issuer_are_served() {
+    let server = server();
+    let (code, metrics) = get(&server, "/metrics").await;
+    let text = metrics.as_str().unwrap();
+    assert!(code == 200 && text.contains("apiserver_resource_objects{group=\"\",resource=\"namespaces\"} 4"));
+    let (code, issuer) = get(&server, "/.well-known/openid-configuration").await;
+    assert_eq!((code, &issuer["issuer"]), (200, &json!("https://kubernetes.default.svc")));
+    assert_eq!(get(&server, "/openid/v1/jwks").await, (200, json!({"keys": []})));
+}
