@@ -8,24 +8,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Engine, Event, Failure, Module, ReleaseName, ValuesInput};
+use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, ReleaseName, ValuesInput};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use crate::cluster::watch::WatchReports;
 use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics, connect};
 use crate::config::{self, Environment, Parameters, Settings};
-use crate::driver::{self, Channels, Inbox, Stopped};
-use crate::effects::{Adapters, Running};
+use crate::driver::{self, Channels, Effects, Inbox, Questions, Stopped};
+use crate::effects::{Adapters, MemoryGauge, Running};
 use crate::helm::{self, Helm};
-use crate::hook::{Hooks, LogRules, Scratch, ScratchError};
-use crate::http::{self, Health, Releases};
-use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming};
+use crate::hook::{HookRunner, Hooks, LogRules, Scratch, ScratchError};
+use crate::http::{self, Releases};
+use crate::jq::Threads;
+use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming, Written};
+use crate::lasting_task::lasting;
 use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::telemetry::{Progress, Telemetry, log};
+
+/// How long the Events about the last changes may take at the end, if there is as much time.
+const LAST_EVENTS: Duration = Duration::from_secs(3);
 
 /// How long the operator waits before it asks an API server that was not there again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -59,6 +67,43 @@ pub struct Surroundings {
     pub any_port: bool,
     /// Becomes true when the operator shall end.
     pub shutdown: watch::Receiver<bool>,
+}
+
+/// What an operator uses of the machine that it runs on.
+pub struct Host {
+    /// Reads modules from files.
+    pub loader: Arc<Loader>,
+    /// Runs hooks and scripts.
+    pub hooks: Arc<dyn HookRunner>,
+    /// Runs filters.
+    pub filters: Threads,
+    /// Reports when crontab lines are due.
+    pub clock: Clock,
+    /// The memory of the container, if it has a limit.
+    pub memory: Option<MemoryGauge>,
+}
+
+impl Host {
+    /// Returns the files and the processes of this machine.
+    ///
+    /// # Errors
+    ///
+    /// When there is no directory for temporary files.
+    pub fn of_system(settings: &Settings, environment: &Environment) -> Result<Self, ScratchError> {
+        let environment = variables(environment);
+        let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
+        let medium = if scratch.is_in_memory() { "in memory" } else { "on a disk" };
+        tracing::info!("files of hooks are in {}, {medium}", scratch.path().display());
+        let rules =
+            LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
+        Ok(Self {
+            loader: Arc::new(Loader::new(load_options(settings, environment.clone()))),
+            hooks: Arc::new(Hooks::new(scratch, environment, rules)),
+            filters: Threads::default(),
+            clock: Clock::default(),
+            memory: MemoryGauge::of_process(),
+        })
+    }
 }
 
 /// Clients of one cluster with what measures their requests.
@@ -105,28 +150,38 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
-    let telemetry =
-        Arc::new(Telemetry::new(&settings.metrics_prefix).context("--prometheus-metrics-prefix")?);
-    measure(&around.request_metrics, &telemetry);
-    let (inbox, questions, channels) = driver::channels();
-    let discovery = Discovery::new(around.client.clone());
-    let monitors = Monitors::new(around.client.clone(), discovery.clone());
-    let timed = Arc::clone(&telemetry);
-    monitors.timings().listen(move |monitor, timing| match timing {
-        WatchTiming::Filtered(took) => timed.watch_filtered(monitor, took),
-        WatchTiming::PassedOn(took) => timed.watch_passed_on(monitor, took),
-    });
-    let health = Health { watches: monitors.health() };
-    let helm = Arc::new(Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings)));
-    let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&helm)));
-    let parameters = Parameters::new(settings.log_level, log::set_level);
-    let asked = http::DebugState { questions, releases, parameters: parameters.clone() };
-    let served = http::serve(settings, &asked, &telemetry, health, around.any_port).await?;
+    let operator = Operator::new(&around)?;
+    let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&operator.parts.helm)));
+    let (questions, parameters) = (operator.questions.clone(), operator.parameters.clone());
+    let asked = http::DebugState { questions, releases, parameters };
+    let served = http::serve(settings, &asked, &operator.parts.telemetry, around.any_port).await?;
     listening(served.address);
-    let cluster = Cluster { helm, discovery, monitors, parameters };
-    let outcome = operate(&around, &telemetry, cluster, (inbox, channels)).await;
+    let outcome = load_and_operate(&around, operator).await;
     served.close();
     outcome
+}
+
+/// Loads the modules from their files, and runs the operator with them.
+async fn load_and_operate(around: &Surroundings, operator: Operator) -> anyhow::Result<Outcome> {
+    let settings = &around.settings;
+    let host = Host::of_system(settings, &around.environment)?;
+    let mut shutdown = around.shutdown.clone();
+    operator.channels.1.say("it reads its modules and hooks".to_owned());
+    let catalog = tokio::select! {
+        files = host.loader.load() => files.context("the modules can't be loaded")?,
+        // A hook that takes long to answer --config must not keep the end waiting.
+        _ = shutdown.wait_for(|requested| *requested) => return Ok(Outcome::Done),
+    };
+    operator.operate(around, host, catalog, |adapters| adapters).await
+}
+
+/// Passes on to the engine whether the watches work that no binding asked for.
+fn report_watches(discovery: &Discovery, inbox: &Inbox) {
+    let inbox = inbox.clone();
+    discovery.watch_reports().listen(move |watch, error| {
+        let failure = error.map(|error| Failure::new(FailureKind::Cluster, error));
+        inbox.answer(Event::OwnWatchChanged { watch: watch.to_owned(), failure });
+    });
 }
 
 /// Reports all requests to telemetry.
@@ -185,110 +240,163 @@ impl Releases for ReleaseTexts {
     }
 }
 
-/// What is bound to the cluster.
-struct Cluster {
-    helm: Arc<Helm>,
-    discovery: Discovery,
-    monitors: Monitors,
-    parameters: Parameters,
-}
-
-async fn operate(
-    around: &Surroundings,
-    telemetry: &Arc<Telemetry>,
-    cluster: Cluster,
-    channels: (Inbox, Channels),
-) -> anyhow::Result<Outcome> {
-    let settings = &around.settings;
-    let Cluster { helm, discovery, monitors, parameters } = cluster;
-    let loader = Arc::new(Loader::new(load_options(settings, variables(&around.environment))));
-    let mut shutdown = around.shutdown.clone();
-    let catalog = tokio::select! {
-        files = loader.load() => files.context("the modules can't be loaded")?,
-        // A hook that takes long to answer --config must not keep the end waiting.
-        _ = shutdown.wait_for(|requested| *requested) => return Ok(Outcome::Done),
-    };
-    for warning in &catalog.warnings {
-        tracing::warn!("{warning}");
-    }
-    telemetry.count_bindings(&catalog);
-    let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
-    let config = match read_config(&source, around).await {
-        Ok(config) => config,
-        Err(outcome) => return Ok(outcome),
-    };
-    let watch_health = monitors.health();
-    let parts =
-        Parts { telemetry: Arc::clone(telemetry), loader: Arc::clone(&loader), helm, discovery, monitors };
-    let adapters = wire(around, &source, parts)?;
-    let watching = tokio::spawn(source.watch(channels.0.clone(), watch_health, parameters));
-    let files = settings.watch_files.then(|| load::watch(loader, &channels.0)).transpose()?;
-    let mut config_of_engine = engine_config(settings);
-    if around.once {
-        // Each module has its try, also behind one that fails.
-        config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
-    }
-    let engine = Engine::new(config_of_engine, catalog);
-    let shutdown = ending(around, telemetry);
-    let started = vec![config, Event::Started];
-    let stopped =
-        driver::drive(engine, adapters, channels, started, shutdown, settings.shutdown_timeout).await;
-    watching.abort();
-    drop(files);
-    if stopped == Stopped::Deadline {
-        tracing::warn!("hooks were still running at the end; they are left behind");
-    }
-    let progress = telemetry.progress().borrow().clone();
-    if !around.once || progress == Progress::Converged {
-        return Ok(Outcome::Done);
-    }
-    if let Progress::Stuck(why) = progress {
-        tracing::error!("not converged, and --once does not try for ever: {why}");
-    }
-    Ok(Outcome::NotConverged)
-}
-
 /// What is made before the other adapters, since others ask it too.
 pub(crate) struct Parts {
     pub(crate) telemetry: Arc<Telemetry>,
-    pub(crate) loader: Arc<Loader>,
     pub(crate) helm: Arc<Helm>,
     pub(crate) discovery: Discovery,
     pub(crate) monitors: Monitors,
 }
 
-/// Returns the adapters that act on the cluster of `around`.
-pub(crate) fn wire(
-    around: &Surroundings,
-    source: &ConfigSource,
+/// An operator that can be asked, and has not begun.
+pub struct Operator {
+    questions: Questions,
+    parameters: Parameters,
     parts: Parts,
-) -> Result<Adapters, ScratchError> {
+    channels: (Inbox, Channels),
+}
+
+impl Operator {
+    /// Returns an operator on the cluster of `around`.
+    ///
+    /// # Errors
+    ///
+    /// When metrics can't have names with the prefix of the settings.
+    pub fn new(around: &Surroundings) -> anyhow::Result<Self> {
+        let settings = &around.settings;
+        let telemetry =
+            Arc::new(Telemetry::new(&settings.metrics_prefix).context("--prometheus-metrics-prefix")?);
+        measure(&around.request_metrics, &telemetry);
+        let (inbox, questions, channels) = driver::channels();
+        let discovery = Discovery::new(around.client.clone());
+        let monitors = Monitors::new(around.client.clone(), discovery.clone());
+        let timed = Arc::clone(&telemetry);
+        monitors.timings().listen(move |monitor, timing| match timing {
+            WatchTiming::Filtered(took) => timed.watch_filtered(monitor, took),
+            WatchTiming::PassedOn(took) => timed.watch_passed_on(monitor, took),
+        });
+        report_watches(&discovery, &inbox);
+        let helm = Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings));
+        let parts = Parts { telemetry, helm: Arc::new(helm), discovery, monitors };
+        let parameters = Parameters::new(settings.log_level, log::set_level);
+        Ok(Self { questions, parameters, parts, channels: (inbox, channels) })
+    }
+
+    /// Returns how people and programs ask it.
+    pub fn questions(&self) -> Questions {
+        self.questions.clone()
+    }
+
+    /// Returns where its metrics are kept.
+    pub fn telemetry(&self) -> Arc<Telemetry> {
+        Arc::clone(&self.parts.telemetry)
+    }
+
+    /// Runs it with the modules of `catalog` until it is asked to end.
+    ///
+    /// `effects` returns what carries out effects, by means of the adapters.
+    ///
+    /// # Errors
+    ///
+    /// When files can't be watched.
+    pub async fn operate<E: Effects>(
+        self,
+        around: &Surroundings,
+        host: Host,
+        catalog: Catalog,
+        effects: impl FnOnce(Adapters) -> E,
+    ) -> anyhow::Result<Outcome> {
+        let settings = &around.settings;
+        let Self { parameters, parts, channels, .. } = self;
+        let telemetry = Arc::clone(&parts.telemetry);
+        for warning in &catalog.warnings {
+            tracing::warn!("{warning}");
+        }
+        telemetry.count_bindings(&catalog);
+        let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
+        let config = match read_config(&source, around, &channels.1).await {
+            Ok(config) => config,
+            Err(outcome) => return Ok(outcome),
+        };
+        let reports = parts.discovery.watch_reports();
+        let loader = Arc::clone(&host.loader);
+        let adapters = wire(around, &source, parts, host);
+        let last_events = adapters.events.written();
+        let effects = effects(adapters);
+        let watching = tokio::spawn(watch_config(source, channels.0.clone(), reports, parameters));
+        let files = settings.watch_files.then(|| load::watch(loader, &channels.0)).transpose()?;
+        let mut config_of_engine = engine_config(settings);
+        if around.once {
+            // Each module has its try, also behind one that fails.
+            config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
+        }
+        let engine = Engine::new(config_of_engine, catalog);
+        let shutdown = ending(around, &telemetry);
+        let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
+        let started = vec![config, Event::Started];
+        let stopped =
+            driver::drive(engine, effects, channels, started, shutdown, settings.shutdown_timeout).await;
+        watching.abort();
+        drop(files);
+        write_last_events(last_events, deadline).await;
+        if stopped == Stopped::Deadline {
+            tracing::warn!("hooks were still running at the end; they are left behind");
+        }
+        let progress = telemetry.progress().borrow().clone();
+        if !around.once || progress == Progress::Converged {
+            return Ok(Outcome::Done);
+        }
+        if let Progress::Stuck(why) = progress {
+            tracing::error!("not converged, and --once does not try for ever: {why}");
+        }
+        Ok(Outcome::NotConverged)
+    }
+}
+
+/// Returns the adapters that act on the cluster of `around`.
+pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, host: Host) -> Adapters {
     let settings = &around.settings;
-    let scratch = Arc::new(Scratch::open(settings.tmp_dir.as_deref(), settings.keep_tmp_files)?);
-    let rules = LogRules { merge_json: settings.log_proxy_hook_json, show_values: settings.log_hook_values };
-    let hooks = Hooks::new(scratch, variables(&around.environment), rules);
     let patcher = Patcher::new(around.patcher.clone(), parts.discovery, settings.patcher_timeout);
-    Ok(Adapters {
-        loader: parts.loader,
-        hooks: Arc::new(hooks),
+    Adapters {
+        loader: host.loader,
+        hooks: host.hooks,
         config: Arc::new(source.clone()),
-        events: EventRecorder::start(
-            around.client.clone(),
-            &around.settings.namespace,
-            &around.settings.config_map,
-        ),
+        events: EventRecorder::start(around.client.clone(), &settings.namespace, &settings.config_map),
         helm: parts.helm,
-        monitors: parts.monitors,
-        patcher: Arc::new(patcher),
-        clock: Clock::default(),
+        monitors: parts.monitors.on(host.filters.clone()),
+        patcher: Arc::new(patcher.on(host.filters)),
+        clock: host.clock,
         telemetry: parts.telemetry,
         running: Running::default(),
-    })
+        memory: host.memory,
+    }
 }
 
 /// Returns the environment as processes take it.
 pub(crate) fn variables(environment: &Environment) -> Vec<(OsString, OsString)> {
     environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Follows the ConfigMap until the driver ends.
+async fn watch_config(source: ConfigSource, inbox: Inbox, reports: WatchReports, parameters: Parameters) {
+    let watch = || source.clone().watch(inbox.clone(), reports.clone(), parameters.clone());
+    lasting("the watch of the ConfigMap", watch).await;
+}
+
+/// Waits until the operator shall end, and returns when it has to have ended.
+async fn deadline(mut shutdown: watch::Receiver<bool>, timeout: Duration) -> Instant {
+    // Nobody who could ask for the end any more is as good as one who did.
+    let _ = shutdown.wait_for(|requested| *requested).await;
+    Instant::now() + timeout
+}
+
+/// Waits until the Events about the last changes are written, as long as there is time.
+async fn write_last_events(written: Written, deadline: JoinHandle<Instant>) {
+    let Ok(deadline) = deadline.await else { return };
+    let deadline = deadline.min(Instant::now() + LAST_EVENTS);
+    if tokio::time::timeout_at(deadline, written.all()).await.is_err() {
+        tracing::warn!("Kubernetes Events about the last changes are lost: there was no time to write them");
+    }
 }
 
 /// Returns what becomes true when the operator shall end: when it is asked to, or with `--once` when it has converged or can't.
@@ -309,11 +417,21 @@ fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool>
 }
 
 /// Reads the ConfigMap. An API server that is away is waited for, except with `--once`.
-async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Event, Outcome> {
+async fn read_config(
+    source: &ConfigSource,
+    around: &Surroundings,
+    channels: &Channels,
+) -> Result<Event, Outcome> {
+    channels.say(format!("it waits for {}", source.title()));
     let mut is_reported = false;
     let mut shutdown = around.shutdown.clone();
     loop {
-        let failure = match source.read().await {
+        let answer = tokio::select! {
+            answer = source.read() => answer,
+            // An API server that says nothing must not keep the end waiting.
+            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
+        };
+        let failure = match answer {
             Ok(config) => return Ok(config),
             Err(failure) => failure,
         };
@@ -321,6 +439,7 @@ async fn read_config(source: &ConfigSource, around: &Surroundings) -> Result<Eve
             tracing::error!(error = %failure, "the API server does not answer");
             return Err(Outcome::ClusterAway);
         }
+        channels.say(format!("it waits for {}: {failure}", source.title()));
         if !std::mem::replace(&mut is_reported, true) {
             tracing::error!(error = %failure, "the API server does not answer; it is asked again every second");
         }
@@ -335,6 +454,7 @@ pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsSt
     LoadOptions {
         modules_dirs: settings.modules_dirs.clone(),
         global_hooks_dir: settings.global_hooks_dir.clone(),
+        global_hooks_optional: settings.global_hooks_optional,
         unnumbered_order: settings.unnumbered_order,
         crd_filters: settings.crd_filters.clone(),
         strict: settings.strict_values,
@@ -355,6 +475,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
             config::OnModuleFailure::Pass => engine::OnModuleFailure::Pass,
         },
         module_concurrency: settings.module_concurrency,
+        script_concurrency: settings.enabled_concurrency,
         max_hooks: settings.max_hooks,
         hook_timeout: settings.hook_timeout,
         script_timeout: settings.enabled_timeout,

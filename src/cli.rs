@@ -125,19 +125,18 @@ fn dev(matches: &ArgMatches) -> u8 {
     let state_dir = PathBuf::from(matches.get_one::<String>("state-dir").cloned().unwrap_or_default());
     let (once, reset) = (matches.get_flag("once"), matches.get_flag("reset"));
     let socket = std::path::absolute(state_dir.join("debug.socket")).unwrap_or_default();
-    let given = OptionSources::new(flags(matches), Environment::of_process())
-        .default_to("namespace", dev::NAMESPACE)
-        .default_to("watch-files", "true")
-        // Whoever sees this log is who wrote the values.
-        .default_to("log-hook-values", "true")
-        .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
-        .default_to("debug-unix-socket", socket.to_string_lossy());
+    let given = OptionSources::new(flags(matches), Environment::of_process());
+    let given =
+        dev::with_defaults(given, &state_dir).default_to("debug-unix-socket", socket.to_string_lossy());
     let terminal = std::io::stdout().is_terminal();
     let form = if terminal { LogType::Color } else { LogType::Text };
     if terminal && std::io::stderr().is_terminal() {
         progress_bar::open();
     }
+    let has_hooks_dir = given.is_given("global-hooks-dir");
     operate(&given, form, |settings, shutdown| {
+        // Whoever tries a module out need not have global hooks.
+        let settings = Settings { global_hooks_optional: !has_hooks_dir, ..settings };
         dev::run(Dev { settings, environment: Environment::of_process(), state_dir, reset, once, shutdown })
     })
 }
@@ -167,14 +166,17 @@ where
         let _orphans = crate::process::adopt()?;
         run(settings, shutdown).await
     });
-    runtime.shutdown_background();
     log.close();
-    match outcome {
+    let code = match outcome {
         Ok(Outcome::Done) => OK,
         Ok(Outcome::ClusterAway) => CLUSTER_AWAY,
         Ok(Outcome::NotConverged) => FAILED,
         Err(error) => complain(&error),
-    }
+    };
+    // Up to here a second signal ends the process, whatever can't be written.
+    runtime.shutdown_background();
+    crate::process::end_all();
+    code
 }
 
 /// Returns a flag that becomes true at the first SIGTERM or SIGINT; a second signal ends the process at once.
@@ -189,6 +191,7 @@ fn signals() -> std::io::Result<watch::Receiver<bool>> {
                 _ = interrupt.recv() => libc::SIGINT,
             };
             if requested.send_replace(true) {
+                crate::process::end_all();
                 std::process::exit(128 + number);
             }
             tracing::info!("ending; a second signal ends at once");

@@ -105,6 +105,16 @@ impl OptionSources {
         self
     }
 
+    /// Returns the default of the option `flag`, which may be another than that of `start`.
+    pub fn default_of(&self, setting: &Setting) -> String {
+        self.defaults.get(setting.flag).cloned().unwrap_or_else(|| setting.default.to_owned())
+    }
+
+    /// Returns whether a flag or a variable sets the option `flag`.
+    pub fn is_given(&self, flag: &'static str) -> bool {
+        options::setting(flag).is_some_and(|setting| self.find(setting).is_some())
+    }
+
     /// Returns the environment.
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -125,10 +135,7 @@ impl OptionSources {
         let Some(setting) = options::setting(flag) else {
             return (String::new(), String::new());
         };
-        self.find(setting).unwrap_or_else(|| {
-            let default = self.defaults.get(flag).cloned().unwrap_or_else(|| setting.default.to_owned());
-            (default, "default".to_owned())
-        })
+        self.find(setting).unwrap_or_else(|| (self.default_of(setting), "default".to_owned()))
     }
 
     fn parse<T>(

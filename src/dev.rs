@@ -3,20 +3,21 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
 use apiserver::{ApiServer, Endpoint};
+use rustix::fs::{FlockOperation, flock};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tower::Layer as _;
 
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
-use crate::config::{Environment, Settings};
+use crate::config::{Environment, OptionSources, Settings};
 use crate::hook::shell_framework;
 
 /// How long workloads take to become ready, since there are no nodes.
@@ -24,6 +25,20 @@ pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
 
 /// The namespace when nothing sets it.
 pub const NAMESPACE: &str = "addon-operator";
+
+/// The file that says that a directory belongs to `dev`. It is locked while one uses it.
+const MARKER: &str = "addon-operator-dev";
+
+/// What is in the marker.
+const MARKED: &str =
+    "This directory belongs to `addon-operator dev`. `dev --reset` deletes the cluster that is kept in it.\n";
+
+/// The file with the cluster, and the one with the way to it.
+const CLUSTER: &str = "cluster.json";
+const KUBECONFIG: &str = "kubeconfig";
+
+/// All that `dev` makes in its directory, besides the marker. A reset removes this and nothing else.
+const MADE: &[&str] = &[CLUSTER, "cluster.json.new", KUBECONFIG, "shell", "bin", "tmp", "debug.socket"];
 
 /// The options of `dev`.
 pub struct Dev {
@@ -41,16 +56,26 @@ pub struct Dev {
     pub shutdown: watch::Receiver<bool>,
 }
 
+/// Returns the options with the defaults of `dev`.
+pub fn with_defaults(given: OptionSources, state_dir: &Path) -> OptionSources {
+    given
+        .default_to("namespace", NAMESPACE)
+        // Whoever sees this log is who wrote the values.
+        .default_to("log-hook-values", "true")
+        .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
+        .default_to("debug-unix-socket", state_dir.join("debug.socket").to_string_lossy())
+}
+
 /// Runs the embedded API server and the operator on it.
 ///
 /// # Errors
 ///
 /// Whatever makes the start impossible, such as an unreadable state of the cluster.
 pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
-    let dir = prepare(&dev.state_dir, dev.reset)
-        .with_context(|| format!("can't use {}", dev.state_dir.display()))?;
-    let cluster = Cluster::start(dir.join("cluster.json"))?;
-    let kubeconfig = dir.join("kubeconfig");
+    let StateDir { path: dir, _lock } = StateDir::open(&dev.state_dir, dev.reset)
+        .with_context(|| format!("can't use --state-dir {}", dev.state_dir.display()))?;
+    let cluster = Cluster::start(dir.join(CLUSTER))?;
+    let kubeconfig = dir.join(KUBECONFIG);
     write_private(&kubeconfig, &cluster.kubeconfig)
         .with_context(|| format!("can't write {}", kubeconfig.display()))?;
     let request_metrics = app::request_metrics();
@@ -88,16 +113,71 @@ fn greet(address: SocketAddr, wanted_port: u16, kubeconfig: &Path, namespace: &s
     tracing::info!("try: addon-operator status");
 }
 
-fn prepare(dir: &Path, reset: bool) -> io::Result<PathBuf> {
-    if reset {
-        match fs::remove_dir_all(dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
+/// The directory of a `dev`, which no other one uses at the same time.
+struct StateDir {
+    path: PathBuf,
+    _lock: fs::File,
+}
+
+impl StateDir {
+    /// Takes a directory that `dev` made before, an empty one or a new one. With `reset` what it holds is removed.
+    fn open(path: &Path, reset: bool) -> anyhow::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let path = fs::canonicalize(path)?;
+        if let Some(name) = foreign(&path)? {
+            anyhow::bail!(
+                "dev did not make it, and it holds {name:?}; name a new or an empty directory, which dev keeps its cluster in"
+            );
+        }
+        let lock = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path.join(MARKER))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            anyhow::bail!("another dev uses it; end that one, or name another directory");
+        }
+        fs::write(path.join(MARKER), MARKED)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
+        for name in MADE.iter().filter(|_| reset) {
+            remove(&path.join(name))?;
+        }
+        Ok(Self { path, _lock: lock })
+    }
+}
+
+/// Returns something in a directory that shows that it is not for `dev`.
+///
+/// The state of another `dev` may lie in it. What an earlier version made has no marker, but a cluster and the way to it.
+fn foreign(dir: &Path) -> io::Result<Option<String>> {
+    let is_ours = |dir: &Path| {
+        dir.join(MARKER).is_file() || (dir.join(CLUSTER).is_file() && dir.join(KUBECONFIG).is_file())
+    };
+    if is_ours(dir) {
+        return Ok(None);
+    }
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if !is_ours(&entry.path()) {
+            return Ok(Some(entry.file_name().to_string_lossy().into_owned()));
         }
     }
-    fs::create_dir_all(dir)?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
-    fs::canonicalize(dir)
+    Ok(None)
+}
+
+/// Removes a file or a directory with all that is in it, if it is there. A link is removed, not what it leads to.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
@@ -236,6 +316,57 @@ async fn serve(state: PathBuf, sender: &std::sync::mpsc::Sender<Started>, stoppe
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slip_13_a_reset_removes_what_dev_made_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        drop(StateDir::open(&state, false).unwrap());
+        for name in [CLUSTER, KUBECONFIG, "mine"] {
+            fs::write(state.join(name), "").unwrap();
+        }
+        fs::create_dir_all(state.join("tmp/run-x")).unwrap();
+        // Another state lies in this one, as those of the examples do.
+        drop(StateDir::open(&state.join("301"), false).unwrap());
+        drop(StateDir::open(&state, false).unwrap());
+        assert!(state.join(CLUSTER).exists(), "without a reset all stays");
+        drop(StateDir::open(&state, true).unwrap());
+        let mut left: Vec<_> =
+            fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["301", MARKER, "mine"]);
+    }
+
+    #[test]
+    fn slip_13_a_directory_that_dev_did_not_make_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        for reset in [false, true] {
+            let error = StateDir::open(dir.path(), reset).err().unwrap().to_string();
+            assert!(error.contains("dev did not make it, and it holds \"bin\""), "{error}");
+        }
+        assert!(dir.path().join("bin").exists() && !dir.path().join(MARKER).exists());
+        assert_eq!(fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o755);
+        // What an earlier version made is known by its files, and marked.
+        for name in [CLUSTER, KUBECONFIG] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        drop(StateDir::open(dir.path(), true).unwrap());
+        assert!(dir.path().join(MARKER).exists() && !dir.path().join(CLUSTER).exists());
+    }
+
+    #[test]
+    fn slip_13_a_state_is_used_by_one_dev_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = StateDir::open(dir.path(), false).unwrap();
+        fs::write(dir.path().join(CLUSTER), "").unwrap();
+        let error = StateDir::open(dir.path(), true).err().unwrap().to_string();
+        assert!(error.contains("another dev uses it"), "{error}");
+        assert!(dir.path().join(CLUSTER).exists());
+        drop(first);
+        StateDir::open(dir.path(), true).unwrap();
+    }
 
     #[test]
     fn the_framework_is_written_only_where_none_is_installed() {

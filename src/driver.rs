@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::view::ConvergeView;
 use engine::{
     Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, Time, ValuesInput,
     View,
@@ -40,7 +42,19 @@ pub struct Inbox {
 
 /// How people and programs ask the engine.
 #[derive(Clone, Debug)]
-pub struct Questions(mpsc::Sender<Question>);
+pub struct Questions {
+    questions: mpsc::Sender<Question>,
+    start: Arc<Start>,
+}
+
+/// What comes before the driver.
+#[derive(Debug, Default)]
+struct Start {
+    /// Whether the driver has begun.
+    is_driven: AtomicBool,
+    /// What the operator does until then.
+    doing: Mutex<Option<String>>,
+}
 
 /// A module with what its chart reads.
 type ChartInput = (Arc<Module>, ValuesInput);
@@ -49,7 +63,11 @@ type ChartInput = (Arc<Module>, ValuesInput);
 enum Question {
     Chart(ModuleName, oneshot::Sender<Option<ChartInput>>),
     Command(Command, oneshot::Sender<Result<String, Failure>>),
+    /// How far converges are.
+    Converge(oneshot::Sender<ConvergeView>),
     Inspection(oneshot::Sender<Inspection>),
+    /// How late its timers are.
+    Lateness(oneshot::Sender<Duration>),
     View(oneshot::Sender<View>),
 }
 
@@ -59,6 +77,7 @@ pub struct Channels {
     answers: mpsc::UnboundedReceiver<Event>,
     events: mpsc::Receiver<Event>,
     questions: mpsc::Receiver<Question>,
+    start: Arc<Start>,
 }
 
 /// Why the driver stopped.
@@ -75,11 +94,22 @@ pub fn channels() -> (Inbox, Questions, Channels) {
     let (answers, answers_out) = mpsc::unbounded_channel();
     let (events, events_out) = mpsc::channel(WAITING_EVENTS);
     let (questions, questions_out) = mpsc::channel(64);
-    let channels = Channels { answers: answers_out, events: events_out, questions: questions_out };
-    (Inbox { answers, events }, Questions(questions), channels)
+    let start = Arc::new(Start::default());
+    let channels = Channels {
+        answers: answers_out,
+        events: events_out,
+        questions: questions_out,
+        start: Arc::clone(&start),
+    };
+    (Inbox { answers, events }, Questions { questions, start }, channels)
 }
 
 impl Channels {
+    /// Records what the operator does before the driver begins, such as `it waits for the API server`.
+    pub fn say(&self, doing: String) {
+        *self.start.doing.lock().unwrap_or_else(PoisonError::into_inner) = Some(doing);
+    }
+
     /// Returns the next thing that happened by itself, as the driver would see it.
     pub async fn next_event(&mut self) -> Option<Event> {
         self.events.recv().await
@@ -101,31 +131,64 @@ impl Inbox {
 }
 
 impl Questions {
+    /// Returns whether the driver takes its turns and its timers go off. It may be late by `patience`.
+    ///
+    /// Before it begins there is nothing to take: the operator reads files, or waits for the API server.
+    pub async fn is_alive(&self, patience: Duration) -> bool {
+        if !self.start.is_driven.load(Ordering::Relaxed) {
+            return !self.questions.is_closed();
+        }
+        let (answer, lateness) = oneshot::channel();
+        let asking = async {
+            self.questions.send(Question::Lateness(answer)).await.ok()?;
+            lateness.await.ok()
+        };
+        let lateness = tokio::time::timeout(patience, asking).await.ok().flatten();
+        lateness.is_some_and(|late| late <= patience)
+    }
+
+    /// Returns what the operator does before the driver begins, as far as anybody said so; `None` afterwards.
+    ///
+    /// Until then all other questions wait.
+    pub fn start(&self) -> Option<String> {
+        if self.start.is_driven.load(Ordering::Relaxed) || self.questions.is_closed() {
+            return None;
+        }
+        self.start.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns a picture without values; `None` when the operator has ended.
     pub async fn view(&self) -> Option<View> {
         let (answer, view) = oneshot::channel();
-        self.0.send(Question::View(answer)).await.ok()?;
+        self.questions.send(Question::View(answer)).await.ok()?;
         view.await.ok()
+    }
+
+    /// Returns how far converges are; `None` when the operator has ended. It costs nothing, however many modules there are.
+    pub async fn converge(&self) -> Option<ConvergeView> {
+        let (answer, converge) = oneshot::channel();
+        self.questions.send(Question::Converge(answer)).await.ok()?;
+        converge.await.ok()
     }
 
     /// Returns values and snapshots, for the socket only; `None` when the operator has ended.
     pub async fn inspect(&self) -> Option<Inspection> {
         let (answer, inspection) = oneshot::channel();
-        self.0.send(Question::Inspection(answer)).await.ok()?;
+        self.questions.send(Question::Inspection(answer)).await.ok()?;
         inspection.await.ok()
     }
 
     /// Returns a module with the values that its chart would be rendered with, for the socket only.
     pub async fn chart_input(&self, module: ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
         let (answer, input) = oneshot::channel();
-        self.0.send(Question::Chart(module, answer)).await.ok()?;
+        self.questions.send(Question::Chart(module, answer)).await.ok()?;
         input.await.ok()?
     }
 
     /// Gives a command and returns what came of it; `None` when the operator has ended.
     pub async fn command(&self, command: Command) -> Option<Result<String, Failure>> {
         let (answer, outcome) = oneshot::channel();
-        self.0.send(Question::Command(command, answer)).await.ok()?;
+        self.questions.send(Question::Command(command, answer)).await.ok()?;
         outcome.await.ok()
     }
 }
@@ -141,6 +204,7 @@ pub async fn drive(
     mut shutdown: watch::Receiver<bool>,
     patience: Duration,
 ) -> Stopped {
+    channels.start.is_driven.store(true, Ordering::Relaxed);
     let mut driver =
         Driver { engine, effects, inbox, begun: Instant::now(), commands: Vec::new(), next_command: 1 };
     for event in started {
@@ -160,14 +224,12 @@ pub async fn drive(
             () = sleep_until(deadline) => return Stopped::Deadline,
             Some(event) = channels.answers.recv() => driver.handle(event),
             () = sleep_until(wakeup) => driver.handle(Event::TimerFired),
-            Some(question) = channels.questions.recv() => driver.answer(question),
+            Some(question) = channels.questions.recv() => {
+                // Who asks without end delays no event: each question lets a turn of events follow.
+                driver.answer(question) | driver.take_in(&mut channels.events)
+            }
             Some(event) = channels.events.recv() => {
-                let mut rests = driver.handle(event);
-                for _ in 1..EVENTS_A_TURN {
-                    let Ok(event) = channels.events.try_recv() else { break };
-                    rests |= driver.handle(event);
-                }
-                rests
+                driver.handle(event) | driver.take_in(&mut channels.events)
             }
         };
         if rests {
@@ -206,12 +268,31 @@ impl<O: Effects> Driver<O> {
         rests
     }
 
+    /// Handles the events that wait, as many as one turn may have. Returns whether all is at rest.
+    fn take_in(&mut self, events: &mut mpsc::Receiver<Event>) -> bool {
+        let mut rests = false;
+        for _ in 1..EVENTS_A_TURN {
+            let Ok(event) = events.try_recv() else { break };
+            rests |= self.handle(event);
+        }
+        rests
+    }
+
     fn answer(&mut self, question: Question) -> bool {
         match question {
             // Who asked may have gone away.
             Question::View(answer) => {
                 let now = Time::from_start(self.begun.elapsed());
                 let _ = answer.send(self.engine.view_at(now));
+            }
+            Question::Converge(answer) => {
+                let now = Time::from_start(self.begun.elapsed());
+                let _ = answer.send(self.engine.converge_view(now));
+            }
+            Question::Lateness(answer) => {
+                let now = Time::from_start(self.begun.elapsed());
+                let late = self.engine.next_wakeup().map_or(Duration::ZERO, |due| now.since(due));
+                let _ = answer.send(late);
             }
             Question::Chart(module, answer) => drop(answer.send(self.engine.chart_input(&module))),
             Question::Inspection(answer) => drop(answer.send(self.engine.inspect())),

@@ -3,23 +3,25 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    ConfigText, Effect, Event, Failure, FailureKind, HookId, Module, ModuleName, Notice, ReleaseName, RunId,
-    ValuesInput,
+    Basis, ConfigText, Effect, Event, Failure, FailureKind, HookId, Module, ModuleName, Notice, ReleaseName,
+    RunId, ShortMemory, ValuesInput,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::driver::{Effects, Inbox};
-use crate::helm::Helm;
-use crate::hook::{HookRun, Hooks, ScriptRun};
+use crate::helm::{Cancellation, Helm};
+use crate::hook::{HookRun, HookRunner, ScriptRun};
 use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
+use crate::lasting_task;
 use crate::load::Loader;
-use crate::process::memory;
+use crate::process::{MemoryLimit, memory};
 use crate::schedule::Clock;
 use crate::telemetry::Telemetry;
 
@@ -28,7 +30,7 @@ pub struct Adapters {
     /// Reads modules from files.
     pub loader: Arc<Loader>,
     /// Runs hooks and scripts.
-    pub hooks: Arc<Hooks>,
+    pub hooks: Arc<dyn HookRunner>,
     /// Writes the ConfigMap.
     pub config: Arc<ConfigSource>,
     /// Writes Kubernetes Events.
@@ -43,11 +45,46 @@ pub struct Adapters {
     pub clock: Clock,
     /// Writes logs and metrics.
     pub telemetry: Arc<Telemetry>,
-    /// The processes that run.
+    /// What runs and can be cancelled.
     pub running: Running,
+    /// The memory of the container, if it has a limit.
+    pub memory: Option<MemoryGauge>,
 }
 
-/// The processes that can be cancelled.
+/// Tells the engine when memory becomes short, and when it is not short any more.
+#[derive(Clone, Debug)]
+pub struct MemoryGauge {
+    limit: MemoryLimit,
+    was_short: Arc<AtomicBool>,
+}
+
+impl MemoryGauge {
+    /// Returns one for the memory of this process; `None` if that has no limit.
+    pub fn of_process() -> Option<Self> {
+        Some(Self { limit: MemoryLimit::of_process()?, was_short: Arc::default() })
+    }
+
+    /// Looks at the memory. It is called when a process begins or ends, since that is what changes most.
+    fn look(&self, inbox: &Inbox) {
+        // A group that can't be read any more says nothing.
+        let Ok(used) = self.limit.used() else { return };
+        let limit = self.limit.limit();
+        let is_short = ShortMemory::of(used, limit).is_some();
+        if self.was_short.swap(is_short, Ordering::Relaxed) != is_short {
+            let [used_mib, limit_mib] = [used, limit].map(|bytes| bytes >> 20);
+            if is_short {
+                tracing::warn!(
+                    "memory is short: {used_mib} of {limit_mib} MiB are used; hooks run one at a time"
+                );
+            } else {
+                tracing::info!("memory is not short any more: {used_mib} of {limit_mib} MiB are used");
+            }
+            inbox.answer(Event::MemoryChanged { used, limit });
+        }
+    }
+}
+
+/// The processes and changes of releases that can be cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct Running(Arc<Mutex<BTreeMap<RunId, oneshot::Sender<()>>>>);
 
@@ -73,8 +110,7 @@ fn spawn(
     let inbox = inbox.clone();
     tokio::spawn(async move {
         let event = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let text = lasting_task::text(panic.as_ref());
             failed(Failure::new(FailureKind::Bug, format!("a defect of the operator: {text}")))
         });
         inbox.answer(event);
@@ -108,7 +144,9 @@ impl Effects for Adapters {
             Effect::RunHook { run, hook, contexts, values, timeout, labels } => {
                 self.run_hook(run, HookRun { hook, contexts, values, timeout, labels }, inbox);
             }
-            Effect::SaveConfigValues { run, key, text } => self.save_config(run, key, text, inbox),
+            Effect::SaveConfigValues { run, key, text, basis } => {
+                self.save_config(run, key, text, basis, inbox);
+            }
             Effect::SetSchedules { lines } => self.clock.set(lines, inbox),
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
@@ -122,11 +160,20 @@ impl Effects for Adapters {
 }
 
 impl Adapters {
+    /// Returns what looks at the memory, if that has a limit.
+    fn looks_at_memory(&self, inbox: &Inbox) -> impl Fn() + Send + 'static {
+        let (memory, inbox) = (self.memory.clone(), inbox.clone());
+        move || memory.iter().for_each(|memory| memory.look(&inbox))
+    }
+
     fn run_hook(&self, run: RunId, hook: HookRun, inbox: &Inbox) {
         let (hooks, running, cancel) = (Arc::clone(&self.hooks), self.running.clone(), self.running.add(run));
+        let look = self.looks_at_memory(inbox);
         let work = async move {
+            look();
             let (outcome, usage) = hooks.run(hook, cancel).await;
             running.remove(run);
+            look();
             Event::HookFinished { run, outcome, usage }
         };
         spawn(inbox, work, move |failure| Event::HookFinished { run, outcome: Err(failure), usage: None });
@@ -134,16 +181,22 @@ impl Adapters {
 
     fn run_script(&self, run: RunId, script: ScriptRun, inbox: &Inbox) {
         let (hooks, running, cancel) = (Arc::clone(&self.hooks), self.running.clone(), self.running.add(run));
+        let look = self.looks_at_memory(inbox);
         let work = async move {
+            look();
             let (outcome, usage) = hooks.run_script(script, cancel).await;
             running.remove(run);
+            look();
             Event::ScriptFinished { run, outcome, usage }
         };
         spawn(inbox, work, move |failure| Event::ScriptFinished { run, outcome: Err(failure), usage: None });
     }
 
     fn notify(&self, notice: Notice) {
-        if let Notice::ConvergeStarted { .. } | Notice::ConvergeFinished { .. } = notice {
+        if let Notice::ConvergeStarted { .. }
+        | Notice::ConvergeFinished { .. }
+        | Notice::ScriptsAskedAgain { .. } = notice
+        {
             // What the start needed, or the charts and releases, is not needed any more.
             tokio::task::spawn_blocking(memory::give_back);
         }
@@ -156,11 +209,11 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::ModuleLoaded { run, outcome: Err(failure) });
     }
 
-    fn save_config(&self, run: RunId, key: String, text: Option<ConfigText>, inbox: &Inbox) {
+    fn save_config(&self, run: RunId, key: String, text: Option<ConfigText>, basis: Basis, inbox: &Inbox) {
         let config = Arc::clone(&self.config);
         let work = async move {
             let text = text.as_ref().map(|text| text.0.as_str());
-            Event::ConfigSaved { run, outcome: config.save(&key, text).await }
+            Event::ConfigSaved { run, outcome: config.save(&key, text, &basis).await }
         };
         spawn(inbox, work, move |failure| Event::ConfigSaved { run, outcome: Err(failure) });
     }
@@ -179,16 +232,23 @@ impl Adapters {
         maintenance: bool,
         inbox: &Inbox,
     ) {
-        let helm = Arc::clone(&self.helm);
+        let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
         let work = async move {
-            Event::ReleaseFinished { run, outcome: helm.upgrade(&module, &values, maintenance).await }
+            let cancellation = Cancellation::on(cancel);
+            let outcome = helm.upgrade_until(&module, &values, maintenance, &cancellation).await;
+            running.remove(run);
+            Event::ReleaseFinished { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
     fn uninstall(&self, run: RunId, release: ReleaseName, inbox: &Inbox) {
-        let helm = Arc::clone(&self.helm);
-        let work = async move { Event::ReleaseFinished { run, outcome: helm.uninstall(&release).await } };
+        let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
+        let work = async move {
+            let outcome = helm.uninstall_until(&release, &Cancellation::on(cancel)).await;
+            running.remove(run);
+            Event::ReleaseFinished { run, outcome }
+        };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
@@ -202,5 +262,74 @@ impl Adapters {
         let helm = Arc::clone(&self.helm);
         let work = async move { Event::CrdsEnsured { run, outcome: helm.ensure_crds(&module).await } };
         spawn(inbox, work, move |failure| Event::CrdsEnsured { run, outcome: Err(failure) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use engine::hook::{HookKind, config};
+    use engine::{Catalog, Config, Engine, Global, Hook, HookOutput, Scope};
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::driver::{self, Stopped};
+
+    /// Runs hooks by work of which the first has a defect.
+    struct Defective {
+        begun: Arc<AtomicUsize>,
+        ran: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Effects for Defective {
+        fn begin(&mut self, effect: Effect, inbox: &Inbox) {
+            if let Effect::ListReleases { run } = effect {
+                inbox.answer(Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
+            } else if let Effect::RunHook { run, hook, .. } = effect {
+                let (begun, ran) = (Arc::clone(&self.begun), Arc::clone(&self.ran));
+                let work = async move {
+                    let lines = ["a line"];
+                    let line = lines[usize::from(begun.fetch_add(1, Ordering::SeqCst) == 0)];
+                    ran.lock().unwrap().push(format!("{} wrote {line}", hook.id.name));
+                    Event::HookFinished { run, outcome: Ok(HookOutput::default()), usage: None }
+                };
+                let failed = move |failure| Event::HookFinished { run, outcome: Err(failure), usage: None };
+                spawn(inbox, work, failed);
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f_b13_a_panic_in_one_task_ends_neither_the_loop_nor_the_tasks_behind_it() {
+        let hook = |name: &str, order: u32| {
+            let text = format!("{{configVersion: v1, onStartup: {order}}}");
+            let spec = config::parse(name.into(), HookKind::Global, &text).unwrap();
+            let id = HookId { scope: Scope::Global, name: name.into() };
+            Arc::new(Hook { id, path: name.into(), content: 1, spec })
+        };
+        let hooks = vec![hook("first.sh", 1), hook("second.sh", 2)];
+        let global = Arc::new(Global { hooks, ..Global::default() });
+        let engine = Engine::new(Config::default(), Catalog { global, ..Catalog::default() });
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let effects = Defective { begun: Arc::default(), ran: Arc::clone(&ran) };
+        let (inbox, questions, channels) = driver::channels();
+        let (stop, shutdown) = watch::channel(false);
+        let started = vec![Event::Started];
+        let patience = Duration::from_secs(10);
+        let running =
+            tokio::spawn(driver::drive(engine, effects, (inbox, channels), started, shutdown, patience));
+        while questions.view().await.unwrap().journal.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let view = questions.view().await.unwrap();
+        let failure = view.journal.last().unwrap().failure.clone().unwrap();
+        assert_eq!(failure.kind, FailureKind::Bug);
+        assert!(failure.message.contains("index out of bounds"), "{failure}");
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        assert!(questions.view().await.unwrap().converge.first_done);
+        assert_eq!(*ran.lock().unwrap(), ["first.sh wrote a line", "second.sh wrote a line"]);
+        stop.send_replace(true);
+        assert_eq!(running.await.unwrap(), Stopped::AtRest);
     }
 }

@@ -16,8 +16,10 @@ pub mod http;
 )]
 pub mod jq;
 pub mod kube;
+mod lasting_task;
 pub mod load;
 pub mod process;
+mod regular_file;
 pub mod schedule;
 pub mod telemetry;
 pub mod testing;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use engine::view::escaped;
 use serde_json::Value;
 
-use super::output::{FAILED, OK, complain, print};
+use super::output::{FAILED, OK, answered, complain, print};
 use super::request::{DebugError, DebugRequest, debug_request};
 use super::{color, tables};
 use crate::config::{Environment, parse_duration, settings};
@@ -88,11 +89,11 @@ impl Question<'_> {
             };
             let (status, body) = plain(path).send(socket).await?;
             if let Ok(data) = serde_json::from_slice::<Value>(&body) {
-                return Ok((status, color::highlight(&tables::of(self.command, &data))));
+                return Ok((status, color::highlight(&escaped(&tables::of(self.command, &data)))));
             }
         }
         let (status, body) = self.request.send(socket).await?;
-        let text = String::from_utf8_lossy(&body).into_owned();
+        let text = answered(&body);
         let text = match self.command {
             ("config", "set") if status < 400 => tables::parameter_is_set(self.leaf),
             // These are ours; what the reference has too is followed by an empty line as there.
@@ -124,7 +125,7 @@ async fn journal(socket: &Path, leaf: &ArgMatches, follow: bool) -> u8 {
     loop {
         let data = match plain(&format!("/journal.json?after={after}")).send(socket).await {
             Ok((status, body)) if status >= 400 => {
-                print(&String::from_utf8_lossy(&body));
+                print(&escaped(&String::from_utf8_lossy(&body)));
                 return FAILED;
             }
             Ok((_, body)) => serde_json::from_slice::<Value>(&body).unwrap_or_default(),
@@ -160,7 +161,7 @@ fn journal_text(ends: &[Value], data: &Value, format: &str, follow: bool) -> Str
     let one = |end: &Value| match format {
         "json" => format!("{end}\n"),
         "yaml" => format!("---\n{}", values::yaml::emit(end)),
-        _ => tables::journal_line(end) + "\n",
+        _ => escaped(&tables::journal_line(end)).into_owned() + "\n",
     };
     match format {
         "json" if !follow => format!("{}\n", whole()),
@@ -181,7 +182,7 @@ async fn watch_answer(request: &DebugRequest, socket: &Path, matches: &ArgMatche
         match request.send(socket).await {
             Ok((_, body)) => {
                 let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z");
-                print(&format!("\u{1b}[H\u{1b}[2J{now}\n{}", String::from_utf8_lossy(&body)));
+                print(&format!("\u{1b}[H\u{1b}[2J{now}\n{}", escaped(&String::from_utf8_lossy(&body))));
             }
             Err(error) => {
                 print("\u{1b}[?1049l");

@@ -3,6 +3,7 @@
 mod running;
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::builder::styling::Styles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -10,7 +11,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Command};
 
 use super::arguments::{argument, option, switch};
-use crate::config::{DURATION, SECTIONS, Setting};
+use crate::config::{self, DURATION, OptionSources, SECTIONS, Setting};
+use crate::dev;
 use crate::helm::template::TemplateArgs;
 
 /// Returns the whole command line.
@@ -71,7 +73,7 @@ fn start() -> Command {
         .about("Run the operator in a cluster (also what runs without a command)")
         .after_help(
             "Examples:\n  addon-operator start --modules-dir /modules --namespace addons\n  \
-             addon-operator start --kube-config ~/.kube/config --namespace addons --watch-files\n\n\
+             addon-operator start --kube-config ~/.kube/config --namespace addons\n\n\
              Each option has an environment variable; the option is stronger.",
         )
         .args(settings())
@@ -87,13 +89,27 @@ fn dev() -> Command {
              addon-operator dev --reset           begin with an empty cluster\n\n\
              In another terminal, in the same directory:\n  addon-operator status",
         )
-        .args(settings())
+        .args(dev_settings())
         .arg(once())
         .arg(
             option("state-dir", "DIR", "Where the cluster is kept between runs, with its kubeconfig")
-                .default_value(".addon-operator"),
+                .default_value(STATE_DIR),
         )
         .arg(switch("reset", "Forget the cluster of earlier runs"))
+}
+
+/// Where `dev` keeps its cluster when nothing says so.
+const STATE_DIR: &str = ".addon-operator";
+
+/// Returns the options of `dev`, with the defaults that they have there.
+fn dev_settings() -> Vec<Arg> {
+    let defaults = dev::with_defaults(OptionSources::default(), Path::new(STATE_DIR));
+    let with_default = |(setting, arg): (&Setting, Arg)| {
+        let default = defaults.default_of(setting);
+        // A few short texts, once in the life of the program.
+        if default == setting.default { arg } else { arg.default_value(&*default.leak()) }
+    };
+    config::settings().zip(settings()).map(with_default).collect()
 }
 
 fn once() -> Arg {
@@ -238,6 +254,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_dev_shows_the_defaults_of_dev() {
+        let mut command = command();
+        let help = |command: &mut Command, name: &str| {
+            command.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+        };
+        let (start, dev) = (help(&mut command, "start"), help(&mut command, "dev"));
+        let (of_start, of_dev) = ("[default: /tmp/addon-operator]", "[default: .addon-operator/tmp]");
+        assert!(start.contains(of_start) && !dev.contains(of_start), "{start}");
+        assert!(dev.contains(of_dev) && !start.contains(of_dev), "{dev}");
+        assert!(dev.contains("[default: addon-operator]"), "the namespace has a default");
     }
 
     #[test]

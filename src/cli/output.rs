@@ -1,7 +1,9 @@
 //! What commands print, and the exit codes with which they end.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+
+use engine::view::escaped;
 
 use crate::cluster::ConnectError;
 use crate::config::ConfigError;
@@ -23,6 +25,13 @@ pub(super) fn print(text: &str) -> u8 {
     OK
 }
 
+/// Returns an answer as it is printed: what a terminal would obey is shown as escapes. A file gets what a chart rendered
+/// as it is.
+pub(super) fn answered(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if std::io::stdout().is_terminal() { escaped(&text).into_owned() } else { text.into_owned() }
+}
+
 /// Prints an error with all its causes and returns the exit code of its kind.
 pub(super) fn complain(error: &anyhow::Error) -> u8 {
     let mut text = format!("Error: {error}");
@@ -32,7 +41,7 @@ pub(super) fn complain(error: &anyhow::Error) -> u8 {
             let _ = write!(text, ": {cause}");
         }
     }
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", escaped(&text));
     let is_configuration = error
         .chain()
         .any(|cause| cause.is::<ConfigError>() || cause.is::<LoadError>() || cause.is::<ConnectError>());

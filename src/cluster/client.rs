@@ -9,9 +9,12 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use thiserror::Error;
-use tower::ServiceExt as _;
+use tower::{Layer as _, ServiceExt as _};
 
+use super::deadline::Deadline;
 use super::rate_limit::RateLimit;
+use super::refusal::without_values;
+use super::request::ALREADY_THERE;
 
 /// The user agent. The API server derives the field manager from it where none is named.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
@@ -79,11 +82,11 @@ pub async fn connect(access: &Access, limit: &RateLimit) -> Result<Client, Conne
         let wrong = |source| ConnectError::Server { given: server.clone(), source };
         config.cluster_url = server.parse().map_err(wrong)?;
     }
-    // A watch is quiet for as long as nothing happens; each request has its own deadline where it needs one.
+    // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
     config.read_timeout = None;
     config.headers.push((USER_AGENT, AGENT));
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(limit.metrics()).with_layer(limit).build())
+    Ok(builder.with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
 }
 
 /// Returns a client of an API server in this process.
@@ -99,13 +102,14 @@ where
         request.headers_mut().insert(USER_AGENT, AGENT);
         request
     });
-    Client::new(named, namespace)
+    Client::new(Deadline.layer(named), namespace)
 }
 
 /// Returns what an error of a request means, in one line without the noise of the client.
 pub fn failure(what: &str, error: &kube::Error) -> Failure {
     if let kube::Error::Api(status) = error {
-        let failure = Failure::new(FailureKind::Cluster, format!("{what}: {}", status.message));
+        let failure =
+            Failure::new(FailureKind::Cluster, format!("{what}: {}", without_values(&status.message)));
         return match status.code {
             403 => failure.advise("the operator's ServiceAccount needs a role that allows this"),
             401 => failure.advise("the credentials are not accepted (any more)"),
@@ -126,4 +130,10 @@ pub fn is_not_found(error: &kube::Error) -> bool {
 /// Returns whether the API server says that the object was changed in between, or exists already.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Returns whether the API server says that there is such an object already. Other conflicts, as with a quota, say
+/// nothing of the object.
+pub fn is_already_there(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == ALREADY_THERE)
 }

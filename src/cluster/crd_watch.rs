@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::list::Collection;
 use super::request::Requests;
-use super::watch::{Reflector, Update};
+use super::watch::{Reflector, Update, WatchReports};
 
 /// As much of a CRD as is read.
 #[derive(Deserialize)]
@@ -45,10 +45,16 @@ impl Crd {
 /// Watches the CRDs for as long as `changes` has receivers.
 ///
 /// Calls `refresh` after any change, because it may have changed the kinds that there are, and counts `changes` up
-/// when a CRD was established, removed, or is not established any more.
-pub(super) async fn watch_crds(requests: Requests, changes: watch::Sender<u64>, refresh: impl Fn()) {
+/// when a CRD was established, removed, or is not established any more. What it calls is told whether there are CRDs.
+pub(super) async fn watch_crds(
+    requests: &Requests,
+    reports: &WatchReports,
+    changes: &watch::Sender<u64>,
+    refresh: impl Fn(bool),
+) {
     let collection = Collection::new("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
-    let mut reflector = Reflector::<Crd>::new(requests, collection);
+    let report = reports.of("CustomResourceDefinitions");
+    let mut reflector = Reflector::<Crd>::reporting(requests.clone(), collection, report);
     let mut established: BTreeMap<String, bool> = BTreeMap::new();
     loop {
         let update = tokio::select! {
@@ -63,17 +69,17 @@ pub(super) async fn watch_crds(requests: Requests, changes: watch::Sender<u64>, 
                 // The kinds were asked for before the first list came; what happened in between is found now.
                 let is_news = std::mem::replace(&mut established, now) != established || is_first;
                 if is_news {
-                    refresh();
+                    refresh(!established.is_empty());
                 }
                 is_news
             }
             Update::Changed(WatchEvent::Added | WatchEvent::Modified, crd) => {
-                refresh();
+                refresh(true);
                 let now = crd.is_established();
                 established.insert(crd.metadata.name, now) != Some(now)
             }
             Update::Changed(WatchEvent::Deleted, crd) => {
-                refresh();
+                refresh(true);
                 established.remove(&crd.metadata.name).is_some()
             }
             Update::Failed(error) => {

@@ -1,5 +1,6 @@
-//! Which kinds the API server has: asked once, asked again when a kind is missing.
+//! Which kinds the API server has: asked once for all, asked again when a kind is missing or CRDs change.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,9 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use super::crd_watch::watch_crds;
-use super::request::{Requests, encode_segment};
+use super::request::{PATIENCE, Requests, encode_segment};
+use super::watch::WatchReports;
+use crate::lasting_task::lasting;
 
 /// The groups whose kinds every API server has or has not from its start on.
 const BUILT_IN: [&str; 24] = [
@@ -44,9 +47,23 @@ const BUILT_IN: [&str; 24] = [
 #[derive(Clone)]
 pub struct Discovery {
     client: Client,
-    known: Arc<Mutex<Option<Arc<[Resource]>>>>,
+    known: Arc<Mutex<Known>>,
+    /// Held by who asks the API server: all others wait for the same answer.
+    asking: Arc<tokio::sync::Mutex<()>>,
     /// Where the watch of CRDs, once somebody needed it, counts its changes.
     crd_changes: Arc<Mutex<Option<watch::Sender<u64>>>>,
+    reports: WatchReports,
+}
+
+/// What is known of the kinds. Answers have numbers, in the order in which they were asked for.
+#[derive(Default)]
+struct Known {
+    /// The number of the last question.
+    asked: u64,
+    /// Answers up to this number are out of date.
+    stale: u64,
+    /// The newest answer that is not, with its number.
+    answer: Option<(u64, Arc<[Resource]>)>,
 }
 
 impl fmt::Debug for Discovery {
@@ -70,7 +87,7 @@ pub struct Resource {
     pub short_names: Vec<String>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
-    /// Whether this is the preferred version of its group.
+    /// Whether this is the version in which its group prefers this kind: the first that has it.
     pub preferred: bool,
     /// What can be done with it.
     pub verbs: Vec<String>,
@@ -85,6 +102,13 @@ pub enum ResolveError {
     /// It has no such kind.
     #[error("{0}")]
     Unknown(String),
+}
+
+impl ResolveError {
+    /// Returns whether the operator may not ask.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Cluster(error) if matches!(&**error, kube::Error::Api(status) if status.code == 403))
+    }
 }
 
 impl Resource {
@@ -135,12 +159,36 @@ impl Resource {
 impl Discovery {
     /// Returns a picture that is taken when it is needed first.
     pub fn new(client: Client) -> Self {
-        Self { client, known: Arc::default(), crd_changes: Arc::default() }
+        Self {
+            client,
+            known: Arc::default(),
+            asking: Arc::default(),
+            crd_changes: Arc::default(),
+            reports: WatchReports::default(),
+        }
+    }
+
+    /// Returns where the operator's own watches of this API server report whether they work.
+    pub fn watch_reports(&self) -> WatchReports {
+        self.reports.clone()
     }
 
     /// Forgets what is known; the next question asks the API server.
     pub fn refresh(&self) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.with_known(|known| {
+            known.stale = known.asked;
+            known.answer = None;
+        });
+    }
+
+    fn knows_custom_kinds(&self) -> bool {
+        self.with_known(|known| {
+            known.answer.as_ref().is_none_or(|(_, kinds)| kinds.iter().any(Resource::is_custom))
+        })
+    }
+
+    fn with_known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns a receiver that changes whenever a CRD was established, changed or removed.
@@ -154,39 +202,76 @@ impl Discovery {
         let (sender, receiver) = watch::channel(0);
         *changes = Some(sender.clone());
         let discovery = self.clone();
-        let refresh = move || discovery.refresh();
-        tokio::spawn(watch_crds(Requests::new(self.client.clone()), sender, refresh));
+        let (requests, reports) = (Requests::new(self.client.clone()), self.watch_reports());
+        tokio::spawn(async move {
+            // Without CRDs there is no kind to be found, and usually none that is gone.
+            let refresh = |has_crds: bool| {
+                if has_crds || discovery.knows_custom_kinds() {
+                    discovery.refresh();
+                }
+            };
+            lasting("the watch of CRDs", || watch_crds(&requests, &reports, &sender, refresh)).await;
+        });
         receiver
     }
 
     /// Returns all kinds.
     pub async fn all(&self) -> Result<Arc<[Resource]>, ResolveError> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let cluster = |error| ResolveError::Cluster(Box::new(error));
-        let (core, groups) = tokio::try_join!(
-            self.client.list_core_api_versions_aggregated(),
-            self.client.list_api_groups_aggregated()
-        )
-        .map_err(cluster)?;
-        let mut all = resources(core);
-        all.extend(resources(groups));
-        let all: Arc<[Resource]> = all.into();
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&all));
-        Ok(all)
+        self.asked_after(0).await
     }
 
-    /// Returns the kind that `api_version` (may be empty) and `kind` mean.
+    /// Returns all kinds as of a question behind number `after`.
+    async fn asked_after(&self, after: u64) -> Result<Arc<[Resource]>, ResolveError> {
+        let newest = |known: &mut Known| {
+            known.answer.as_ref().filter(|(number, _)| *number > after).map(|(_, kinds)| Arc::clone(kinds))
+        };
+        if let Some(kinds) = self.with_known(newest) {
+            return Ok(kinds);
+        }
+        let _turn = self.asking.lock().await;
+        if let Some(kinds) = self.with_known(newest) {
+            return Ok(kinds);
+        }
+        let number = self.with_known(|known| {
+            known.asked += 1;
+            known.asked
+        });
+        let kinds = self.ask().await.map_err(|error| ResolveError::Cluster(Box::new(error)))?;
+        self.with_known(|known| {
+            if number > known.stale {
+                known.answer = Some((number, Arc::clone(&kinds)));
+            }
+        });
+        Ok(kinds)
+    }
+
+    async fn ask(&self) -> Result<Arc<[Resource]>, kube::Error> {
+        let asking = async {
+            tokio::try_join!(
+                self.client.list_core_api_versions_aggregated(),
+                self.client.list_api_groups_aggregated()
+            )
+        };
+        let late = |_| {
+            let text = format!("no answer within {} s", PATIENCE.as_secs());
+            kube::Error::Service(text.into())
+        };
+        let (core, groups) = tokio::time::timeout(PATIENCE, asking).await.map_err(late)??;
+        let mut all = resources(core);
+        all.extend(resources(groups));
+        Ok(all.into())
+    }
+
+    /// Returns the kind that `api_version` and `kind` mean. Without a version it is found as client-go's `RESTMapper` finds it:
+    /// the groups in their order, each in the first of its versions that has the kind.
     ///
     /// A kind that is missing is looked for once more with a new picture.
     pub async fn resolve(&self, api_version: &str, kind: &str) -> Result<Resource, ResolveError> {
+        let asked = self.with_known(|known| known.asked);
         if let Some(found) = find(&self.all().await?, api_version, kind) {
             return Ok(found.clone());
         }
-        self.refresh();
-        let all = self.all().await?;
+        let all = self.asked_after(asked).await?;
         find(&all, api_version, kind)
             .cloned()
             .ok_or_else(|| ResolveError::Unknown(explain(&all, api_version, kind)))
@@ -221,25 +306,34 @@ fn resources(list: APIGroupDiscoveryList) -> Vec<Resource> {
     let mut found = Vec::new();
     for group in list.items {
         let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
-        for (place, version) in group.versions.into_iter().enumerate() {
+        // The versions come with the preferred one first, which need not have all kinds.
+        let mut known = BTreeSet::new();
+        for version in group.versions {
             let version_name = version.version.unwrap_or_default();
             let kinds = version.resources.into_iter();
-            found.extend(kinds.filter_map(|kind| resource(&name, &version_name, place == 0, kind)));
+            found.extend(kinds.filter_map(|kind| resource(&name, &version_name, &mut known, kind)));
         }
     }
     found
 }
 
-fn resource(group: &str, version: &str, preferred: bool, found: APIResourceDiscovery) -> Option<Resource> {
+/// Returns a kind of this group and version; `known` are the kinds that versions before it have.
+fn resource(
+    group: &str,
+    version: &str,
+    known: &mut BTreeSet<String>,
+    found: APIResourceDiscovery,
+) -> Option<Resource> {
     let kind = found.response_kind?.kind?;
+    let plural = found.resource?;
     Some(Resource {
         group: group.to_owned(),
         version: version.to_owned(),
         kind,
-        plural: found.resource?,
+        preferred: known.insert(plural.clone()),
+        plural,
         short_names: found.short_names,
         namespaced: found.scope.as_deref() == Some("Namespaced"),
-        preferred,
         verbs: found.verbs,
     })
 }

@@ -16,11 +16,12 @@ const FIRST_PAGE: usize = 100;
 
 /// How large further pages shall be, in bytes, and how many objects they may have.
 const PAGE_BYTES: usize = 512 * 1024;
+const LARGE_PAGE_BYTES: usize = 4 << 20;
 const SMALLEST_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 1_000;
 
 /// How many objects a page has of which only the metadata is read.
-const METADATA_PAGE: usize = 500;
+const METADATA_PAGE: usize = 1_000;
 
 /// The objects behind one path that selectors leave over.
 #[derive(Clone, Debug)]
@@ -31,12 +32,14 @@ pub(crate) struct Collection {
     selectors: String,
     /// Whether only the metadata of the objects is asked for.
     metadata_only: bool,
+    /// Whether a single object may be as large as a page.
+    of_large: bool,
 }
 
 impl Collection {
     /// Returns all objects behind `path`.
     pub(crate) fn new(path: &str) -> Self {
-        Self { path: path.to_owned(), selectors: String::new(), metadata_only: false }
+        Self { path: path.to_owned(), selectors: String::new(), metadata_only: false, of_large: false }
     }
 
     /// Returns those with these labels; an empty selector leaves all over.
@@ -55,6 +58,12 @@ impl Collection {
     #[must_use]
     pub(crate) fn metadata_only(self) -> Self {
         Self { metadata_only: true, ..self }
+    }
+
+    /// Returns the same objects, of which each may be large: the first page has few, and further ones are longer.
+    #[must_use]
+    pub(crate) fn of_large(self) -> Self {
+        Self { of_large: true, ..self }
     }
 
     fn select(mut self, parameter: &str, selector: &str) -> Self {
@@ -101,8 +110,11 @@ impl Collection {
 
     /// Begins to read all objects. Each page may take `patience` to begin, and again to come to its end.
     pub(crate) fn pages(&self, requests: &Requests, patience: Duration) -> Pages {
+        let (first, page_bytes) =
+            if self.of_large { (SMALLEST_PAGE, LARGE_PAGE_BYTES) } else { (FIRST_PAGE, PAGE_BYTES) };
         Pages {
-            limit: if self.metadata_only { METADATA_PAGE } else { FIRST_PAGE },
+            limit: if self.metadata_only { METADATA_PAGE } else { first },
+            page_bytes,
             collection: self.clone(),
             requests: requests.clone(),
             patience,
@@ -110,6 +122,11 @@ impl Collection {
             version: String::new(),
         }
     }
+}
+
+/// Returns whether a request with this query is a watch, which has no end.
+pub(super) fn is_watch(query: &str) -> bool {
+    query.contains("watch=true")
 }
 
 #[derive(Deserialize)]
@@ -136,6 +153,7 @@ pub(crate) struct Pages {
     /// The token of the next page, empty for the first; `None` behind the last.
     next: Option<String>,
     limit: usize,
+    page_bytes: usize,
     version: String,
 }
 
@@ -158,7 +176,7 @@ impl Pages {
             items.into_iter().map(|item| bytes.slice_ref(item.get().as_bytes())).collect();
         if !self.collection.metadata_only {
             let size = bytes.len().checked_div(items.len()).unwrap_or(0).max(1);
-            self.limit = (PAGE_BYTES / size).clamp(SMALLEST_PAGE, LARGEST_PAGE);
+            self.limit = (self.page_bytes / size).clamp(SMALLEST_PAGE, LARGEST_PAGE);
         }
         self.version = page.metadata.version;
         self.next = page.metadata.next.filter(|next| !next.is_empty());

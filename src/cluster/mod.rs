@@ -2,16 +2,20 @@
 
 mod client;
 mod crd_watch;
+mod deadline;
 mod discovery;
 pub(crate) mod list;
 mod rate_limit;
+mod refusal;
 pub(crate) mod request;
 mod request_metrics;
 pub(crate) mod watch;
 
-pub use client::{Access, ConnectError, connect, connect_in_process, failure, is_conflict, is_not_found};
+pub use client::{
+    Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
+};
 pub use discovery::{Discovery, ResolveError, Resource};
 pub use rate_limit::RateLimit;
 pub use request::RequestError;
 pub use request_metrics::{RequestMetrics, RequestObservation};
-pub use watch::{WatchHealth, WatchHealths};
+pub use watch::WatchReports;

@@ -11,6 +11,35 @@ use tower::{Layer, Service};
 
 use super::request_metrics::RequestMetrics;
 
+/// When it is the turn of a request, as a limit says it. A request carries one if somebody wants to know.
+///
+/// Who waits for an answer counts from there: a request that the operator itself holds back says nothing of the API server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn(Arc<Mutex<Option<Instant>>>);
+
+impl Turn {
+    fn set(&self, at: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
+
+    /// Returns when the request could be sent; `None` if no limit has seen it.
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for an answer of the API server, at most for `patience` from the time at which the request could be sent.
+    pub(super) async fn answer<T>(&self, patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
+        let mut answer = std::pin::pin!(answer);
+        let mut end = Instant::now() + patience;
+        loop {
+            if let Ok(answer) = tokio::time::timeout_at(end, answer.as_mut()).await {
+                return Some(answer);
+            }
+            end = self.get().map(|turn| turn + patience).filter(|later| *later > end)?;
+        }
+    }
+}
+
 /// A token bucket that the clients made with it share.
 #[derive(Clone, Debug)]
 pub struct RateLimit {
@@ -60,6 +89,29 @@ impl RateLimit {
             Duration::from_secs_f64(-bucket.tokens / self.per_second)
         }
     }
+
+    /// Puts a token back.
+    fn give_back(&self) {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        bucket.tokens = (bucket.tokens + 1.0).min(self.burst);
+    }
+}
+
+/// A token of a request. It goes back when nobody waits for the request any more before it was sent.
+struct Token(Option<RateLimit>);
+
+impl Token {
+    fn spend(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        if let Some(limit) = self.0.take() {
+            limit.give_back();
+        }
+    }
 }
 
 impl<S> Layer<S> for RateLimit {
@@ -93,14 +145,20 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let wait = self.limit.take(Instant::now());
+        let now = Instant::now();
+        let wait = self.limit.take(now);
+        if let Some(turn) = request.extensions().get::<Turn>() {
+            turn.set(now + wait);
+        }
         self.limit.metrics.throttled(request.method().as_str(), request.uri().path(), wait);
         // The inner future does nothing before it is polled.
         let answer = self.inner.call(request);
+        let mut token = Token(Some(self.limit.clone()));
         Box::pin(async move {
             if !wait.is_zero() {
                 tokio::time::sleep(wait).await;
             }
+            token.spend();
             answer.await
         })
     }
@@ -118,5 +176,47 @@ mod tests {
         assert_eq!(waits, [0, 0, 100, 200]);
         assert_eq!(limit.take(now + Duration::from_secs(10)), Duration::ZERO);
         assert_eq!(RateLimit::new(0.0, 1).take(now), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_from_the_turn_of_its_request_on() {
+        const PATIENCE: Duration = Duration::from_secs(30);
+        let limit = RateLimit::new(0.01, 1);
+        let service = |takes: u64| {
+            let answers = move |_: http::Request<()>| async move {
+                tokio::time::sleep(Duration::from_secs(takes)).await;
+                Ok::<_, std::convert::Infallible>(())
+            };
+            limit.layer(tower::service_fn(answers))
+        };
+        let asked = async |takes: u64| {
+            let (turn, mut request) = (Turn::default(), http::Request::new(()));
+            request.extensions_mut().insert(turn.clone());
+            let begun = Instant::now();
+            let answer = turn.answer(PATIENCE, service(takes).call(request)).await;
+            (answer.is_some(), begun.elapsed().as_secs())
+        };
+        assert_eq!(asked(1).await, (true, 1));
+        assert_eq!(asked(29).await, (true, 99 + 29), "its own wait is no fault of the API server");
+        assert_eq!(asked(31).await, (false, 71 + 30), "a silent API server is found all the same");
+        // Without a limit the time counts from the beginning.
+        let turn = Turn::default();
+        assert!(turn.answer(PATIENCE, std::future::pending::<()>()).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_02_a_request_that_nobody_waits_for_any_more_leaves_its_token_to_others() {
+        let limit = RateLimit::new(1.0, 1);
+        let answers = |_: http::Request<()>| async { Ok::<_, std::convert::Infallible>(()) };
+        let mut service = limit.layer(tower::service_fn(answers));
+        let request = || http::Request::new(());
+        service.call(request()).await.unwrap();
+        for _ in 0..100 {
+            let waiting = service.call(request());
+            assert!(tokio::time::timeout(Duration::from_millis(1), waiting).await.is_err());
+        }
+        let begun = Instant::now();
+        service.call(request()).await.unwrap();
+        assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 }

@@ -9,13 +9,25 @@ use http_body_util::{BodyExt as _, Collected};
 use kube::Client;
 use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// How long one answer is waited for.
+use super::rate_limit::Turn;
+use super::refusal::without_values;
+
+/// How long one answer is waited for, from the time at which the limit of the operator lets the request pass.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The field manager of everything that a release writes, which is Helm's.
 pub(crate) const MANAGER: &str = "helm";
+
+/// The reason of an answer that says that there is such an object.
+pub(super) const ALREADY_THERE: &str = "AlreadyExists";
+
+/// Asks that the answer to a write has only the metadata of the object: who wrote it knows the rest. An API server that
+/// can't do so answers with all of it.
+const WRITTEN: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// What a value in a query may hold as it is: the unreserved characters of RFC 3986.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -43,7 +55,7 @@ pub struct RequestError {
 pub(crate) enum Cause {
     /// The API server refused it with a `Status`.
     #[error("{message}")]
-    Refused { code: u16, message: String },
+    Refused { code: u16, reason: String, message: String },
     /// It was refused without a `Status`, as proxies do.
     #[error("{body}")]
     Rejected { code: u16, body: String },
@@ -71,9 +83,42 @@ impl RequestError {
         }
     }
 
+    /// Returns whether there is such an object already. A conflict with a quota has the same code and says nothing of
+    /// the object.
+    pub(crate) fn is_already_there(&self) -> bool {
+        matches!(&self.cause, Cause::Refused { code: 409, reason, .. } if reason == ALREADY_THERE)
+    }
+
     /// Returns why the request did not work.
     pub(crate) fn cause(&self) -> &Cause {
         &self.cause
+    }
+}
+
+/// What is sent with a request.
+struct Sent<'s> {
+    content_type: Option<&'s str>,
+    body: Vec<u8>,
+    /// The form of the answer, if not the usual one.
+    accept: Option<&'static str>,
+}
+
+/// As much as is read of an object that was written.
+#[derive(Default, Deserialize)]
+struct Written {
+    #[serde(default)]
+    metadata: WrittenMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct WrittenMetadata {
+    #[serde(default, rename = "resourceVersion")]
+    version: String,
+}
+
+impl Written {
+    fn version(self) -> String {
+        self.metadata.version
     }
 }
 
@@ -82,6 +127,15 @@ impl RequestError {
 pub(crate) enum PatchKind {
     Merge,
     Strategic,
+}
+
+impl PatchKind {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+        }
+    }
 }
 
 impl Requests {
@@ -105,6 +159,27 @@ impl Requests {
         self.send(Method::POST, &path, Some("application/json"), bytes(object)).await
     }
 
+    /// Makes an object in a collection, and returns which write of it that is.
+    pub(crate) async fn make(&self, collection: &str, object: &Value) -> Result<String, RequestError> {
+        let path = format!("{collection}?fieldManager={MANAGER}");
+        let sent =
+            Sent { content_type: Some("application/json"), body: bytes(object), accept: Some(WRITTEN) };
+        self.ask(Method::POST, &path, sent).await.map(Written::version)
+    }
+
+    /// Changes an object, and returns which write of it that is.
+    pub(crate) async fn edit(
+        &self,
+        path: &str,
+        kind: PatchKind,
+        change: &Value,
+    ) -> Result<String, RequestError> {
+        let path = format!("{path}?fieldManager={MANAGER}");
+        let sent =
+            Sent { content_type: Some(kind.content_type()), body: bytes(change), accept: Some(WRITTEN) };
+        self.ask(Method::PATCH, &path, sent).await.map(Written::version)
+    }
+
     /// Replaces an object.
     pub(crate) async fn replace(&self, path: &str, object: &Value) -> Result<Value, RequestError> {
         let path = format!("{path}?fieldManager={MANAGER}");
@@ -118,12 +193,19 @@ impl Requests {
         kind: PatchKind,
         change: &Value,
     ) -> Result<Value, RequestError> {
-        let content_type = match kind {
-            PatchKind::Merge => "application/merge-patch+json",
-            PatchKind::Strategic => "application/strategic-merge-patch+json",
-        };
         let path = format!("{path}?fieldManager={MANAGER}");
-        self.send(Method::PATCH, &path, Some(content_type), bytes(change)).await
+        self.send(Method::PATCH, &path, Some(kind.content_type()), bytes(change)).await
+    }
+
+    /// Returns what would become of an object if it was changed like this. Nothing is changed.
+    pub(crate) async fn dry_run_patch(
+        &self,
+        path: &str,
+        kind: PatchKind,
+        change: &Value,
+    ) -> Result<Value, RequestError> {
+        let path = format!("{path}?fieldManager={MANAGER}&dryRun=All");
+        self.send(Method::PATCH, &path, Some(kind.content_type()), bytes(change)).await
     }
 
     /// Returns what would become of an object if `manager` applied this one. Nothing is changed.
@@ -139,8 +221,21 @@ impl Requests {
 
     /// Deletes an object and, in the background, what it owns; returns whether there was one.
     pub(crate) async fn delete(&self, path: &str) -> Result<bool, RequestError> {
-        let options = json!({ "propagationPolicy": "Background" });
-        match self.send(Method::DELETE, path, Some("application/json"), bytes(&options)).await {
+        self.delete_with(path, &json!({ "propagationPolicy": "Background" })).await
+    }
+
+    /// Deletes an object like [`Self::delete`] if it is the one with this `uid`, and none that took its place;
+    /// returns whether it was.
+    pub(crate) async fn delete_this(&self, path: &str, uid: &str) -> Result<bool, RequestError> {
+        let options = json!({ "propagationPolicy": "Background", "preconditions": { "uid": uid } });
+        match self.delete_with(path, &options).await {
+            Err(error) if error.code() == 409 => Ok(false),
+            outcome => outcome,
+        }
+    }
+
+    async fn delete_with(&self, path: &str, options: &Value) -> Result<bool, RequestError> {
+        match self.send(Method::DELETE, path, Some("application/json"), bytes(options)).await {
             Ok(_) => Ok(true),
             Err(error) if error.code() == 404 => Ok(false),
             Err(error) => Err(error),
@@ -154,24 +249,40 @@ impl Requests {
         content_type: Option<&str>,
         body: Vec<u8>,
     ) -> Result<Value, RequestError> {
+        self.ask(method, path, Sent { content_type, body, accept: None }).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        sent: Sent<'_>,
+    ) -> Result<T, RequestError> {
         let name = name_of(&method);
         let failed = |cause| RequestError::new(name, path, cause);
         let mut request = Request::builder().method(method).uri(path);
-        if let Some(content_type) = content_type {
+        if let Some(content_type) = sent.content_type {
             request = request.header(CONTENT_TYPE, content_type);
         }
-        let request = request.body(body).map_err(|error| failed(Cause::Unreadable(error.to_string())))?;
-        match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status))) => {
-                Err(failed(Cause::Refused { code: status.code, message: status.message.clone() }))
+        if let Some(accept) = sent.accept {
+            request = request.header(ACCEPT, accept);
+        }
+        let turn = Turn::default();
+        let request = request.extension(turn.clone()).body(sent.body);
+        let request = request.map_err(|error| failed(Cause::Unreadable(error.to_string())))?;
+        match turn.answer(PATIENCE, self.client.request(request)).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(kube::Error::Api(status))) => {
+                let (reason, message) = (status.reason.clone(), without_values(&status.message).into_owned());
+                Err(failed(Cause::Refused { code: status.code, reason, message }))
             }
-            Ok(Err(error)) => Err(failed(no_connection(&error))),
-            Err(_) => Err(failed(Cause::Late(PATIENCE))),
+            Some(Err(error)) => Err(failed(no_connection(&error))),
+            None => Err(failed(Cause::Late(PATIENCE))),
         }
     }
 
-    /// Sends a GET and returns the answer as soon as its head is there; its body is read by the caller.
+    /// Sends a GET and returns the answer as soon as its head is there; its body is read by the caller. The head may take
+    /// `patience`, from the time at which the limit of the operator lets the request pass.
     pub(crate) async fn open(
         &self,
         path: &str,
@@ -179,10 +290,11 @@ impl Requests {
         patience: Duration,
     ) -> Result<Response<Body>, RequestError> {
         let failed = |cause| RequestError::new("GET", path, cause);
-        let request = Request::get(path).header(ACCEPT, accept).body(Body::empty());
+        let turn = Turn::default();
+        let request = Request::get(path).header(ACCEPT, accept).extension(turn.clone()).body(Body::empty());
         let request = request.map_err(|error| failed(Cause::Unreadable(error.to_string())))?;
-        let response = tokio::time::timeout(patience, self.client.send(request)).await;
-        let response = response.map_err(|_| failed(Cause::Late(patience)))?;
+        let response = turn.answer(patience, self.client.send(request)).await;
+        let response = response.ok_or_else(|| failed(Cause::Late(patience)))?;
         let response = response.map_err(|error| failed(no_connection(&error)))?;
         let code = response.status().as_u16();
         if response.status().is_success() {
@@ -190,9 +302,9 @@ impl Requests {
         }
         let body = response.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
         let status: Option<Value> = serde_json::from_slice(&body).ok();
-        let message = status.as_ref().and_then(|status| status.get("message")).and_then(Value::as_str);
-        Err(failed(match message {
-            Some(message) => Cause::Refused { code, message: message.to_owned() },
+        let text = |key| status.as_ref()?.get(key)?.as_str().map(str::to_owned);
+        Err(failed(match text("message") {
+            Some(message) => Cause::Refused { code, reason: text("reason").unwrap_or_default(), message },
             None => Cause::Rejected { code, body: String::from_utf8_lossy(&body).trim().to_owned() },
         }))
     }

@@ -40,7 +40,8 @@ pub(super) fn setting(flag: &str) -> Option<&'static Setting> {
 }
 
 /// Makes the table of all options. A row is: what the text of the option is, its flag, its default, the words that it can be,
-/// its variables, and one line of help. The text of a `duration` is one; a `switch` is true or false and false by default.
+/// its variables, and one line of help. The text of a `duration` is one; a `switch` is true or false, and false
+/// without a default.
 macro_rules! sections {
     (@value duration) => { DURATION };
     (@value switch) => { "" };
@@ -79,6 +80,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Let the delay grow up to this when a task goes on failing; less than the delay keeps it";
         duration "enabled-timeout" = "1m", ["ADDON_OPERATOR_ENABLED_TIMEOUT"],
             "How long an enabled script may run; 0s for ever";
+        N "enabled-concurrency" = "1", ["ADDON_OPERATOR_ENABLED_CONCURRENCY"],
+            "How many enabled scripts run at the same time; 1 for one after the other";
         switch "strict-check-values-mode-enabled",
             ["ADDON_OPERATOR_STRICT_CHECK_VALUES_MODE_ENABLED", "STRICT_CHECK_VALUES_MODE_ENABLED"],
             "Refuse to start when a values.yaml is missing";
@@ -86,7 +89,7 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Labels of all objects that modules bring, as a=b,c=d";
         PREFIXES "crd-filters" = "doc-,_", ["ADDON_OPERATOR_CRD_FILTER_PREFIXES"],
             "Files in crds/ that begin so are no CRDs";
-        switch "watch-files", ["ADDON_OPERATOR_WATCH_FILES"],
+        switch "watch-files" = "true", ["ADDON_OPERATOR_WATCH_FILES"],
             "Take up changed modules and hooks without a restart";
     }
     "Hooks" => {
@@ -94,12 +97,12 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             ["ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR", "SHELL_OPERATOR_HOOKS_DIR"],
             "Directory with global hooks";
         DIR "tmp-dir" = "/tmp/addon-operator", ["ADDON_OPERATOR_TMP_DIR", "SHELL_OPERATOR_TMP_DIR"],
-            "Directory for the files that hooks read and write; empty for a new one";
-        N "max-hooks" = "0", ["ADDON_OPERATOR_MAX_HOOKS"],
-            "How many hooks run at the same time; 0 for four times the number of processors";
+            "Directory for the files that hooks read and write, best one in memory; empty for a new one";
+        N "max-hooks" = "64", ["ADDON_OPERATOR_MAX_HOOKS"],
+            "How many hooks run at the same time; hooks and modules of the main queue do not wait for a place";
         duration "hook-timeout" = "0s", ["ADDON_OPERATOR_HOOK_TIMEOUT"],
             "How long a hook may run if its configuration does not say; 0s for ever";
-        duration "hook-config-timeout" = "1m", ["ADDON_OPERATOR_HOOK_CONFIG_TIMEOUT"],
+        duration "hook-config-timeout" = "10s", ["ADDON_OPERATOR_HOOK_CONFIG_TIMEOUT"],
             "How long a hook may take to answer --config";
         duration "shutdown-timeout" = "10s", ["ADDON_OPERATOR_SHUTDOWN_TIMEOUT"],
             "How long the end of the operator may take: hooks that run may finish, but for its last 6 s, in which they are ended";

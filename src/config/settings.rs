@@ -14,6 +14,8 @@ pub struct Settings {
     pub modules_dirs: Vec<PathBuf>,
     /// The directory with global hooks.
     pub global_hooks_dir: PathBuf,
+    /// Whether that directory may be missing: nobody asked for it.
+    pub global_hooks_optional: bool,
     /// The order of modules without number.
     pub unnumbered_order: u32,
     /// Where the files of hooks are written; `None` for a new directory.
@@ -36,6 +38,8 @@ pub struct Settings {
     pub on_module_failure: OnModuleFailure,
     /// How many modules of one order number run at the same time.
     pub module_concurrency: usize,
+    /// How many enabled scripts run at the same time.
+    pub enabled_concurrency: usize,
     /// How many hooks run at the same time.
     pub max_hooks: usize,
     /// How long a hook may run if it does not say itself.
@@ -122,13 +126,17 @@ impl Settings {
     /// Returns the settings, or the first thing that is wrong with them.
     pub fn new(given: &OptionSources) -> Result<Self, ConfigError> {
         refuse(given)?;
-        let dirs = given.text("modules-dir").0;
-        let tmp_dir = given.text("tmp-dir").0;
-        let hooks = given.number::<usize>("max-hooks")?;
         let text = |flag| given.text(flag).0;
+        let tmp_dir = text("tmp-dir");
+        let count = |flag| {
+            given.parse(flag, "a number, at least 1", |text| {
+                text.parse().ok().filter(|count: &usize| *count > 0)
+            })
+        };
         Ok(Self {
-            modules_dirs: dirs.split(':').filter(|dir| !dir.is_empty()).map(PathBuf::from).collect(),
+            modules_dirs: paths(&text("modules-dir")),
             global_hooks_dir: text("global-hooks-dir").into(),
+            global_hooks_optional: false,
             unnumbered_order: given.number("unnumbered-modules-order")?,
             tmp_dir: (!tmp_dir.is_empty()).then(|| tmp_dir.into()),
             namespace: text("namespace"),
@@ -144,15 +152,14 @@ impl Settings {
                 "pass" => Some(OnModuleFailure::Pass),
                 _ => None,
             })?,
-            module_concurrency: given.parse("module-concurrency", "a number, at least 1", |text| {
-                text.parse().ok().filter(|count| *count > 0)
-            })?,
-            max_hooks: if hooks > 0 { hooks } else { 4 * processors() },
+            module_concurrency: count("module-concurrency")?,
+            max_hooks: count("max-hooks")?,
             hook_timeout: limit(given.duration("hook-timeout")?),
             hook_config_timeout: given.duration("hook-config-timeout")?,
             enabled_timeout: limit(given.duration("enabled-timeout")?),
             shutdown_timeout: given.duration("shutdown-timeout")?,
             watch_files: given.switch("watch-files")?,
+            enabled_concurrency: count("enabled-concurrency")?,
             strict_values: given.switch("strict-check-values-mode-enabled")?,
             extra_labels: given.parse("crd-extra-labels", "labels like a=b,c=d", parse_labels)?,
             crd_filters: text("crd-filters").split(',').map(|prefix| prefix.trim().to_owned()).collect(),
@@ -189,6 +196,11 @@ impl Settings {
             warnings: warnings(given.environment(), &text("crd-filters")),
         })
     }
+}
+
+/// Returns the paths of a list with colons.
+fn paths(list: &str) -> Vec<PathBuf> {
+    list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
 /// Returns the number of processors that this process may use.
@@ -292,6 +304,29 @@ mod tests {
             .iter()
             .fold(Environment::default(), |environment, (name, text)| environment.with(name, *text));
         Settings::new(&OptionSources::new(flags, environment))
+    }
+
+    #[test]
+    fn slip_19_files_are_watched_and_an_answer_to_config_takes_ten_seconds_at_most() {
+        let usual = settings(&[], &[]).unwrap();
+        assert_eq!((usual.watch_files, usual.hook_config_timeout), (true, Duration::from_secs(10)));
+        assert!(!settings(&[("watch-files", "false")], &[]).unwrap().watch_files);
+        assert!(!settings(&[], &[("ADDON_OPERATOR_WATCH_FILES", "false")]).unwrap().watch_files);
+    }
+
+    #[test]
+    fn slip_11_the_limit_of_hooks_is_high_and_not_zero() {
+        assert!(settings(&[], &[]).unwrap().max_hooks >= 64);
+        assert!(settings(&[("max-hooks", "0")], &[]).is_err());
+    }
+
+    #[test]
+    fn enabled_scripts_run_one_after_the_other_or_some_at_a_time() {
+        let concurrency =
+            |flags: &[(&str, &str)]| settings(flags, &[]).map(|given| given.enabled_concurrency);
+        assert_eq!(concurrency(&[]).unwrap(), 1);
+        assert_eq!(concurrency(&[("enabled-concurrency", "4")]).unwrap(), 4);
+        assert!(concurrency(&[("enabled-concurrency", "0")]).is_err());
     }
 
     #[test]

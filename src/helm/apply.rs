@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::TakenObject;
 use futures::stream;
 use futures::{FutureExt as _, StreamExt as _};
-use objects::patch;
-use objects::types::{self, Shape};
 use serde_json::{Map, Value};
 
 use super::error::ReleaseError;
-use super::object::{self, Key, Object, is_kept, mark};
+use super::merge::Merge;
+use super::object::{self, Key, Object, is_kept};
 use super::object_diff;
-use crate::cluster::request::{PatchKind, RequestError, Requests};
+use super::taken_objects::TakenObjects;
+use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::{Discovery, ResolveError, Resource};
 
 /// How many objects of one kind are written at the same time.
@@ -40,12 +41,29 @@ enum Written {
     Different(String),
 }
 
+/// Why an object is not as it is wanted.
+enum Unchanged {
+    /// What has to be changed can't be found.
+    Merge(String),
+    /// The API server did not take the change.
+    Refused(RequestError),
+}
+
 /// Writes the objects of one release.
 pub(super) struct Applier<'a> {
     pub(super) requests: &'a Requests,
     pub(super) discovery: &'a Discovery,
     pub(super) release: &'a str,
     pub(super) namespace: &'a str,
+    /// Objects of other releases that are written.
+    pub(super) taken_over: &'a TakenObjects,
+}
+
+/// What writing the objects of a release did.
+#[derive(Debug, Default)]
+pub(super) struct WriteOutcome {
+    /// What the first object that was written lacked.
+    pub(super) lacked: Option<String>,
 }
 
 impl Applier<'_> {
@@ -81,17 +99,26 @@ impl Applier<'_> {
     /// Writes `objects`, which are sorted by kind, and returns what the first that was
     /// written lacked, those first that were not there at all. What one object is refused
     /// for does not stop the others; all refusals are reported in the end.
+    ///
+    /// `before` are the objects of all earlier revisions that may be in the cluster: which of
+    /// them was written last is not known after a failure.
     pub(super) async fn apply(
         &self,
         objects: &[Object],
         before: &[Object],
-    ) -> Result<Option<String>, ReleaseError> {
-        let before: BTreeMap<Key, &Object> =
-            before.iter().map(|object| (object.key(self.namespace), object)).collect();
+    ) -> Result<WriteOutcome, ReleaseError> {
+        let mut earlier: BTreeMap<Key, Vec<&Value>> = BTreeMap::new();
+        for object in before {
+            let states = earlier.entry(object.key(self.namespace)).or_default();
+            if !states.contains(&&object.value) {
+                states.push(&object.value);
+            }
+        }
         let mut problems = Vec::new();
         let (mut missing, mut differing) = (None, None);
         for group in objects.chunk_by(|a, b| a.kind == b.kind) {
-            let earlier = |object: &Object| before.get(&object.key(self.namespace)).copied();
+            let earlier =
+                |object: &Object| earlier.get(&object.key(self.namespace)).cloned().unwrap_or_default();
             // Boxed and collected, so that the whole can be sent to another thread.
             let writes: Vec<_> =
                 group.iter().map(|object| self.write(object, earlier(object)).boxed()).collect();
@@ -108,7 +135,11 @@ impl Applier<'_> {
                 self.await_crds(group, &mut problems).await;
             }
         }
-        if problems.is_empty() { Ok(missing.or(differing)) } else { Err(ReleaseError::Objects(problems)) }
+        if problems.is_empty() {
+            Ok(WriteOutcome { lacked: missing.or(differing) })
+        } else {
+            Err(ReleaseError::Objects(problems))
+        }
     }
 
     async fn await_crds(&self, crds: &[Object], problems: &mut Vec<String>) {
@@ -121,76 +152,95 @@ impl Applier<'_> {
     }
 
     /// Creates or changes one object and returns what it lacked. One that exists already
-    /// is adopted.
-    async fn write(&self, object: &Object, before: Option<&Object>) -> Result<Written, ReleaseError> {
+    /// is adopted. `earlier` are its states in revisions that may be in the cluster.
+    async fn write(&self, object: &Object, earlier: Vec<&Value>) -> Result<Written, ReleaseError> {
         let resource = self.resource(object).await?;
         let (collection, path) = self.paths(object, &resource);
-        let wanted = self.wanted(object, &resource);
-        let refused = |error: RequestError| {
-            ReleaseError::Objects(vec![format!("{}: {} {}: {error}", object.path, object.kind, object.name)])
+        let wanted = object::wanted(object, &resource, self.release, self.namespace);
+        let problem = |problem: String| {
+            ReleaseError::Objects(vec![format!(
+                "{}: {} {}: {problem}",
+                object.path, object.kind, object.name
+            )])
         };
+        let refused = |error: RequestError| problem(error.to_string());
         let shown = object_diff::shown(&object.key(self.namespace));
-        let mut is_new = before.is_none();
+        let mut is_new = earlier.is_empty();
         for attempt in 1.. {
             if is_new {
-                match self.requests.create(&collection, &wanted).await {
+                match self.requests.make(&collection, &wanted).await {
                     Ok(_) => return Ok(Written::Missing(format!("{shown} was missing"))),
                     Err(error) if error.code() == 409 && attempt < ATTEMPTS => {}
                     Err(error) => return Err(refused(error)),
                 }
             }
-            let Some(mut current) = self.requests.get(&path).await.map_err(refused)? else {
+            let Some(current) = self.requests.get(&path).await.map_err(refused)? else {
                 is_new = true;
                 if attempt >= ATTEMPTS {
                     break;
                 }
                 continue;
             };
-            let original = before.map_or(&wanted, |before| &before.value);
-            if resource.kind == "Secret" && resource.group.is_empty() {
-                read_back(&wanted, &mut current);
-            }
-            let (kind, change) = difference(&resource, original, &wanted, &current).map_err(|problem| {
-                ReleaseError::Objects(vec![format!(
-                    "{}: {} {}: {problem}",
-                    object.path, object.kind, object.name
-                )])
-            })?;
-            if change.as_object().is_none_or(Map::is_empty) {
-                return Ok(Written::Nothing);
-            }
-            match self.requests.patch(&path, kind, &change).await {
-                Ok(_) => {
-                    return Ok(Written::Different(format!(
-                        "{shown} differed at {}",
-                        object_diff::place(&change)
-                    )));
+            let owner = object::other_owner(&current, self.release, self.namespace);
+            match self.change(&resource, &path, (&earlier, &wanted), current).await {
+                Ok(place) => {
+                    if let Some(owner) = owner {
+                        self.tell_taken(&shown, owner);
+                    }
+                    return Ok(match place {
+                        Some(place) => Written::Different(format!("{shown} differed at {place}")),
+                        None => Written::Nothing,
+                    });
                 }
-                Err(error) if matches!(error.code(), 404 | 409) && attempt < ATTEMPTS => {
+                Err(Unchanged::Merge(what)) => return Err(problem(what)),
+                Err(Unchanged::Refused(error)) if matches!(error.code(), 404 | 409) && attempt < ATTEMPTS => {
                     is_new = error.code() == 404;
                 }
-                Err(error) => return Err(refused(error)),
+                Err(Unchanged::Refused(error)) => return Err(refused(error)),
             }
         }
-        Err(ReleaseError::Objects(vec![format!(
-            "{}: {} {}: others delete it as fast as it is made",
-            object.path, object.kind, object.name
-        )]))
+        Err(problem("others delete it as fast as it is made".to_owned()))
     }
 
-    /// Returns what is sent: the object with Helm's marks and its namespace.
-    fn wanted(&self, object: &Object, resource: &Resource) -> Value {
-        let mut wanted = object.value.clone();
-        mark(&mut wanted, self.release, self.namespace);
-        if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
-            if resource.namespaced {
-                let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
-                metadata.insert("namespace".to_owned(), namespace.into());
-            } else {
-                metadata.remove("namespace");
+    /// Brings an object that exists to what is wanted, and returns the place of the first difference.
+    ///
+    /// Usually there is one earlier state. Where there are more, what only one of them had has to go, too.
+    async fn change(
+        &self,
+        resource: &Resource,
+        path: &str,
+        (earlier, wanted): (&[&Value], &Value),
+        mut current: Value,
+    ) -> Result<Option<String>, Unchanged> {
+        let mut place = None;
+        let merge = Merge::of(resource);
+        let steps = merge.steps(earlier);
+        for (number, states) in steps.iter().enumerate() {
+            if resource.kind == "Secret" && resource.group.is_empty() {
+                read_back(wanted, &mut current);
             }
+            let (kind, change) = merge.change(states, wanted, &current).map_err(Unchanged::Merge)?;
+            if change.as_object().is_none_or(Map::is_empty) {
+                continue;
+            }
+            if number + 1 < steps.len() {
+                current = self.requests.patch(path, kind, &change).await.map_err(Unchanged::Refused)?;
+            } else {
+                self.requests.edit(path, kind, &change).await.map_err(Unchanged::Refused)?;
+            }
+            place.get_or_insert_with(|| object_diff::place(&change));
         }
-        wanted
+        Ok(place)
+    }
+
+    /// Reports that an object was of another release, which is the one to lose it.
+    fn tell_taken(&self, shown: &str, owner: String) {
+        tracing::warn!(
+            release = self.release,
+            owner,
+            "{shown} was taken over from release {owner}: render it in one of the two charts only"
+        );
+        self.taken_over.add(self.release, TakenObject { object: shown.to_owned(), release: owner });
     }
 
     /// Deletes objects that are no longer part of the release, the last ones first.
@@ -256,16 +306,24 @@ fn brings(crd: &Object, object: &Object) -> bool {
 /// Waits until a CRD is established.
 pub(super) async fn established(requests: &Requests, name: &str) -> Result<(), ReleaseError> {
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    let mut unseen = None;
     let look = async {
         loop {
-            match requests.get(&path).await? {
-                Some(crd) if is_established(&crd) => return Ok::<(), ReleaseError>(()),
-                Some(_) | None => tokio::time::sleep(LOOK_AGAIN).await,
-            }
+            unseen = match requests.get(&path).await {
+                Ok(Some(crd)) if is_established(&crd) => return Ok(()),
+                Ok(_) => None,
+                // An API server that can't be asked now may be in a moment.
+                Err(error) if matches!(error.code(), 0 | 429 | 500..) => Some(error),
+                Err(error) => return Err(ReleaseError::from(error)),
+            };
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     };
-    let late = || ReleaseError::NotEstablished { name: name.to_owned(), seconds: ESTABLISH.as_secs() };
-    tokio::time::timeout(ESTABLISH, look).await.map_err(|_| late())?
+    let looked = tokio::time::timeout(ESTABLISH, look).await;
+    looked.unwrap_or_else(|_| {
+        let late = ReleaseError::NotEstablished { name: name.to_owned(), seconds: ESTABLISH.as_secs() };
+        Err(unseen.map_or(late, ReleaseError::from))
+    })
 }
 
 pub(super) fn is_established(crd: &Value) -> bool {
@@ -280,7 +338,7 @@ pub(super) fn is_established(crd: &Value) -> bool {
 
 /// Adds `stringData` to a Secret that was read, as far as its `data` has what is wanted:
 /// the API server never returns it, so that it would differ for ever.
-fn read_back(wanted: &Value, current: &mut Value) {
+pub(super) fn read_back(wanted: &Value, current: &mut Value) {
     let Some(texts) = wanted.get("stringData").and_then(Value::as_object) else { return };
     let is_there = |(key, text): &(&String, &Value)| {
         let own = |object: &Value| object.get("data").and_then(|data| data.get(key.as_str())).cloned();
@@ -295,82 +353,12 @@ fn read_back(wanted: &Value, current: &mut Value) {
     }
 }
 
-/// Returns the three-way merge patch that brings `current` to `wanted` and removes what
-/// only `original` had; what others have added stays.
-fn difference(
-    resource: &Resource,
-    original: &Value,
-    wanted: &Value,
-    current: &Value,
-) -> Result<(PatchKind, Value), String> {
-    let shape = types::name_of_kind(&resource.group, &resource.version, &resource.kind);
-    match shape {
-        Some(name) if resource.kind != CRD => {
-            let patch = patch::strategic::three_way(original, wanted, current, &Shape::Named(name))
-                .map_err(|error| error.to_string())?;
-            Ok((PatchKind::Strategic, patch))
-        }
-        Some(_) | None => Ok((PatchKind::Merge, merge_patch(original, wanted, current))),
-    }
-}
-
-/// Returns the merge patch of three states.
-fn merge_patch(original: &Value, wanted: &Value, current: &Value) -> Value {
-    let (Value::Object(wanted), Value::Object(current)) = (wanted, current) else { return wanted.clone() };
-    let mut patch = Map::new();
-    for (key, new) in wanted {
-        match current.get(key) {
-            Some(old) if old == new => {}
-            Some(old) if old.is_object() && new.is_object() => {
-                let inner = merge_patch(original.get(key).unwrap_or(&Value::Null), new, old);
-                if inner.as_object().is_none_or(|inner| !inner.is_empty()) {
-                    patch.insert(key.clone(), inner);
-                }
-            }
-            // A null of the chart asks for a field that is not there.
-            None if new.is_null() => {}
-            Some(_) | None => {
-                patch.insert(key.clone(), new.clone());
-            }
-        }
-    }
-    if let Value::Object(original) = original {
-        for key in original.keys().filter(|key| !wanted.contains_key(*key) && current.contains_key(*key)) {
-            patch.insert(key.clone(), Value::Null);
-        }
-    }
-    Value::Object(patch)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_merge_patch_keeps_what_others_added() {
-        for (original, wanted, current, expected) in [
-            (json!({"a": 1}), json!({"a": 1}), json!({"a": 1, "b": 2}), json!({})),
-            (
-                json!({"a": 1, "b": 1}),
-                json!({"a": 2}),
-                json!({"a": 1, "b": 1, "c": 1}),
-                json!({"a": 2, "b": null}),
-            ),
-            (
-                json!({"s": {"x": 1, "y": 1}}),
-                json!({"s": {"x": 1}}),
-                json!({"s": {"x": 1, "y": 1, "z": 1}}),
-                json!({"s": {"y": null}}),
-            ),
-            (json!({}), json!({"l": [1]}), json!({"l": [1, 2]}), json!({"l": [1]})),
-            (json!({}), json!({"n": null}), json!({}), json!({})),
-            (json!({}), json!({"s": {"x": 1}}), json!({"s": "text"}), json!({"s": {"x": 1}})),
-        ] {
-            assert_eq!(merge_patch(&original, &wanted, &current), expected);
-        }
-    }
+    use crate::helm::merge::merge_patch;
 
     #[test]
     fn texts_of_a_secret_differ_only_where_its_data_does() {

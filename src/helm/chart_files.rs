@@ -8,6 +8,8 @@ use chart::chart::Chart;
 use chart::load::{self, LoadError, Tree, ignore::Rules};
 use chart::warnings::Warnings;
 
+use crate::regular_file;
+
 /// Why a chart on disk can't be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -33,7 +35,8 @@ pub fn open(path: &Path, warnings: &mut Warnings) -> Result<Chart, OpenError> {
     if metadata.is_dir() {
         return Ok(load::from_directory(&read_tree(path)?, warnings)?);
     }
-    let bytes = fs::read(path).map_err(|source| OpenError::Read { path: path.to_owned(), source })?;
+    let bytes =
+        regular_file::read(path).map_err(|source| OpenError::Read { path: path.to_owned(), source })?;
     Ok(load::from_archive(&bytes, warnings)?)
 }
 
@@ -51,7 +54,7 @@ pub fn open_module(name: &str, path: &Path, warnings: &mut Warnings) -> Result<C
 /// Links are followed. Of a file that is too large for a chart only as much is read
 /// as it takes to see that.
 pub fn read_tree(path: &Path) -> Result<Tree, OpenError> {
-    let rules = fs::read(path.join(".helmignore")).ok();
+    let rules = regular_file::read(&path.join(".helmignore")).ok();
     let rules = match &rules {
         Some(text) => Rules::parse(&String::from_utf8_lossy(text)).map_err(LoadError::from)?,
         None => Rules::parse("").map_err(LoadError::from)?,
@@ -89,11 +92,8 @@ impl Walk {
 }
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let file = fs::File::open(path)?;
+    let file = regular_file::open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is neither a file nor a directory"));
-    }
     // One byte more than there are saves the question whether more follow.
     let expected = metadata.len().min(load::MAX_FILE_BYTES) + 1;
     let mut data = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());

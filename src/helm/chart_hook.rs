@@ -7,10 +7,11 @@ use chart::record::{HookRecord, HookRun, Time};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::cancellation::Cancellation;
 use super::error::ReleaseError;
 use super::object::{Object, of_hook};
 use crate::cluster::request::{RequestError, Requests};
-use crate::cluster::watch::wait_for;
+use crate::cluster::watch::{Unfulfilled, wait_for};
 use crate::cluster::{Discovery, Resource};
 
 /// Runs the hooks of one release.
@@ -20,13 +21,35 @@ pub(super) struct ChartHooks<'a> {
     pub(super) namespace: &'a str,
     /// How long one hook may take.
     pub(super) timeout: Duration,
+    /// Ends the hook that runs, as one that failed.
+    pub(super) cancellation: &'a Cancellation,
+}
+
+/// An object that this run made for a hook.
+struct Made {
+    kind: String,
+    name: String,
+    collection: String,
+    path: String,
+    /// The identity by which only this object is deleted, and none that took its place.
+    uid: String,
+}
+
+/// Why a wait ended before the object was as wanted.
+enum Unmet {
+    /// The operator ends.
+    Cancelled,
+    /// The time is over; the text says why the object could not be seen, or is empty.
+    Late(String),
+    Broken(String),
 }
 
 impl ChartHooks<'_> {
     /// Runs the hooks of `event` in their order and writes down how they ran.
     ///
     /// The first that fails ends it. Hooks that are deleted when they succeed are
-    /// deleted after the last.
+    /// deleted after the last, or when one behind them fails. Only objects that this run
+    /// made are deleted because a hook succeeded or failed.
     pub(super) async fn run(&self, event: HookEvent, hooks: &mut [HookRecord]) -> Result<(), ReleaseError> {
         for hook in hooks.iter_mut().filter(|hook| hook.events.contains(&event)) {
             if hook.delete_policies.is_empty() {
@@ -37,55 +60,110 @@ impl ChartHooks<'_> {
             .filter(|index| hooks.get(*index).is_some_and(|hook| hook.events.contains(&event)))
             .collect();
         due.sort_by_key(|index| hooks.get(*index).map(|hook| (hook.weight, hook.name.clone())));
-        for index in &due {
-            let Some(record) = hooks.get_mut(*index) else { continue };
+        let mut succeeded: Vec<(Hook, Vec<Made>)> = Vec::new();
+        for index in due {
+            let Some(record) = hooks.get_mut(index) else { continue };
             record.last_run = started();
             let hook = Hook::from(&*record);
-            let outcome = self.run_one(event, &hook).await;
+            let mut made = Vec::new();
+            let outcome = self.run_one(event, &hook, &mut made).await;
             record.last_run.completed_at = Time(Some(Timestamp::now()));
-            "Succeeded".clone_into(&mut record.last_run.phase);
             if let Err(error) = outcome {
                 "Failed".clone_into(&mut record.last_run.phase);
-                self.delete(&hook, DeletePolicy::FAILED).await?;
+                self.clear_up(&hook, &made, succeeded).await;
                 return Err(error);
             }
+            "Succeeded".clone_into(&mut record.last_run.phase);
+            succeeded.push((hook, made));
         }
-        for index in due {
-            if let Some(record) = hooks.get(index) {
-                self.delete(&Hook::from(record), DeletePolicy::SUCCEEDED).await?;
-            }
+        for (hook, made) in
+            succeeded.iter().rev().filter(|(hook, _)| hook.is_deleted(DeletePolicy::SUCCEEDED))
+        {
+            self.delete_made(hook, made).await?;
         }
         Ok(())
     }
 
-    async fn run_one(&self, event: HookEvent, hook: &Hook) -> Result<(), ReleaseError> {
-        self.delete(hook, DeletePolicy::BEFORE_CREATION).await?;
-        let object = of_hook(&hook.path, &hook.manifest)?;
-        let resource = self.resource(&object).await?;
+    /// Deletes what a hook that failed, and those that succeeded before it, leave behind. The failure of the hook
+    /// counts for more than one of the deletion, which is only logged.
+    async fn clear_up(&self, failed: &Hook, made: &[Made], succeeded: Vec<(Hook, Vec<Made>)>) {
+        let failed = failed.is_deleted(DeletePolicy::FAILED).then_some((failed, made));
+        let earlier = succeeded.iter().filter(|(hook, _)| hook.is_deleted(DeletePolicy::SUCCEEDED));
+        for (hook, made) in failed.into_iter().chain(earlier.map(|(hook, made)| (hook, made.as_slice()))) {
+            if let Err(error) = self.delete_made(hook, made).await {
+                tracing::warn!(hook = %hook.name, "the object of a hook was not deleted: {error}");
+            }
+        }
+    }
+
+    /// Makes the objects of a hook, notes each in `made`, and waits until they are done.
+    async fn run_one(&self, event: HookEvent, hook: &Hook, made: &mut Vec<Made>) -> Result<(), ReleaseError> {
+        if self.cancellation.is_requested() {
+            return Err(ReleaseError::Cancelled);
+        }
         let failed = |problem: String| ReleaseError::Hook {
             event: event.name(),
             hook: format!("{} {}", hook.kind, hook.name),
             problem,
         };
+        let mut objects = Vec::new();
+        for object in of_hook(&hook.path, &hook.manifest)? {
+            let resource = self.resource(&object).await?;
+            objects.push((object, resource));
+        }
+        if hook.is_deleted(DeletePolicy::BEFORE_CREATION) {
+            self.delete_old(hook, &objects).await?;
+        }
+        for (object, resource) in &objects {
+            match self.make(object, resource).await {
+                Ok(new) => made.push(new),
+                Err(error) if is_deletion(event) && resource.namespaced && is_namespace_going(&error) => {
+                    tracing::warn!(hook = %hook.name, "the hook of a deletion is passed over: {error}");
+                    return Ok(());
+                }
+                Err(error) => return Err(failed(error.to_string())),
+            }
+        }
+        for (object, resource) in &objects {
+            let waited = match (resource.group.as_str(), resource.kind.as_str()) {
+                ("batch", "Job") => self.wait(object, resource, Job).await,
+                ("", "Pod") => self.wait(object, resource, Pod).await,
+                _ => Ok(()),
+            };
+            // Which of several objects it was is not known otherwise.
+            let name =
+                if objects.len() > 1 { format!("{} {}: ", object.kind, object.name) } else { String::new() };
+            waited.map_err(|unmet| match unmet {
+                Unmet::Cancelled => ReleaseError::Cancelled,
+                Unmet::Broken(problem) => failed(format!("{name}{problem}")),
+                Unmet::Late(unseen) => failed(format!(
+                    "{} {} is not done after {} s{unseen}",
+                    object.kind,
+                    object.name,
+                    self.timeout.as_secs()
+                )),
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn make(&self, object: &Object, resource: &Resource) -> Result<Made, RequestError> {
         let mut value = object.value.clone();
         if let (true, Some(metadata)) =
             (resource.namespaced, value.get_mut("metadata").and_then(Value::as_object_mut))
         {
             metadata.entry("namespace").or_insert_with(|| self.namespace.into());
         }
-        let collection = resource.path(Some(self.namespace_of(&object)));
-        if let Err(error) = self.requests.create(&collection, &value).await {
-            if is_deletion(event) && resource.namespaced && is_namespace_going(&error) {
-                tracing::warn!(hook = %hook.name, "the hook of a deletion is passed over: {error}");
-                return Ok(());
-            }
-            return Err(failed(error.to_string()));
-        }
-        match (resource.group.as_str(), resource.kind.as_str()) {
-            ("batch", "Job") => self.wait(&object, &resource, Job).await.map_err(failed),
-            ("", "Pod") => self.wait(&object, &resource, Pod).await.map_err(failed),
-            _ => Ok(()),
-        }
+        let namespace = Some(self.namespace_of(object));
+        let collection = resource.path(namespace);
+        let new = self.requests.create(&collection, &value).await?;
+        Ok(Made {
+            kind: object.kind.clone(),
+            name: object.name.clone(),
+            path: resource.object_path(namespace, &object.name),
+            collection,
+            uid: uid(&new).to_owned(),
+        })
     }
 
     fn namespace_of<'o>(&'o self, object: &'o Object) -> &'o str {
@@ -99,57 +177,93 @@ impl ChartHooks<'_> {
             .map_err(|source| ReleaseError::of_kind(&object.path, &object.kind, &object.name, source))
     }
 
-    /// Waits until `condition` holds for the living object, `None` if there is none; returns `None` when it is late.
+    /// Waits until `condition` holds for the living object, `None` if there is none.
     async fn wait_for(
         &self,
-        object: &Object,
-        resource: &Resource,
+        collection: &str,
+        name: &str,
         condition: impl Fn(Option<&Value>) -> bool,
-    ) -> Option<Result<Option<Value>, String>> {
-        let path = resource.path(Some(self.namespace_of(object)));
-        let waiting = wait_for(self.requests, &path, &object.name, condition);
-        let waited = tokio::time::timeout(self.timeout, waiting).await.ok()?;
-        Some(
-            waited.map_err(|error| {
-                format!("failed to probe for whether the condition is fulfilled yet: {error}")
-            }),
-        )
+    ) -> Result<Option<Value>, Unmet> {
+        let waiting = wait_for(self.requests, (collection, name), self.timeout, condition);
+        let waited = tokio::select! {
+            biased;
+            waited = waiting => waited,
+            () = self.cancellation.requested() => return Err(Unmet::Cancelled),
+        };
+        waited.map_err(|unfulfilled| match unfulfilled {
+            Unfulfilled::Late(None) => Unmet::Late(String::new()),
+            Unfulfilled::Late(Some(error)) => Unmet::Late(format!(", as far as one can see: {error}")),
+            Unfulfilled::Refused(error) => {
+                Unmet::Broken(format!("failed to probe for whether the condition is fulfilled yet: {error}"))
+            }
+        })
     }
 
     /// Waits until the object is done; returns what it failed by.
-    async fn wait(&self, object: &Object, resource: &Resource, end: impl End) -> Result<(), String> {
+    async fn wait(&self, object: &Object, resource: &Resource, end: impl End) -> Result<(), Unmet> {
         let done = |found: Option<&Value>| found.is_some_and(|found| end.of(found).is_some());
-        let late =
-            || format!("{} {} is not done after {} s", object.kind, object.name, self.timeout.as_secs());
-        let found = self.wait_for(object, resource, done).await.ok_or_else(late)??;
+        let collection = resource.path(Some(self.namespace_of(object)));
+        let found = self.wait_for(&collection, &object.name, done).await?;
         let verdict = found.as_ref().and_then(|found| end.of(found));
-        verdict.unwrap_or_else(|| Err(format!("{} {} was deleted", object.kind, object.name)))
+        verdict
+            .unwrap_or_else(|| Err(format!("{} {} was deleted", object.kind, object.name)))
+            .map_err(Unmet::Broken)
     }
 
-    /// Deletes the object of a hook if `policy` says so, and waits until it is gone.
-    async fn delete(&self, hook: &Hook, policy: &str) -> Result<(), ReleaseError> {
-        // A CRD takes all its objects with it: Helm never deletes one that a hook made.
-        if !hook.is_deleted(policy) || hook.kind == "CustomResourceDefinition" {
-            return Ok(());
+    /// Deletes the objects that earlier runs of a hook have left, and waits until they are gone.
+    async fn delete_old(&self, hook: &Hook, objects: &[(Object, Resource)]) -> Result<(), ReleaseError> {
+        for (object, resource) in objects.iter().filter(|(object, _)| is_deletable(&object.kind)) {
+            let namespace = Some(self.namespace_of(object));
+            let path = resource.object_path(namespace, &object.name);
+            if self.requests.delete(&path).await? && self.requests.get(&path).await?.is_some() {
+                let gone = |found: Option<&Value>| found.is_none();
+                let waited = self.wait_for(&resource.path(namespace), &object.name, gone).await;
+                self.told(hook, waited)?;
+            }
         }
-        let object = of_hook(&hook.path, &hook.manifest)?;
-        let resource = self.resource(&object).await?;
-        let path = resource.object_path(Some(self.namespace_of(&object)), &object.name);
-        if !self.requests.delete(&path).await? {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Deletes the objects that this run made for a hook, and waits until they are gone. When the operator ends,
+    /// nothing is waited for.
+    async fn delete_made(&self, hook: &Hook, made: &[Made]) -> Result<(), ReleaseError> {
+        for one in made.iter().filter(|made| is_deletable(&made.kind)) {
+            let is_there = |found: Option<&Value>| found.is_some_and(|found| uid(found) == one.uid);
+            if self.requests.delete_this(&one.path, &one.uid).await?
+                && !self.cancellation.is_requested()
+                && is_there(self.requests.get(&one.path).await?.as_ref())
+            {
+                let waited = self.wait_for(&one.collection, &one.name, |found| !is_there(found)).await;
+                if !matches!(waited, Err(Unmet::Cancelled)) {
+                    self.told(hook, waited)?;
+                }
+            }
         }
-        if self.requests.get(&path).await?.is_none() {
-            return Ok(());
-        }
-        let problem = match self.wait_for(&object, &resource, |found| found.is_none()).await {
-            Some(Ok(_)) => return Ok(()),
-            Some(Err(error)) => error,
-            None => {
-                format!("it is still there after {} s; does a finalizer hold it?", self.timeout.as_secs())
+        Ok(())
+    }
+
+    /// Returns why an object that was deleted is still there.
+    fn told(&self, hook: &Hook, waited: Result<Option<Value>, Unmet>) -> Result<(), ReleaseError> {
+        let problem = match waited {
+            Ok(_) => return Ok(()),
+            Err(Unmet::Cancelled) => return Err(ReleaseError::Cancelled),
+            Err(Unmet::Broken(problem)) => problem,
+            Err(Unmet::Late(unseen)) => {
+                let seconds = self.timeout.as_secs();
+                format!("it is still there after {seconds} s{unseen}; does a finalizer hold it?")
             }
         };
         Err(ReleaseError::Hook { event: "delete", hook: format!("{} {}", hook.kind, hook.name), problem })
     }
+}
+
+/// Reports whether hooks delete objects of a kind. A CRD takes all its objects with it: Helm never deletes one.
+fn is_deletable(kind: &str) -> bool {
+    kind != "CustomResourceDefinition"
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn is_deletion(event: HookEvent) -> bool {

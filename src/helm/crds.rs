@@ -9,6 +9,7 @@ use super::Helm;
 use super::apply::established;
 use super::error::ReleaseError;
 use super::object::label;
+use crate::regular_file;
 
 const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -42,7 +43,7 @@ impl Helm {
         let path = std::path::Path::new(directory).join(file);
         let shown = path.display().to_string();
         let wrong = |problem: String| ReleaseError::Crd { path: shown.clone(), problem };
-        let text = tokio::fs::read_to_string(&path).await.map_err(|error| wrong(error.to_string()))?;
+        let text = regular_file::read_text(&path).map_err(|error| wrong(error.to_string()))?;
         let documents = values::yaml::parse_all(&text).map_err(|error| wrong(error.to_string()))?;
         let mut names = Vec::new();
         for mut crd in documents.into_iter().filter(|document| !document.is_null()) {

@@ -1,55 +1,73 @@
-//! Drift of the objects of releases: which of them are gone, or written by others. No I/O.
+//! Drift of the objects of releases: which of them are gone, or changed by others. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::hook::WatchEvent;
-use engine::{Drift, Event, ModuleName};
+use engine::{Drift, Event, ModuleName, UnwatchedKind};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
+use super::look_schedule::LookSchedule;
 use super::object::Key;
+use super::tracked_objects::{SharedKinds, TrackedObjects};
+use super::writers::{ManagedFields, Writers};
 use crate::cluster::Resource;
-use crate::cluster::request::MANAGER;
 use crate::cluster::watch::Update;
-
-/// Managers whose changes belong to the life of an object.
-const SYSTEM: [&str; 4] = ["kube-", "kubelet", "addon-operator", "before-first-apply"];
 
 /// What is known of the objects of all releases, and who wants to know of their drift.
 #[derive(Default)]
 pub(super) struct DriftState {
     pub(super) releases: BTreeMap<String, TrackedRelease>,
+    kinds: SharedKinds,
     /// By the path of the collection.
     pub(super) watches: BTreeMap<String, WatchedCollection>,
     /// Keeps the CRDs watched, so that the kinds of the cluster are looked up again when one changes.
     pub(super) crds: Option<watch::Receiver<u64>>,
+    /// The objects that others may have changed.
+    pub(super) looks: LookSchedule,
+    /// Whether somebody looks at them.
+    pub(super) is_looking: bool,
 }
 
-/// The watch of one collection.
+/// The watch of one collection: a kind in all namespaces or, where that is forbidden, in one.
 pub(super) struct WatchedCollection {
-    pub(super) task: AbortHandle,
+    task: AbortHandle,
+    resource: Resource,
+    /// The namespace, if it is about one.
+    namespace: Option<String>,
+    /// Whether this may not be watched as a whole: there is a collection for each namespace.
+    is_split: bool,
     /// Whether its first list has come, or could not.
-    pub(super) tried: bool,
+    tried: bool,
     /// Whether a list has come.
-    pub(super) listed: bool,
-    /// Who else has written each object that is there, and when.
-    pub(super) objects: BTreeMap<ObjectName, BTreeSet<String>>,
+    listed: bool,
+    /// Why it can't be watched.
+    broken: Option<String>,
+    /// Who has written each object that is there, and when.
+    objects: BTreeMap<ObjectName, Writers>,
 }
 
 /// What is watched for one release.
 #[derive(Default)]
 pub(super) struct TrackedRelease {
-    /// The objects and the collection that each is watched in.
-    pub(super) objects: BTreeMap<Key, Resource>,
+    /// The objects and the kind of each.
+    pub(super) objects: TrackedObjects,
     /// The module, and where its drift is reported.
     pub(super) listener: Option<(ModuleName, EventSink)>,
     /// Whether the release is being changed by ourselves.
     pub(super) paused: bool,
     /// Whether an object is gone since the last upgrade.
-    pub(super) lost: bool,
+    lost: bool,
+    /// Counts what is written and tracked anew.
+    generation: u64,
+    /// The objects that were reported as changed, each with the place.
+    changed: BTreeMap<Key, String>,
+    /// The kinds that were reported as not watched.
+    unwatched: Vec<UnwatchedKind>,
 }
 
 /// Where events go; ready when there is room for more.
@@ -57,6 +75,23 @@ pub type EventSink = Arc<dyn Fn(Event) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// An event and where it goes.
 pub(super) type Report = (EventSink, Event);
+
+/// An object that is to be looked at.
+pub(super) struct Doubt {
+    pub(super) release: String,
+    pub(super) key: Key,
+    pub(super) resource: Resource,
+    generation: u64,
+    writers: Writers,
+}
+
+/// What a look at an object shows.
+pub(super) struct Finding {
+    /// The place of the first rendered field that others have changed, if there is one.
+    pub(super) changed: Option<String>,
+    /// Who has written no rendered field.
+    pub(super) harmless: Vec<u64>,
+}
 
 /// As much of an object as is read.
 #[derive(Deserialize)]
@@ -68,16 +103,8 @@ pub(super) struct Written {
 struct Metadata {
     name: String,
     namespace: Option<String>,
-    #[serde(rename = "managedFields")]
-    managed_fields: Option<Vec<ManagedFields>>,
-}
-
-/// Who has written which fields of an object. Which fields is not read.
-#[derive(Deserialize)]
-struct ManagedFields {
-    manager: Option<String>,
-    subresource: Option<String>,
-    time: Option<String>,
+    #[serde(default, rename = "managedFields")]
+    managed_fields: Vec<ManagedFields>,
 }
 
 /// Namespace and name.
@@ -88,90 +115,309 @@ impl Written {
         (self.metadata.namespace.clone().unwrap_or_default(), self.metadata.name.clone())
     }
 
-    /// Returns who beside ourselves has written the object, with the times.
-    fn foreign_writers(&self) -> BTreeSet<String> {
-        let entries = self.metadata.managed_fields.iter().flatten();
-        let others = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
-        others
-            .filter_map(|entry| {
-                let manager = entry.manager.as_deref()?;
-                let own = manager == MANAGER || SYSTEM.iter().any(|system| manager.starts_with(system));
-                (!own).then(|| format!("{manager} {}", entry.time.as_deref().unwrap_or_default()))
-            })
-            .collect()
+    fn writers(&self) -> Writers {
+        Writers::of(&self.metadata.managed_fields)
     }
 }
 
 impl DriftState {
     /// Records what a reflector of the collection at `path` has seen, and returns what is to be reported of it.
-    pub(super) fn apply(&mut self, path: &str, resource: &Resource, update: Update<Written>) -> Vec<Report> {
+    pub(super) fn apply(&mut self, path: &str, update: Update<Written>, now: Instant) -> Vec<Report> {
         let Some(watched) = self.watches.get_mut(path) else { return Vec::new() };
+        let mut doubtful = Vec::new();
         match update {
             Update::Listed(objects) => {
-                let objects = objects.iter().map(|object| (object.name(), object.foreign_writers()));
-                watched.objects = objects.collect();
+                let mut before = std::mem::take(&mut watched.objects);
+                for object in objects {
+                    let (name, mut writers) = (object.name(), object.writers());
+                    let is_doubtful = match before.remove(&name) {
+                        Some(before) => writers.renew(&before),
+                        None => writers.are_doubtful(),
+                    };
+                    if is_doubtful {
+                        doubtful.push(name.clone());
+                    }
+                    watched.objects.insert(name, writers);
+                }
                 watched.tried = true;
                 watched.listed = true;
-                return self.missing(path, resource);
+                self.doubt(path, &doubtful, now);
+                return self.missing(path);
             }
             Update::Changed(WatchEvent::Added | WatchEvent::Modified, object) => {
-                let now = object.foreign_writers();
-                let before = watched.objects.insert(object.name(), now.clone());
-                if before.is_some_and(|before| !now.is_subset(&before)) {
-                    return self.changed(resource, &object.name());
+                let (name, mut writers) = (object.name(), object.writers());
+                let before = watched.objects.get(&name);
+                if before.is_some_and(|before| writers.renew(before)) {
+                    doubtful.push(name.clone());
                 }
+                watched.objects.insert(name, writers);
+                self.doubt(path, &doubtful, now);
             }
             Update::Changed(WatchEvent::Deleted, object) => {
                 watched.objects.remove(&object.name());
-                return self.gone(resource, &object.name());
+                return self.gone(path, &object.name());
             }
             Update::Failed(_) => watched.tried = true,
         }
         Vec::new()
     }
 
-    /// Reports whether all objects of a release are there, and remembers it.
-    pub(super) fn has_all(&mut self, release: &str) -> bool {
-        let Some(tracked) = self.releases.get_mut(release) else { return true };
-        let is_there = |(key, resource): (&Key, &Resource)| {
-            let watched = self.watches.get(&resource.path(None)).filter(|watched| watched.listed);
-            watched.is_none_or(|watched| watched.has(key))
+    /// Adds a collection that is watched from now on.
+    pub(super) fn watch(
+        &mut self,
+        path: String,
+        resource: Resource,
+        namespace: Option<String>,
+        task: AbortHandle,
+    ) {
+        let collection = WatchedCollection {
+            task,
+            resource,
+            namespace,
+            is_split: false,
+            tried: false,
+            listed: false,
+            broken: None,
+            objects: BTreeMap::new(),
         };
-        tracked.lost = !tracked.objects.iter().all(is_there);
-        !tracked.lost
+        self.watches.insert(path, collection);
+    }
+
+    /// Records that a collection may not be watched as a whole.
+    pub(super) fn split(&mut self, path: &str) {
+        if let Some(watched) = self.watches.get_mut(path) {
+            watched.is_split = true;
+            watched.tried = true;
+            watched.listed = false;
+            watched.objects.clear();
+        }
+    }
+
+    /// Returns the path of the collection in which an object is watched, and its namespace if that is a part of it;
+    /// `None` if objects of this kind can't be watched.
+    pub(super) fn collection(&self, key: &Key, resource: &Resource) -> Option<(String, Option<String>)> {
+        if !resource.verbs.is_empty() && resource.verbs.iter().all(|verb| verb != "watch") {
+            return None;
+        }
+        let whole = resource.path(None);
+        if self.watches.get(&whole).is_some_and(|watched| watched.is_split) {
+            return Some((resource.path(Some(&key.namespace)), Some(key.namespace.clone())));
+        }
+        Some((whole, None))
+    }
+
+    fn watched(&self, key: &Key, resource: &Resource) -> Option<&WatchedCollection> {
+        self.watches.get(&self.collection(key, resource)?.0)
+    }
+
+    /// Records whether a collection is broken, and returns what is to be reported of it.
+    pub(super) fn set_broken(&mut self, path: &str, broken: Option<String>) -> Vec<Report> {
+        match self.watches.get_mut(path) {
+            Some(watched) if watched.broken != broken => watched.broken = broken,
+            Some(_) | None => return Vec::new(),
+        }
+        let releases: Vec<String> = self.releases.keys().cloned().collect();
+        releases.iter().filter_map(|release| self.report_unwatched(release)).collect()
+    }
+
+    /// Returns the report of the kinds of a release that can't be watched, if they are others than were told.
+    pub(super) fn report_unwatched(&mut self, release: &str) -> Option<Report> {
+        let tracked = self.releases.get(release)?;
+        let mut kinds: Vec<UnwatchedKind> = Vec::new();
+        for (key, resource) in &tracked.objects {
+            let watched = self.watched(key, resource);
+            if let Some((watched, why)) =
+                watched.and_then(|watched| Some((watched, watched.broken.as_ref()?)))
+            {
+                let kind = match &watched.namespace {
+                    Some(namespace) => format!("{} in {namespace}", resource.kind),
+                    None => resource.kind.clone(),
+                };
+                if !kinds.iter().any(|known| known.kind == kind) {
+                    kinds.push(UnwatchedKind { kind, why: why.clone() });
+                }
+            }
+        }
+        let tracked = self.releases.get_mut(release)?;
+        let (module, sink) = tracked.listener.as_ref()?;
+        if tracked.unwatched == kinds {
+            return None;
+        }
+        tracked.unwatched.clone_from(&kinds);
+        Some((Arc::clone(sink), Event::ReleaseUnwatched { module: module.clone(), kinds }))
+    }
+
+    /// Records the objects that a release has now. `is_written` says whether they were all written just now.
+    pub(super) fn track(
+        &mut self,
+        release: &str,
+        objects: BTreeMap<Key, Resource>,
+        is_written: bool,
+        now: Instant,
+    ) {
+        let tracked = self.releases.entry(release.to_owned()).or_default();
+        tracked.objects = TrackedObjects::new(objects, &mut self.kinds);
+        tracked.paused = false;
+        tracked.lost = false;
+        tracked.generation += 1;
+        if is_written {
+            // What others changed of a custom resource stays so, unless the chart changed it, too.
+            for key in std::mem::take(&mut tracked.changed).into_keys() {
+                if tracked.objects.get(&key).is_some() {
+                    self.looks.add(release, &key, now);
+                }
+            }
+        } else {
+            let objects = &tracked.objects;
+            tracked.changed.retain(|key, _| objects.get(key).is_some());
+        }
+        self.doubt_all(release, now);
+    }
+
+    /// Has the objects of a release looked at that others may have changed before it was known.
+    pub(super) fn doubt_all(&mut self, release: &str, now: Instant) {
+        let Some(tracked) = self.releases.get(release).filter(|tracked| tracked.listener.is_some()) else {
+            return;
+        };
+        for (key, resource) in &tracked.objects {
+            let writers = self.watched(key, resource).and_then(|watched| watched.objects.get(&name_of(key)));
+            if writers.is_some_and(Writers::are_doubtful) {
+                self.looks.add(release, key, now);
+            }
+        }
+    }
+
+    /// Has objects of a collection looked at, as far as they are of releases.
+    fn doubt(&mut self, path: &str, names: &[ObjectName], now: Instant) {
+        let Some(watched) = self.watches.get(path).filter(|_| !names.is_empty()) else { return };
+        for (release, tracked) in self.releases.iter().filter(|(_, tracked)| tracked.listener.is_some()) {
+            for (key, resource) in &tracked.objects {
+                if watched.is_of(key, resource) && names.contains(&name_of(key)) {
+                    self.looks.add(release, key, now);
+                }
+            }
+        }
+    }
+
+    /// Returns an object that is due to be looked at. One whose release we change ourselves comes later.
+    pub(super) fn next_doubt(&mut self, now: Instant) -> Option<Doubt> {
+        let (release, key) = self.looks.take(now)?;
+        let tracked = self.releases.get(&release).filter(|tracked| tracked.listener.is_some())?;
+        if tracked.paused {
+            self.looks.add(&release, &key, now);
+            return None;
+        }
+        let resource = tracked.objects.get(&key)?.clone();
+        let writers = self.watched(&key, &resource)?.objects.get(&name_of(&key))?.clone();
+        Some(Doubt { generation: tracked.generation, release, key, resource, writers })
+    }
+
+    /// Records what a look has shown, and returns what is to be reported of it.
+    pub(super) fn looked(&mut self, doubt: &Doubt, finding: Finding, now: Instant) -> Option<Report> {
+        let tracked = self.releases.get_mut(&doubt.release)?;
+        if tracked.paused || tracked.generation != doubt.generation {
+            // It was written meanwhile.
+            self.looks.add(&doubt.release, &doubt.key, now);
+            return None;
+        }
+        let object = shown(&doubt.key);
+        let drift = match finding.changed {
+            Some(place) if tracked.changed.get(&doubt.key) == Some(&place) => None,
+            Some(place) => {
+                tracked.changed.insert(doubt.key.clone(), place.clone());
+                Some(Drift::Changed { object, place })
+            }
+            None => tracked.changed.remove(&doubt.key).map(|_| Drift::Restored(object)),
+        };
+        let report = drift.and_then(|drift| {
+            let (module, sink) = tracked.listener.as_ref()?;
+            Some((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }))
+        });
+        let path = self.collection(&doubt.key, &doubt.resource).map(|(path, _)| path);
+        if let Some(watched) = path.and_then(|path| self.watches.get_mut(&path))
+            && let Some(writers) = watched.objects.get_mut(&name_of(&doubt.key))
+        {
+            writers.judge(&doubt.writers, &finding.harmless);
+        }
+        report
+    }
+
+    /// Reports whether all objects of a release are there as far as they are watched, and remembers it.
+    pub(super) fn has_all(&mut self, release: &str) -> bool {
+        let is_there = |(key, resource): (&Key, &Resource)| {
+            let watched = self.watched(key, resource).filter(|watched| watched.listed);
+            watched.is_none_or(|watched| watched.objects.contains_key(&name_of(key)))
+        };
+        let has_all = self.releases.get(release).is_none_or(|tracked| tracked.objects.iter().all(is_there));
+        if let Some(tracked) = self.releases.get_mut(release) {
+            tracked.lost = !has_all;
+        }
+        has_all
+    }
+
+    /// Reports whether no object of a release is known to be gone.
+    pub(super) fn is_intact(&self, release: &str) -> bool {
+        self.releases.get(release).is_none_or(|tracked| !tracked.lost)
+    }
+
+    /// Returns the objects of a release that no watch shows.
+    pub(super) fn unseen(&self, release: &str) -> Vec<(Key, Resource)> {
+        let tracked = self.releases.get(release).into_iter().flat_map(|tracked| &tracked.objects);
+        let unseen = tracked.filter(|(key, resource)| {
+            let watched = self.watched(key, resource);
+            watched.is_some_and(|watched| watched.tried && !watched.listed || watched.broken.is_some())
+        });
+        unseen.map(|(key, resource)| (key.clone(), resource.clone())).collect()
+    }
+
+    /// Reports whether the first list of all collections at these paths has come, or could not.
+    pub(super) fn all_tried(&self, paths: &BTreeSet<String>) -> bool {
+        paths.iter().all(|path| self.watches.get(path).is_none_or(|watched| watched.tried))
+    }
+
+    /// Forgets a release; watches that nobody needs any more end.
+    pub(super) fn forget(&mut self, release: &str) {
+        self.releases.remove(release);
+        self.looks.forget(release);
+        let objects = || self.releases.values().flat_map(|tracked| &tracked.objects);
+        let mut used: BTreeSet<String> = objects().map(|(_, resource)| resource.path(None)).collect();
+        used.extend(objects().filter_map(|(key, resource)| Some(self.collection(key, resource)?.0)));
+        self.watches.retain(|path, watched| {
+            let keep = used.contains(path);
+            if !keep {
+                watched.task.abort();
+            }
+            keep
+        });
     }
 
     /// Returns reports of all tracked objects that a list lacks.
-    fn missing(&mut self, collection: &str, resource: &Resource) -> Vec<Report> {
-        let Some(watched) = self.watches.remove(collection) else { return Vec::new() };
-        let reports = self.report(|key, own| same(own, resource) && !watched.has(key), Drift::Absent, true);
-        self.watches.insert(collection.to_owned(), watched);
+    fn missing(&mut self, path: &str) -> Vec<Report> {
+        let Some(watched) = self.watches.remove(path) else { return Vec::new() };
+        let is_missing = |key: &Key, resource: &Resource| {
+            watched.is_of(key, resource) && !watched.objects.contains_key(&name_of(key))
+        };
+        let reports = self.report_absent(is_missing);
+        self.watches.insert(path.to_owned(), watched);
         reports
     }
 
-    fn gone(&mut self, resource: &Resource, name: &ObjectName) -> Vec<Report> {
-        self.report(|key, own| same(own, resource) && is_named(key, name), Drift::Absent, true)
+    fn gone(&mut self, path: &str, name: &ObjectName) -> Vec<Report> {
+        let Some(watched) = self.watches.remove(path) else { return Vec::new() };
+        let reports =
+            self.report_absent(|key, resource| watched.is_of(key, resource) && name_of(key) == *name);
+        self.watches.insert(path.to_owned(), watched);
+        reports
     }
 
-    fn changed(&mut self, resource: &Resource, name: &ObjectName) -> Vec<Report> {
-        self.report(|key, own| same(own, resource) && is_named(key, name), Drift::Changed, false)
-    }
-
-    fn report(
-        &mut self,
-        concerns: impl Fn(&Key, &Resource) -> bool,
-        difference: fn(String) -> Drift,
-        loses: bool,
-    ) -> Vec<Report> {
+    fn report_absent(&mut self, is_absent: impl Fn(&Key, &Resource) -> bool) -> Vec<Report> {
         let mut reports = Vec::new();
         for tracked in self.releases.values_mut().filter(|tracked| !tracked.paused) {
-            for (key, resource) in &tracked.objects {
-                if !concerns(key, resource) {
-                    continue;
-                }
-                tracked.lost |= loses;
+            for (key, _) in tracked.objects.iter().filter(|(key, resource)| is_absent(key, resource)) {
+                tracked.lost = true;
+                tracked.changed.remove(key);
                 if let Some((module, sink)) = &tracked.listener {
-                    let drift = difference(format!("{}/{}/{}", key.namespace, key.kind, key.name));
+                    let drift = Drift::Absent(shown(key));
                     reports.push((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }));
                 }
             }
@@ -181,15 +427,18 @@ impl DriftState {
 }
 
 impl WatchedCollection {
-    fn has(&self, key: &Key) -> bool {
-        self.objects.contains_key(&(key.namespace.clone(), key.name.clone()))
+    /// Reports whether an object is one of this collection.
+    fn is_of(&self, key: &Key, resource: &Resource) -> bool {
+        (&self.resource.group, &self.resource.kind) == (&resource.group, &resource.kind)
+            && self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
     }
 }
 
-fn same(a: &Resource, b: &Resource) -> bool {
-    (&a.group, &a.kind) == (&b.group, &b.kind)
+fn name_of(key: &Key) -> ObjectName {
+    (key.namespace.clone(), key.name.clone())
 }
 
-fn is_named(key: &Key, name: &ObjectName) -> bool {
-    (&key.namespace, &key.name) == (&name.0, &name.1)
+/// Returns how an object is called in reports.
+pub(super) fn shown(key: &Key) -> String {
+    format!("{}/{}/{}", key.namespace, key.kind, key.name)
 }

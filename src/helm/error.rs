@@ -73,6 +73,9 @@ pub enum ReleaseError {
     /// The API server did not answer, or refused.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The operator ends.
+    #[error("it was ended because the operator ends; it is done again by the next start")]
+    Cancelled,
     /// Objects were refused; others were written.
     #[error("{}", .0.join("; "))]
     Objects(Vec<String>),
@@ -133,6 +136,7 @@ impl ReleaseError {
             Self::RenderThread(_) => FailureKind::Bug,
             Self::Request(_) | Self::Kinds(_) => FailureKind::Cluster,
             Self::Kind { .. } => FailureKind::MissingKind,
+            Self::Cancelled => FailureKind::Cancelled,
             Self::Name(_)
             | Self::Encode(_)
             | Self::Record { .. }

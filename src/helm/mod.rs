@@ -4,11 +4,12 @@
 //! module ── files ──▶ chart ── render (own stack) ──▶ manifests, hooks
 //!                                                         │ checksum equal to the label of the last revision: done
 //!                                                         ▼
-//! Secrets ── history ──▶ plan ──▶ record pending ▶ hooks ▶ apply ▶ delete ▶ hooks ▶ record deployed
+//! Secrets ── first list, history ──▶ plan ──▶ record pending ▶ hooks ▶ apply ▶ delete ▶ hooks ▶ record deployed
 //! ```
 
 mod adoption;
 mod apply;
+mod cancellation;
 mod certificates;
 mod chart_cache;
 pub mod chart_files;
@@ -17,20 +18,28 @@ mod crds;
 mod drift;
 mod dsa_key;
 mod error;
+mod first_list;
 mod last_release;
 mod live_diff;
+mod look_schedule;
+mod merge;
 mod object;
 mod object_diff;
+mod object_look;
 mod object_watch;
 mod record_watch;
 mod render;
 mod render_environment;
 pub mod render_thread;
+mod settled;
 mod storage;
+mod taken_objects;
 pub mod template;
+mod tracked_objects;
 mod uninstall;
 mod upgrade;
 mod upgrade_plan;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -41,6 +50,7 @@ use engine::{Failure, FailureKind, Module, ModuleName, ReleaseName, ReleaseOutco
 use kube::Client;
 use serde_json::{Map, Value};
 
+pub use cancellation::Cancellation;
 pub use drift::EventSink;
 pub use error::ReleaseError;
 pub use object::ObjectError;
@@ -51,10 +61,13 @@ use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
 use crate::driver::Inbox;
 use chart_cache::ChartCache;
+use first_list::FirstList;
 use last_release::{LastRelease, LastReleases};
+use object_look::ObjectLook;
 use object_watch::ObjectWatch;
 use record_watch::RecordWatch;
 use storage::Storage;
+use taken_objects::TakenObjects;
 
 /// What the adapter has to know: where releases are, and how they are made.
 #[derive(Clone, Debug)]
@@ -80,7 +93,9 @@ pub struct Helm {
     charts: ChartCache,
     objects: ObjectWatch,
     records: RecordWatch,
+    first_list: FirstList,
     last_releases: LastReleases,
+    taken_over: TakenObjects,
     version: OnceLock<KubeVersion>,
 }
 
@@ -90,19 +105,26 @@ impl Helm {
         let requests = Requests::new(client);
         let owner = storage::owner(&settings.namespace, &settings.config_map);
         let storage = Storage::new(requests.clone(), &settings.namespace, owner);
-        let objects = ObjectWatch::new(requests.clone(), discovery.clone(), settings.extra_labels.clone());
         let last_releases = LastReleases::default();
+        let first_list = FirstList::new(storage.clone());
+        let look =
+            ObjectLook::new(requests.clone(), storage.clone(), last_releases.clone(), &settings.namespace);
+        let labels = settings.extra_labels.clone();
+        let objects = ObjectWatch::new(requests.clone(), discovery.clone(), look, labels);
         Self {
             records: RecordWatch::new(
                 requests.clone(),
                 storage.clone(),
                 objects.clone(),
                 last_releases.clone(),
+                first_list.clone(),
             ),
+            first_list,
             storage,
             objects,
             charts: ChartCache::default(),
             last_releases,
+            taken_over: TakenObjects::default(),
             version: OnceLock::new(),
             requests,
             discovery,
@@ -117,15 +139,35 @@ impl Helm {
         values: &ValuesInput,
         maintenance: bool,
     ) -> Result<ReleaseOutcome, Failure> {
+        self.upgrade_until(module, values, maintenance, &Cancellation::never()).await
+    }
+
+    /// Does the same, but ends the new revision as failed as soon as `cancellation` is requested.
+    pub async fn upgrade_until(
+        &self,
+        module: &Arc<Module>,
+        values: &ValuesInput,
+        maintenance: bool,
+        cancellation: &Cancellation,
+    ) -> Result<ReleaseOutcome, Failure> {
         let values = chart_values(module, values)?;
-        let outcome = self.upgrade_module(module, &values, maintenance).await;
+        let outcome = self.upgrade_module(module, &values, maintenance, cancellation).await;
         outcome.map_err(|error| error.failure("helm upgrade failed"))
     }
 
     /// Removes a release with its history.
     pub async fn uninstall(&self, release: &ReleaseName) -> Result<ReleaseOutcome, Failure> {
+        self.uninstall_until(release, &Cancellation::never()).await
+    }
+
+    /// Does the same, but waits for no hook any more as soon as `cancellation` is requested.
+    pub async fn uninstall_until(
+        &self,
+        release: &ReleaseName,
+        cancellation: &Cancellation,
+    ) -> Result<ReleaseOutcome, Failure> {
         let name = release.as_str();
-        let outcome = self.uninstall_release(name).await;
+        let outcome = self.uninstall_release(name, cancellation).await;
         outcome.map_err(|error| error.failure(&format!("helm uninstall {name} invocation error")))
     }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use chart::manifest::{self, Manifest, RESOURCE_POLICY};
 use serde_json::{Map, Value};
 
+use crate::cluster::Resource;
+
 /// How deeply lists of objects may be packed into each other.
 const MAX_LISTS: usize = 8;
 
@@ -154,12 +156,14 @@ pub(super) fn of_record(text: &str) -> Vec<Object> {
     objects
 }
 
-/// Reads one document that must be one object: a hook.
-pub(super) fn of_hook(path: &str, text: &str) -> Result<Object, ObjectError> {
+/// Returns the objects of the document of a hook: one, or those of a list. There is at least one.
+pub(super) fn of_hook(path: &str, text: &str) -> Result<Vec<Object>, ObjectError> {
     let mut objects = Vec::new();
     of_document(path, text, &mut objects)?;
-    let missing = || ObjectError::Missing { path: path.to_owned(), field: "content", hint: String::new() };
-    objects.into_iter().next().ok_or_else(missing)
+    if objects.is_empty() {
+        return Err(ObjectError::Missing { path: path.to_owned(), field: "content", hint: String::new() });
+    }
+    Ok(objects)
 }
 
 fn of_document(path: &str, text: &str, objects: &mut Vec<Object>) -> Result<(), ObjectError> {
@@ -226,16 +230,50 @@ pub(super) fn mark(value: &mut Value, release: &str, namespace: &str) {
 
 /// Reports whether the marks of `object` name another release. One without marks is of none.
 pub(super) fn is_of_another(object: &Value, release: &str, namespace: &str) -> bool {
+    other_owner(object, release, namespace).is_some()
+}
+
+/// Returns the release that the marks of `object` name, as `namespace/name`, if it is another.
+pub(super) fn other_owner(object: &Value, release: &str, namespace: &str) -> Option<String> {
     let annotations = object.pointer("/metadata/annotations");
     let mark = |name: &str| annotations.and_then(|marks| marks.get(name)).and_then(Value::as_str);
-    mark(OWNER).is_some_and(|owner| owner != release)
-        || mark(OWNER_NAMESPACE).is_some_and(|owner| owner != namespace)
+    let (owner, owner_namespace) = (mark(OWNER), mark(OWNER_NAMESPACE));
+    let is_other = owner.is_some_and(|owner| owner != release)
+        || owner_namespace.is_some_and(|owner| owner != namespace);
+    is_other.then(|| format!("{}/{}", owner_namespace.unwrap_or("?"), owner.unwrap_or("?")))
 }
 
 /// Reports whether annotations name a release as the one that an object belongs to.
 pub(super) fn is_of(annotations: &BTreeMap<String, String>, release: &str, namespace: &str) -> bool {
     let is = |name: &str, text: &str| annotations.get(name).is_some_and(|mark| mark == text);
     is(OWNER, release) && is(OWNER_NAMESPACE, namespace)
+}
+
+/// Returns what is sent for an object of a release: with Helm's marks and its namespace.
+pub(super) fn wanted(object: &Object, resource: &Resource, release: &str, namespace: &str) -> Value {
+    let mut wanted = object.value.clone();
+    mark(&mut wanted, release, namespace);
+    if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
+        if resource.namespaced {
+            let namespace = object.namespace.as_deref().unwrap_or(namespace);
+            metadata.insert("namespace".to_owned(), namespace.into());
+        } else {
+            metadata.remove("namespace");
+        }
+    }
+    wanted
+}
+
+/// Returns an object with its fields where the API server keeps them: texts of a Secret are among its data. The values
+/// are not as it keeps them.
+pub(super) fn stored_form(wanted: &Value) -> Value {
+    let mut stored = wanted.clone();
+    if let (Some(Value::Object(texts)), Some(object)) = (wanted.get("stringData"), stored.as_object_mut())
+        && let Some(data) = inner(object, "data")
+    {
+        data.extend(texts.clone());
+    }
+    stored
 }
 
 /// Adds labels to an object.

@@ -1,6 +1,6 @@
 //! What one revision changes of the one before, in one line.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::object::{Key, Object};
 
@@ -60,6 +60,59 @@ pub(super) fn is_none(before: &[Object], after: &[Object], namespace: &str) -> b
     canonical(before, namespace) == canonical(after, namespace)
 }
 
+/// One step from a value to one inside of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A field of an object.
+    Field(String),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// How many places are looked for.
+const PLACES: usize = 100;
+
+/// Returns the first places at which two values differ.
+pub(super) fn places(before: &Value, after: &Value) -> Vec<Vec<Step>> {
+    let mut places = Vec::new();
+    collect(before, after, &mut Vec::new(), &mut places);
+    places
+}
+
+fn collect(before: &Value, after: &Value, path: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) {
+    if places.len() >= PLACES || before == after {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let added = new.keys().filter(|key| !old.contains_key(*key));
+            for key in old.keys().chain(added) {
+                let value = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                path.push(Step::Field(key.clone()));
+                collect(&value(old), &value(new), path, places);
+                path.pop();
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                path.push(Step::Item(index));
+                collect(old, new, path, places);
+                path.pop();
+            }
+        }
+        (_, _) => places.push(path.clone()),
+    }
+}
+
+/// Returns a place as a JSON pointer.
+pub(super) fn pointer(place: &[Step]) -> String {
+    let step = |step: &Step| match step {
+        Step::Field(name) => format!("/{}", escaped(name)),
+        Step::Item(index) => format!("/{index}"),
+    };
+    place.iter().map(step).collect()
+}
+
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -103,6 +156,14 @@ mod tests {
             namespace: None,
             value: json!({ "data": data }),
         }
+    }
+
+    #[test]
+    fn places_are_found_on_all_levels() {
+        let before = json!({"a": 1, "l": [{"x": 1}, {"x": 2}], "gone": true, "m": [1]});
+        let after = json!({"a": 1, "l": [{"x": 1}, {"x": 3}], "new/er": {"y": 1}, "m": [1, 2]});
+        let found: Vec<String> = places(&before, &after).iter().map(|place| pointer(place)).collect();
+        assert_eq!(found, ["/gone", "/l/1/x", "/m", "/new~1er"]);
     }
 
     #[test]

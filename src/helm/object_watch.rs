@@ -1,7 +1,9 @@
 //! Watches the objects of releases by their metadata.
 //!
 //! There is one watch for each kind that any release owns, for the labels that all
-//! objects of modules carry; it is shared by all releases.
+//! objects of modules carry; it is shared by all releases. Where the operator may not
+//! watch a kind in the whole cluster, there is one for each namespace of such objects.
+//! An object that others may have changed is read, and compared with what was rendered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,14 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::ModuleName;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
-use super::drift::{DriftState, EventSink, TrackedRelease, WatchedCollection};
+use super::drift::{DriftState, EventSink, Report, TrackedRelease, shown};
 use super::object::Key;
+use super::object_look::ObjectLook;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
-use crate::cluster::watch::{Reflector, Update};
+use crate::cluster::watch::{Reflector, Update, WatchError};
 use crate::cluster::{Discovery, Resource};
+use crate::lasting_task::lasting;
 
 /// The label that objects have where nobody configured another.
 const FALLBACK: &str = "app.kubernetes.io/managed-by=Helm";
@@ -24,19 +29,30 @@ const FALLBACK: &str = "app.kubernetes.io/managed-by=Helm";
 /// How long a release waits for the first list of a kind. After that the watch reports what it lacks.
 const FIRST_LIST: Duration = Duration::from_secs(10);
 
+/// How long a watch may fail for another reason than a missing right until that is told.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// Watches the objects of all releases.
 #[derive(Clone)]
 pub(super) struct ObjectWatch {
     requests: Requests,
     discovery: Discovery,
+    look: ObjectLook,
     selector: String,
     state: Arc<Mutex<DriftState>>,
     /// Changes when a list has come, or could not.
     lists: watch::Sender<()>,
+    /// Wakes who waits for the next look.
+    looks: Arc<Notify>,
 }
 
 impl ObjectWatch {
-    pub(super) fn new(requests: Requests, discovery: Discovery, labels: BTreeMap<String, String>) -> Self {
+    pub(super) fn new(
+        requests: Requests,
+        discovery: Discovery,
+        look: ObjectLook,
+        labels: BTreeMap<String, String>,
+    ) -> Self {
         let mut selector = String::new();
         for (key, value) in labels {
             let comma = if selector.is_empty() { "" } else { "," };
@@ -45,12 +61,14 @@ impl ObjectWatch {
         if selector.is_empty() {
             FALLBACK.clone_into(&mut selector);
         }
-        Self { requests, discovery, selector, state: Arc::default(), lists: watch::channel(()).0 }
+        let (lists, looks) = (watch::channel(()).0, Arc::default());
+        Self { requests, discovery, look, selector, state: Arc::default(), lists, looks }
     }
 
-    /// Reports whether no object of a release is known to be gone.
-    pub(super) fn is_intact(&self, release: &str) -> bool {
-        self.lock(|state| state.releases.get(release).is_none_or(|tracked| !tracked.lost))
+    /// Reports whether no object of a release is known to be gone. Those that no watch shows are asked for.
+    pub(super) async fn is_intact(&self, release: &str) -> bool {
+        let (is_intact, unseen) = self.lock(|state| (state.is_intact(release), state.unseen(release)));
+        is_intact && self.look.are_there(&unseen).await
     }
 
     /// Reports nothing of a release until its objects are tracked again.
@@ -62,38 +80,35 @@ impl ObjectWatch {
         });
     }
 
-    /// Records which objects a release has now.
-    pub(super) fn track(&self, release: &str, objects: Vec<(Key, Resource)>) {
-        let objects = objects.into_iter().map(|(mut key, resource)| {
-            if !resource.namespaced {
-                key.namespace.clear();
-            }
-            (key, resource)
-        });
-        let objects = objects.collect();
-        self.lock(|state| {
-            let tracked = state.releases.entry(release.to_owned()).or_default();
-            tracked.objects = objects;
-            tracked.paused = false;
-            tracked.lost = false;
-        });
+    /// Records which objects a release has now. `is_written` says whether they were all written just now.
+    pub(super) fn track(&self, release: &str, objects: Vec<(Key, Resource)>, is_written: bool) {
+        let objects = named(objects).into_iter().collect();
+        self.lock(|state| state.track(release, objects, is_written, Instant::now()));
         self.watch_kinds(release);
     }
 
     /// Records which objects a release should have, and returns whether all are there.
     ///
-    /// What can't be listed counts as there.
+    /// What can't be listed is asked for by name, and what can't be read counts as there.
     pub(super) async fn is_complete(&self, release: &str, objects: Vec<(Key, Resource)>) -> bool {
-        let collections = self.lock(|state| self.watch_all(state, objects.iter().map(|(_, own)| own)));
-        let all_tried = |state: &mut DriftState| {
-            collections.iter().all(|path| state.watches.get(path).is_none_or(|watched| watched.tried))
+        let objects = named(objects);
+        let first_lists = async {
+            let mut known = BTreeSet::new();
+            loop {
+                let paths = self.lock(|state| self.watch_all(state, &objects));
+                // A kind that may not be watched as a whole is watched in namespaces instead.
+                if paths == known {
+                    return;
+                }
+                let mut lists = self.lists.subscribe();
+                let _ = lists.wait_for(|()| self.lock(|state| state.all_tried(&paths))).await;
+                known = paths;
+            }
         };
-        let mut lists = self.lists.subscribe();
-        let first_lists = lists.wait_for(|()| self.lock(all_tried));
         // An API server that does not answer here is reported by the tasks that it stops.
         let _ = tokio::time::timeout(FIRST_LIST, first_lists).await;
-        self.track(release, objects);
-        self.lock(|state| state.has_all(release))
+        self.track(release, objects, false);
+        self.lock(|state| state.has_all(release)) && self.is_intact(release).await
     }
 
     /// Reports what drifts from now on.
@@ -103,6 +118,7 @@ impl ObjectWatch {
             let tracked = state.releases.entry(release.clone()).or_default();
             tracked.listener = Some((module, sink));
             state.crds.get_or_insert_with(|| self.discovery.crd_changes());
+            state.doubt_all(&release, Instant::now());
         });
         self.watch_kinds(&release);
     }
@@ -120,8 +136,7 @@ impl ObjectWatch {
         self.lock(|state| {
             let listened = state.releases.iter().filter(|(_, tracked)| tracked.listener.is_some());
             let names = |tracked: &TrackedRelease| {
-                let name = |key: &Key| format!("{}/{}/{}", key.namespace, key.kind, key.name);
-                let mut names: Vec<String> = tracked.objects.keys().map(name).collect();
+                let mut names: Vec<String> = tracked.objects.iter().map(|(key, _)| shown(key)).collect();
                 names.sort();
                 names
             };
@@ -131,77 +146,167 @@ impl ObjectWatch {
 
     /// Forgets a release; watches that nobody needs any more end.
     pub(super) fn forget(&self, module: &ModuleName) {
-        self.lock(|state| {
-            state.releases.remove(module.as_str());
-            let used: BTreeSet<String> = state
-                .releases
-                .values()
-                .flat_map(|tracked| tracked.objects.values().map(|resource| resource.path(None)))
-                .collect();
-            state.watches.retain(|collection, watched| {
-                let keep = used.contains(collection);
-                if !keep {
-                    watched.task.abort();
-                }
-                keep
-            });
-        });
+        self.lock(|state| state.forget(module.as_str()));
     }
 
     fn lock<T>(&self, work: impl FnOnce(&mut DriftState) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Starts the watches that are missing for a release whose drift is reported.
+    /// Starts the watches that are missing for a release whose drift is reported, and the looks that are due.
     fn watch_kinds(&self, release: &str) {
-        self.lock(|state| {
-            let tracked = state.releases.get(release).filter(|tracked| tracked.listener.is_some());
-            let resources: Vec<Resource> =
-                tracked.into_iter().flat_map(|tracked| tracked.objects.values().cloned()).collect();
-            self.watch_all(state, resources.iter());
+        let report = self.lock(|state| {
+            let tracked = state.releases.get(release).filter(|tracked| tracked.listener.is_some())?;
+            let objects: Vec<(Key, Resource)> =
+                tracked.objects.iter().map(|(key, resource)| (key.clone(), resource.clone())).collect();
+            self.watch_all(state, &objects);
+            state.report_unwatched(release)
         });
-    }
-
-    /// Starts the watches that are missing; returns the paths of all collections that are watched for `resources`.
-    fn watch_all<'r>(
-        &self,
-        state: &mut DriftState,
-        resources: impl Iterator<Item = &'r Resource>,
-    ) -> BTreeSet<String> {
-        let mut collections = BTreeSet::new();
-        for resource in resources {
-            if !resource.verbs.is_empty() && resource.verbs.iter().all(|verb| verb != "watch") {
-                continue;
-            }
-            let collection = resource.path(None);
-            state.watches.entry(collection.clone()).or_insert_with(|| WatchedCollection {
-                task: tokio::spawn(self.clone().follow(collection.clone(), resource.clone())).abort_handle(),
-                tried: false,
-                listed: false,
-                objects: BTreeMap::new(),
-            });
-            collections.insert(collection);
+        if let Some(report) = report {
+            tokio::spawn(send(vec![report]));
         }
-        collections
+        self.look_on();
     }
 
-    /// Follows one collection for ever.
-    async fn follow(self, path: String, resource: Resource) {
+    /// Starts the watches that are missing; returns the paths of all collections that are watched for `objects`.
+    fn watch_all(&self, state: &mut DriftState, objects: &[(Key, Resource)]) -> BTreeSet<String> {
+        let mut paths = BTreeSet::new();
+        for (key, resource) in objects {
+            let Some((path, namespace)) = state.collection(key, resource) else { continue };
+            if !state.watches.contains_key(&path) {
+                let (this, at, of) = (self.clone(), path.clone(), resource.clone());
+                let is_whole = namespace.is_none();
+                let follow = async move {
+                    lasting("a watch for drift", || this.clone().follow(at.clone(), of.clone(), is_whole))
+                        .await;
+                };
+                let task = tokio::spawn(follow).abort_handle();
+                state.watch(path.clone(), resource.clone(), namespace, task);
+            }
+            paths.insert(path);
+        }
+        paths
+    }
+
+    /// Follows one collection for ever. One of all namespaces ends when that is forbidden: its namespaces are followed
+    /// instead.
+    async fn follow(self, path: String, resource: Resource, is_whole: bool) {
         let collection = Collection::new(&path).with_labels(&self.selector).metadata_only();
         let mut reflector = Reflector::new(self.requests.clone(), collection);
+        // Not each failure of the reflector breaks this watch, so that it does not report by itself.
+        let mut report =
+            self.discovery.watch_reports().of(&format!("{} of releases ({path})", resource.kind));
+        let mut works = Instant::now();
         loop {
             let update = reflector.next().await;
+            let mut broken = None;
             if let Update::Failed(error) = &update {
                 tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
+                let is_forbidden = matches!(error, WatchError::Forbidden(_));
+                if is_forbidden && is_whole && resource.namespaced {
+                    return self.split(&path, &resource);
+                }
+                let is_told = is_forbidden || works.elapsed() >= PATIENCE;
+                // Nothing of a kind that does not exist can be watched, and nothing is missed.
+                if is_told && !matches!(error, WatchError::KindMissing) {
+                    report.broke(error);
+                    broken = Some(error.to_string());
+                }
+            } else {
+                works = Instant::now();
+                report.works();
             }
-            let is_tried = matches!(update, Update::Listed(_) | Update::Failed(_));
-            let reports = self.lock(|state| state.apply(&path, &resource, update));
+            let (is_failure, is_tried) = (
+                matches!(update, Update::Failed(_)),
+                matches!(update, Update::Listed(_) | Update::Failed(_)),
+            );
+            let reports = self.lock(|state| {
+                let mut reports = state.apply(&path, update, Instant::now());
+                if broken.is_some() || !is_failure {
+                    reports.extend(state.set_broken(&path, broken));
+                }
+                reports
+            });
             if is_tried {
                 self.lists.send_replace(());
             }
-            for (sink, event) in reports {
-                sink(event).await;
+            self.look_on();
+            send(reports).await;
+        }
+    }
+
+    /// Follows the namespaces of a collection that may not be watched as a whole.
+    fn split(&self, path: &str, resource: &Resource) {
+        tracing::info!(kind = %resource.kind, "it may not be watched in the whole cluster, but perhaps in namespaces");
+        let releases: Vec<String> = self.lock(|state| {
+            state.split(path);
+            state.releases.keys().cloned().collect()
+        });
+        for release in releases {
+            self.watch_kinds(&release);
+        }
+        self.lists.send_replace(());
+    }
+
+    /// Begins to look at the objects that others may have changed, if somebody has to.
+    fn look_on(&self) {
+        let (is_due, was_looking) = self.lock(|state| {
+            let is_due = state.looks.next().is_some();
+            let was_looking = state.is_looking;
+            state.is_looking |= is_due;
+            (is_due, was_looking)
+        });
+        if was_looking {
+            self.looks.notify_one();
+        } else if is_due {
+            let this = self.clone();
+            tokio::spawn(async move { lasting("the look at drift", || this.clone().look_at_all()).await });
+        }
+    }
+
+    /// Looks at one object after the other until none is left.
+    async fn look_at_all(self) {
+        loop {
+            let next = self.lock(|state| {
+                let next = state.looks.next();
+                state.is_looking = next.is_some();
+                next
+            });
+            let Some(next) = next else { return };
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = self.looks.notified() => continue,
+            }
+            let Some(doubt) = self.lock(|state| state.next_doubt(Instant::now())) else { continue };
+            match self.look.at(&doubt).await {
+                Ok(Some(finding)) => {
+                    let report = self.lock(|state| state.looked(&doubt, finding, Instant::now()));
+                    send(report.into_iter().collect()).await;
+                }
+                // It is gone, which is told otherwise, or nobody knows what was rendered.
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::debug!(release = doubt.release, "an object can't be compared: {error}");
+                    self.lock(|state| state.looks.add(&doubt.release, &doubt.key, Instant::now()));
+                }
             }
         }
+    }
+}
+
+/// Returns the objects with keys as watches see them: what is in no namespace has none.
+fn named(objects: Vec<(Key, Resource)>) -> Vec<(Key, Resource)> {
+    let name = |(mut key, resource): (Key, Resource)| {
+        if !resource.namespaced {
+            key.namespace.clear();
+        }
+        (key, resource)
+    };
+    objects.into_iter().map(name).collect()
+}
+
+async fn send(reports: Vec<Report>) {
+    for (sink, event) in reports {
+        sink(event).await;
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One watch for all releases shows when somebody else may have written or deleted a
 //! record. Then the records of that release are read, so that neither a watch that is
-//! late nor our own writes are taken for somebody else's.
+//! late nor our own writes are taken for somebody else's. It begins where the first
+//! list of all records ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +14,14 @@ use engine::hook::WatchEvent;
 use engine::{Drift, Event};
 
 use super::error::ReleaseError;
+use super::first_list::FirstList;
 use super::last_release::{Deviation, LastRelease, LastReleases};
 use super::object_watch::ObjectWatch;
 use super::storage::{self, Storage, StoredRevision};
-use crate::cluster::list::{Collection, MetadataOnly};
+use crate::cluster::list::MetadataOnly;
 use crate::cluster::request::Requests;
 use crate::cluster::watch::{Reflector, Update, WatchError};
+use crate::lasting_task::lasting;
 
 /// How long after a change the records are read: who writes one, often writes another.
 const QUIET: Duration = Duration::from_millis(300);
@@ -36,6 +39,7 @@ pub(super) struct RecordWatch {
     storage: Storage,
     objects: ObjectWatch,
     last_releases: LastReleases,
+    first_list: FirstList,
     state: Arc<Mutex<State>>,
 }
 
@@ -61,14 +65,16 @@ impl RecordWatch {
         storage: Storage,
         objects: ObjectWatch,
         last_releases: LastReleases,
+        first_list: FirstList,
     ) -> Self {
-        Self { requests, storage, objects, last_releases, state: Arc::default() }
+        Self { requests, storage, objects, last_releases, first_list, state: Arc::default() }
     }
 
     /// Begins to watch, if that was not done yet.
     pub(super) fn watch(&self) {
         if !self.lock(|state| std::mem::replace(&mut state.is_watching, true)) {
-            tokio::spawn(self.clone().follow());
+            let watch = self.clone();
+            tokio::spawn(async move { lasting("the watch of records", || watch.clone().follow()).await });
         }
     }
 
@@ -78,12 +84,18 @@ impl RecordWatch {
 
     /// Follows the records for ever.
     async fn follow(self) {
-        let collection =
-            Collection::new(&self.storage.collection()).with_labels("owner=helm").metadata_only();
-        let mut reflector = Reflector::new(self.requests.clone(), collection);
+        let collection = self.storage.all();
+        let mut reflector = match self.first_list.watch() {
+            Some(version) => Reflector::behind(self.requests.clone(), collection, version),
+            None => Reflector::new(self.requests.clone(), collection),
+        };
         let mut is_reported = false;
         loop {
-            match reflector.next().await {
+            let update = reflector.next().await;
+            if let Update::Listed(_) | Update::Failed(_) = update {
+                self.first_list.end();
+            }
+            match update {
                 Update::Listed(objects) => self.compare(objects),
                 Update::Changed(event, object) => self.apply(event, object),
                 Update::Failed(WatchError::Forbidden(error))
@@ -101,6 +113,7 @@ impl RecordWatch {
     /// Has the records of a release read if a change of one may be somebody else's.
     fn apply(&self, event: WatchEvent, object: MetadataOnly) {
         let Some((release, stored)) = read(object) else { return };
+        self.first_list.pass_by(&release);
         let Some(last) = self.last_releases.get(&release) else { return };
         let is_doubtful = match event {
             WatchEvent::Added | WatchEvent::Modified => last.may_differ(&stored),

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, PoisonError};
 
-use chart::manifest;
+use chart::chart::Chart;
+use chart::environment::Environment;
 use chart::object::{Capabilities, KubeVersion};
-use chart::render::{Release, Rendered, Request};
+use chart::render::{Release, RenderError, Rendered, Request};
 use chart::template::Limits;
 use chart::warnings::Warnings;
+use chart::{manifest, render_cache};
 use engine::Module;
 use serde_json::{Map, Value};
 
@@ -15,6 +17,15 @@ use super::error::ReleaseError;
 use super::render_environment::ClusterEnvironment;
 use super::upgrade::labelled;
 use super::{Helm, render_thread};
+
+/// One of the two ways to render a chart.
+type Render = fn(
+    &Chart,
+    &Request<'_>,
+    &mut render_cache::Cache,
+    &mut dyn Environment,
+    &mut Warnings,
+) -> Result<Rendered, RenderError>;
 
 /// What a module renders to.
 #[derive(Clone, Debug)]
@@ -28,7 +39,7 @@ pub struct RenderedModule {
 }
 
 impl Helm {
-    /// Renders on a thread with a stack of its own.
+    /// Renders on a thread with a stack of its own. The same again is not rendered again.
     pub(super) async fn render_chart(
         &self,
         loaded: &LoadedChart,
@@ -36,6 +47,28 @@ impl Helm {
         values: &Map<String, Value>,
         revision: u32,
         is_upgrade: bool,
+    ) -> Result<Rendered, ReleaseError> {
+        self.render_with(render_cache::render, loaded, (name, revision, is_upgrade), values).await
+    }
+
+    /// Renders for one revision, for which nobody asks again. What was rendered before is still known afterwards.
+    pub(super) async fn render_revision(
+        &self,
+        loaded: &LoadedChart,
+        name: &str,
+        values: &Map<String, Value>,
+        revision: u32,
+        is_upgrade: bool,
+    ) -> Result<Rendered, ReleaseError> {
+        self.render_with(render_cache::render_once, loaded, (name, revision, is_upgrade), values).await
+    }
+
+    async fn render_with(
+        &self,
+        render: Render,
+        loaded: &LoadedChart,
+        (name, revision, is_upgrade): (&str, u32, bool),
+        values: &Map<String, Value>,
     ) -> Result<Rendered, ReleaseError> {
         let capabilities = self.capabilities().await?;
         let release = Release {
@@ -57,13 +90,7 @@ impl Helm {
                 };
                 let mut cache = loaded.templates.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut warnings = Warnings::default();
-                let rendered = chart::render_cache::render(
-                    &loaded.chart,
-                    &request,
-                    &mut cache,
-                    &mut world,
-                    &mut warnings,
-                );
+                let rendered = render(&loaded.chart, &request, &mut cache, &mut world, &mut warnings);
                 (rendered, warnings)
             })
         };

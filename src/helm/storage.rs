@@ -1,16 +1,19 @@
 //! Records of releases in Secrets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chart::record::{self, DATA_KEY, Record, SECRET_TYPE, Status};
+use chart::record::{self, DATA_KEY, EncodeRecordError, Encoder, Record, SECRET_TYPE, Status};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
 use super::upgrade_plan::Revision;
-use crate::cluster::list::Metadata;
-use crate::cluster::request::{PatchKind, RequestError, Requests};
+use crate::cluster::list::{Collection, Metadata, MetadataOnly};
+use crate::cluster::request::{Cause, PATIENCE, PatchKind, RequestError, Requests};
 
 /// The label that says whose release it is.
 const OWNER: &str = "addon-operator.io/owner";
@@ -33,6 +36,7 @@ pub(super) struct Storage {
     requests: Requests,
     namespace: String,
     owner: String,
+    encoder: Arc<Mutex<Encoder>>,
 }
 
 /// One revision as its Secret's metadata describes it.
@@ -63,7 +67,12 @@ impl StoredRevision {
 
 impl Storage {
     pub(super) fn new(requests: Requests, namespace: &str, owner: String) -> Self {
-        Self { requests, namespace: namespace.to_owned(), owner }
+        Self { requests, namespace: namespace.to_owned(), owner, encoder: Arc::default() }
+    }
+
+    /// Returns a record as a Secret holds it.
+    pub(super) fn encode(&self, record: &Record) -> Result<String, EncodeRecordError> {
+        self.encoder.lock().unwrap_or_else(PoisonError::into_inner).encode(record)
     }
 
     /// Reports whether we wrote a revision. `helm` carries labels on to the revisions that
@@ -78,6 +87,11 @@ impl Storage {
         format!("/api/v1/namespaces/{}/secrets", self.namespace)
     }
 
+    /// Returns the records of all releases, of which only the metadata is read.
+    pub(super) fn all(&self) -> Collection {
+        Collection::new(&self.collection()).with_labels("owner=helm").metadata_only()
+    }
+
     fn path(&self, release: &str, version: u32) -> String {
         format!("{}/{}", self.collection(), record::secret_name(release, version))
     }
@@ -90,6 +104,67 @@ impl Storage {
             found.into_iter().filter_map(|item| stored(item, release)).collect();
         history.sort_by_key(|stored| stored.version);
         Ok(history)
+    }
+
+    /// Lists the records of all releases by their metadata, and tells `each` of them with its release, in no particular
+    /// order. Returns the version behind which to watch them.
+    pub(super) async fn list(
+        &self,
+        mut each: impl FnMut(&str, &StoredRevision),
+    ) -> Result<String, RequestError> {
+        let mut pages = self.all().pages(&self.requests, PATIENCE);
+        while let Some(page) = pages.next().await? {
+            for item in page {
+                let item: MetadataOnly = self.read_item(&item)?;
+                let Some((release, _)) = record::parse_secret_name(&item.metadata.name) else { continue };
+                let release = release.to_owned();
+                if let Some(stored) = stored(item.metadata, &release) {
+                    each(&release, &stored);
+                }
+            }
+        }
+        Ok(pages.into_version())
+    }
+
+    /// Reads our deployed records, and returns which write of each can be read, by release.
+    ///
+    /// The labels of a record that was cut are whole. No more than one page of records is held at a time.
+    pub(super) async fn readable(&self) -> Result<BTreeMap<String, String>, RequestError> {
+        let selector = format!("owner=helm,{OWNER}={},status={}", self.owner, Status::Deployed.name());
+        let own = Collection::new(&self.collection()).with_labels(&selector).of_large();
+        let mut pages = own.pages(&self.requests, PATIENCE);
+        let mut readable = BTreeMap::new();
+        while let Some(page) = pages.next().await? {
+            let storage = self.clone();
+            let read = move || -> Result<Vec<(String, String)>, RequestError> {
+                let mut found = Vec::new();
+                for item in page {
+                    let secret: RecordSecret<'_> = storage.read_item(&item)?;
+                    let Some((release, _)) = record::parse_secret_name(&secret.metadata.name) else {
+                        continue;
+                    };
+                    if unpack(secret.data.and_then(|data| data.release).unwrap_or_default().as_ref()).is_ok()
+                    {
+                        found.push((release.to_owned(), secret.metadata.version.into_owned()));
+                    }
+                }
+                Ok(found)
+            };
+            // A page takes longer than others may be kept waiting.
+            let found = tokio::task::spawn_blocking(read).await;
+            let failed = |error: tokio::task::JoinError| {
+                RequestError::new("GET", &self.collection(), Cause::Unreadable(error.to_string()))
+            };
+            readable.extend(found.map_err(failed)??);
+        }
+        Ok(readable)
+    }
+
+    fn read_item<'i, T: Deserialize<'i>>(&self, item: &'i [u8]) -> Result<T, RequestError> {
+        let unreadable = |error: serde_json::Error| {
+            RequestError::new("GET", &self.collection(), Cause::Unreadable(error.to_string()))
+        };
+        serde_json::from_slice(item).map_err(unreadable)
     }
 
     /// Returns the names of all releases that are ours.
@@ -108,18 +183,18 @@ impl Storage {
         let Some(secret) = self.requests.get(&self.path(release, version)).await? else { return Ok(None) };
         let data = secret.pointer(&format!("/data/{DATA_KEY}")).and_then(Value::as_str).unwrap_or_default();
         let broken = |problem: String| ReleaseError::Record { release: release.to_owned(), version, problem };
-        let data = STANDARD.decode(data).map_err(|error| broken(error.to_string()))?;
-        record::decode(&data).map(Some).map_err(|error| broken(error.to_string()))
+        unpack(data).map(Some).map_err(broken)
     }
 
-    /// Writes the record of a new revision and returns which write that is. `now` is in seconds.
+    /// Writes the record of a new revision, of which `data` is the encoded form, and returns which write that is. `now`
+    /// is in seconds.
     pub(super) async fn create(
         &self,
         record: &Record,
+        data: &str,
         labels: &BTreeMap<String, String>,
         now: i64,
-    ) -> Result<String, ReleaseError> {
-        let data = record::encode(record)?;
+    ) -> Result<String, RequestError> {
         let mut labels = self.labels(record, labels);
         labels.insert("createdAt".to_owned(), now.to_string());
         let secret = json!({
@@ -133,7 +208,7 @@ impl Storage {
             "type": SECRET_TYPE,
             "data": { DATA_KEY: STANDARD.encode(data) },
         });
-        Ok(version(&self.requests.create(&self.collection(), &secret).await?))
+        self.requests.make(&self.collection(), &secret).await
     }
 
     /// Writes a record over the one that is there and returns which write that is. Labels
@@ -144,7 +219,7 @@ impl Storage {
         labels: &BTreeMap<String, String>,
         now: i64,
     ) -> Result<String, ReleaseError> {
-        let data = record::encode(record)?;
+        let data = self.encode(record)?;
         let mut labels: BTreeMap<String, Value> =
             self.labels(record, labels).into_iter().map(|(key, value)| (key, value.into())).collect();
         labels.insert("modifiedAt".to_owned(), now.to_string().into());
@@ -154,7 +229,7 @@ impl Storage {
             "data": { DATA_KEY: STANDARD.encode(data) },
         });
         let path = self.path(&record.name, record.version);
-        Ok(version(&self.requests.patch(&path, PatchKind::Merge, &change).await?))
+        Ok(self.requests.edit(&path, PatchKind::Merge, &change).await?)
     }
 
     /// Writes labels of a record, our own among them, and nothing else; returns which write that is.
@@ -167,8 +242,7 @@ impl Storage {
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), version.to_string());
         let patch = json!({ "metadata": { "labels": labels } });
-        let written = self.requests.patch(&self.path(release, version), PatchKind::Merge, &patch).await?;
-        Ok(self::version(&written))
+        self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
 
     /// Deletes a revision; it is no error if there is none.
@@ -184,9 +258,33 @@ impl Storage {
     }
 }
 
-/// Returns which write of an object an answer shows.
-fn version(object: &Value) -> String {
-    object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned()
+/// Reads the data of a Secret, as its JSON has it. An error says what is wrong.
+fn unpack(data: &str) -> Result<Record, String> {
+    let data = STANDARD.decode(data).map_err(|error| error.to_string())?;
+    record::decode(&data).map_err(|error| error.to_string())
+}
+
+/// As much as is read of a Secret with a record.
+#[derive(Deserialize)]
+struct RecordSecret<'s> {
+    #[serde(borrow)]
+    metadata: RecordMetadata<'s>,
+    #[serde(borrow, default)]
+    data: Option<RecordData<'s>>,
+}
+
+#[derive(Deserialize)]
+struct RecordMetadata<'s> {
+    #[serde(borrow)]
+    name: Cow<'s, str>,
+    #[serde(borrow, rename = "resourceVersion")]
+    version: Cow<'s, str>,
+}
+
+#[derive(Deserialize)]
+struct RecordData<'s> {
+    #[serde(borrow, default)]
+    release: Option<Cow<'s, str>>,
 }
 
 /// Returns what the metadata of a Secret says about a revision of `release`.

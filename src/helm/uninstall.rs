@@ -8,26 +8,28 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Helm;
+use super::cancellation::Cancellation;
 use super::error::ReleaseError;
 use super::object::{self, Object};
 use super::storage::StoredRevision;
+use super::upgrade::outcome;
 use super::upgrade_plan::UpgradePlan;
 use crate::cluster::Resource;
 
 impl Helm {
     /// Deletes the objects of a release, then its history. Cut off at any request, the
     /// next call goes on.
-    pub(super) async fn uninstall_release(&self, name: &str) -> Result<ReleaseOutcome, ReleaseError> {
+    pub(super) async fn uninstall_release(
+        &self,
+        name: &str,
+        cancellation: &Cancellation,
+    ) -> Result<ReleaseOutcome, ReleaseError> {
         self.objects.pause(name);
         self.last_releases.set(name, None);
+        self.first_list.pass_by(name);
         let history = self.storage.history(name).await?;
         if history.is_empty() {
-            return Ok(ReleaseOutcome {
-                action: ReleaseAction::Absent,
-                revision: 0,
-                checksum: 0,
-                changed: None,
-            });
+            return Ok(outcome(ReleaseAction::Absent, 0, ""));
         }
         let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
         let plan = UpgradePlan::of(&revisions);
@@ -56,17 +58,17 @@ impl Helm {
                 tracing::info!(release = name, "the hooks of the deletion are passed over, as a label says");
                 record.hooks.clear();
             }
-            self.hooks().run(HookEvent::PreDelete, &mut record.hooks).await?;
+            self.hooks(cancellation).run(HookEvent::PreDelete, &mut record.hooks).await?;
         }
         self.applier(name).delete(objects.iter()).await?;
         if let Some(record) = records.last_mut() {
-            self.hooks().run(HookEvent::PostDelete, &mut record.hooks).await?;
+            self.hooks(cancellation).run(HookEvent::PostDelete, &mut record.hooks).await?;
         }
         // The newest is deleted last: until then the next attempt finds what is left to do.
         for stored in &history {
             self.storage.delete(name, stored.version).await?;
         }
-        Ok(ReleaseOutcome { action: ReleaseAction::Uninstalled, revision: 0, checksum: 0, changed: None })
+        Ok(outcome(ReleaseAction::Uninstalled, 0, ""))
     }
 
     /// Returns the newest record that can be read.

@@ -10,10 +10,12 @@ use engine::{Module, ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::apply::Applier;
+use super::apply::{Applier, WriteOutcome};
+use super::cancellation::Cancellation;
 use super::chart_cache::LoadedChart;
 use super::chart_hook::ChartHooks;
 use super::error::ReleaseError;
+use super::first_list::{History, Known};
 use super::object::{self, Key, Object};
 use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
 use super::upgrade_plan::{UpgradePlan, over_limit};
@@ -52,6 +54,9 @@ pub(super) struct Upgrade<'u> {
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
     pub(super) checksum: String,
+    /// What was rendered to see whether anything changed, as it was rendered and with labels.
+    pub(super) checked: (&'u [Manifest], &'u [Manifest]),
+    pub(super) cancellation: &'u Cancellation,
 }
 
 impl Helm {
@@ -60,6 +65,7 @@ impl Helm {
         module: &Arc<Module>,
         values: &Map<String, Value>,
         maintenance: bool,
+        cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let name = module.name.as_str();
         chart::release_name(name)?;
@@ -68,10 +74,19 @@ impl Helm {
         }
         let loaded = self.charts.load(module).await?;
         let labels = self.object_labels(maintenance);
-        let checked = self.render_chart(&loaded, name, values, 1, true).await?;
-        let checksum = checksum(&labelled(checked.manifests.clone(), &labels)?);
-        let upgrade = Upgrade { name, loaded: &loaded, values, maintenance, checksum };
-        let watched = self.objects.is_intact(name);
+        let checked = self.render_chart(&loaded, name, values, 1, true).await?.manifests;
+        let manifests = labelled(checked.clone(), &labels)?;
+        let checksum = checksum(&manifests);
+        let upgrade = Upgrade {
+            name,
+            loaded: &loaded,
+            values,
+            maintenance,
+            checksum,
+            checked: (&checked, &manifests),
+            cancellation,
+        };
+        let watched = self.objects.is_intact(name).await;
         if let Some(last) = self.last_releases.get(name)
             && watched
             && last.checksum == upgrade.checksum
@@ -79,90 +94,77 @@ impl Helm {
         {
             return Ok(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum));
         }
-        let history = self.storage.history(name).await?;
-        let mut settled = self.settled(&upgrade, &history, watched).await?;
-        let is_adopted = settled.is_none() && watched && self.is_foreign(&history);
+        let (mut known, mut history) = (self.first_list.take(name).await?, History::default());
+        if known == Known::Unknown {
+            history = self.read_history(name).await?;
+            known = Known::of(&history.revisions, |stored| self.storage.is_ours(stored));
+        }
+        let mut settled = None;
+        if let Known::Stands(standing) = &known {
+            settled = self.settled(&upgrade, standing, history.is_read, watched).await?;
+        }
+        if settled.is_none() && known != Known::Absent && !history.is_read {
+            history = self.read_history(name).await?;
+        }
+        let is_adopted = settled.is_none() && watched && self.is_foreign(&history.revisions);
         if is_adopted {
-            settled = self.adopt(&upgrade, &history, &labels).await?;
+            settled = self.adopt(&upgrade, &history.revisions, &labels).await?;
         }
         if let Some(outcome) = settled {
-            let objects = object::of_manifests(&labelled(checked.manifests, &labels)?)?;
+            let objects = object::of_manifests(&manifests)?;
             let objects = self.collections(&objects).await;
             if outcome.action != ReleaseAction::Unchanged || is_adopted {
-                self.objects.track(name, objects);
+                self.objects.track(name, objects, false);
                 return Ok(outcome);
             }
             // Objects may have been deleted before the watch began.
             if self.objects.is_complete(name, objects).await {
                 return Ok(outcome);
             }
+            if !history.is_read {
+                history = self.read_history(name).await?;
+            }
         }
         self.objects.pause(name);
         self.last_releases.set(name, None);
-        self.create_revision(&upgrade, &history, &labels).await
+        loop {
+            if let Some(outcome) = self.create_revision(&upgrade, &history, &labels).await? {
+                return Ok(outcome);
+            }
+            // Somebody has written a record since the list.
+            history = self.read_history(name).await?;
+        }
     }
 
-    fn unmanaged(&self, name: &str) -> ReleaseOutcome {
+    pub(super) fn unmanaged(&self, name: &str) -> ReleaseOutcome {
         let last = self.last_releases.get(name);
         let revision = last.as_ref().map_or(0, |last| last.revision);
         outcome(ReleaseAction::Unmanaged, revision, last.as_ref().map_or("", |last| &last.checksum))
     }
 
-    /// Returns the outcome if the last revision says that there is nothing to do.
-    async fn settled(
-        &self,
-        upgrade: &Upgrade<'_>,
-        history: &[StoredRevision],
-        watched: bool,
-    ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
-        let newest = history.last().filter(|newest| newest.status == Status::Deployed);
-        let Some(newest) = newest.filter(|newest| self.storage.is_ours(newest)) else { return Ok(None) };
-        if history.iter().filter(|stored| stored.status == Status::Deployed).count() != 1 {
-            return Ok(None);
-        }
-        let in_maintenance = newest.label(MAINTENANCE) == Some("true");
-        let last = |checksum: &str| LastRelease {
-            checksum: checksum.to_owned(),
-            revision: newest.version,
-            maintenance: in_maintenance,
-            written: vec![newest.written.clone()],
-        };
-        if upgrade.maintenance && in_maintenance {
-            self.last_releases.set(upgrade.name, Some(last(newest.label(CHECKSUM).unwrap_or_default())));
-            return Ok(Some(self.unmanaged(upgrade.name)));
-        }
-        let same = newest.label(CHECKSUM) == Some(&upgrade.checksum) && in_maintenance == upgrade.maintenance;
-        if !same || !watched {
-            return Ok(None);
-        }
-        // The labels of a record that was cut are whole. It is read once, and watched from then on.
-        match self.storage.read(upgrade.name, newest.version).await {
-            Ok(Some(_)) => {}
-            Ok(None) => return Ok(None),
-            Err(error @ ReleaseError::Record { .. }) => {
-                tracing::warn!(release = upgrade.name, "{error}; a new revision takes its place");
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        }
-        self.last_releases.set(upgrade.name, Some(last(&upgrade.checksum)));
-        Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))
-    }
-
-    /// Creates a revision: renders, applies, and records the outcome.
+    /// Creates a revision: renders, applies, and records the outcome. Returns none, and has done nothing, if a record is
+    /// there that a list did not show.
     async fn create_revision(
         &self,
         upgrade: &Upgrade<'_>,
-        history: &[StoredRevision],
+        history: &History,
         labels: &BTreeMap<String, String>,
-    ) -> Result<ReleaseOutcome, ReleaseError> {
+    ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
+        let History { revisions: history, is_read } = history;
         let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
         let mut plan = UpgradePlan::of(&revisions);
         // An install is the first revision to its templates, whatever number it gets.
         let shown = if plan.is_upgrade { plan.next } else { 1 };
-        let mut rendered =
-            self.render_chart(upgrade.loaded, upgrade.name, upgrade.values, shown, plan.is_upgrade).await?;
-        object::label_manifests(&mut rendered.manifests, labels)?;
+        let mut rendered = self
+            .render_revision(upgrade.loaded, upgrade.name, upgrade.values, shown, plan.is_upgrade)
+            .await?;
+        let (checked, checked_labelled) = upgrade.checked;
+        if rendered.manifests == checked {
+            // Most charts render the same for each revision.
+            rendered.manifests = checked_labelled.to_vec();
+        } else {
+            object::label_manifests(&mut rendered.manifests, labels)?;
+        }
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
         let applier = self.applier(upgrade.name);
@@ -173,11 +175,13 @@ impl Helm {
         marks.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
         marks.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
         // A record that fits no Secret is refused before anything is touched.
-        record::encode(&record)?;
+        let data = self.storage.encode(&record)?;
         for version in &plan.cut_off {
             self.storage.delete(upgrade.name, *version).await?;
         }
-        let mut written = vec![self.begin_revision(&mut plan, &mut record, &marks).await?];
+        let begun = self.begin_revision(&mut plan, &mut record, data, &marks, *is_read).await?;
+        let Some(begun) = begun else { return Ok(None) };
+        let mut written = vec![begun];
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         let change =
@@ -185,16 +189,16 @@ impl Helm {
         if let Some(change) = &change {
             tracing::info!(release = upgrade.name, revision = plan.next, "the release changes: {change}");
         }
-        let mut done = self.carry_out(&plan, &mut record, &objects, &before).await;
+        let mut done = self.carry_out(&plan, &mut record, &objects, &before, upgrade.cancellation).await;
         if done.is_ok()
             && let Err(error) = self.supersede(upgrade.name, &plan, &previous).await
         {
             done = Err(error);
         }
-        let lacked = match self.finish(upgrade, &plan, record, &marks, done).await {
-            Ok((last, lacked)) => {
+        let wrote = match self.finish(upgrade, &plan, record, &marks, done).await {
+            Ok((last, wrote)) => {
                 written.push(last);
-                lacked
+                wrote
             }
             Err(error) => {
                 // Attempts that fail again and again must not fill the namespace.
@@ -215,7 +219,8 @@ impl Helm {
         self.last_releases.set(upgrade.name, Some(last));
         let action = if plan.is_upgrade { ReleaseAction::Upgraded } else { ReleaseAction::Installed };
         let done = outcome(action, plan.next, &upgrade.checksum);
-        Ok(ReleaseOutcome { changed: change.or(lacked).filter(|_| plan.is_upgrade), ..done })
+        let changed = change.or(wrote.lacked).filter(|_| plan.is_upgrade);
+        Ok(Some(ReleaseOutcome { changed, taken_over: self.taken_over.take(upgrade.name), ..done }))
     }
 
     pub(super) fn applier<'a>(&'a self, release: &'a str) -> Applier<'a> {
@@ -224,15 +229,17 @@ impl Helm {
             discovery: &self.discovery,
             release,
             namespace: &self.settings.namespace,
+            taken_over: &self.taken_over,
         }
     }
 
-    pub(super) fn hooks(&self) -> ChartHooks<'_> {
+    pub(super) fn hooks<'a>(&'a self, cancellation: &'a Cancellation) -> ChartHooks<'a> {
         ChartHooks {
             requests: &self.requests,
             discovery: &self.discovery,
             namespace: &self.settings.namespace,
             timeout: self.settings.timeout,
+            cancellation,
         }
     }
 
@@ -289,7 +296,8 @@ impl Helm {
         record: &mut Record,
         objects: &[Object],
         before: &[Object],
-    ) -> Result<Option<String>, ReleaseError> {
+        cancellation: &Cancellation,
+    ) -> Result<WriteOutcome, ReleaseError> {
         let (pre, post) = if plan.is_upgrade {
             (HookEvent::PreUpgrade, HookEvent::PostUpgrade)
         } else {
@@ -297,30 +305,38 @@ impl Helm {
         };
         let name = record.name.clone();
         let applier = self.applier(&name);
-        self.hooks().run(pre, &mut record.hooks).await?;
-        let written = applier.apply(objects, before).await?;
-        applier.delete_gone(before, objects).await?;
-        self.hooks().run(post, &mut record.hooks).await?;
-        Ok(written)
+        let hooks = self.hooks(cancellation);
+        hooks.run(pre, &mut record.hooks).await?;
+        let writing = async {
+            let wrote = applier.apply(objects, before).await?;
+            applier.delete_gone(before, objects).await?;
+            Ok(wrote)
+        };
+        let wrote = tokio::select! {
+            biased;
+            wrote = writing => wrote,
+            () = cancellation.requested() => Err(ReleaseError::Cancelled),
+        }?;
+        hooks.run(post, &mut record.hooks).await?;
+        Ok(wrote)
     }
 
-    /// Records the outcome, and returns which write that is and what the first object
-    /// lacked. The failure of the upgrade goes before that of the writing.
+    /// Records the outcome, and returns which write that is with what was written. The failure of the upgrade goes before that of the writing.
     async fn finish(
         &self,
         upgrade: &Upgrade<'_>,
         plan: &UpgradePlan,
         mut record: Record,
         marks: &BTreeMap<String, String>,
-        done: Result<Option<String>, ReleaseError>,
-    ) -> Result<(String, Option<String>), ReleaseError> {
+        done: Result<WriteOutcome, ReleaseError>,
+    ) -> Result<(String, WriteOutcome), ReleaseError> {
         let now = Timestamp::now().as_second();
         match done {
-            Ok(lacked) => {
+            Ok(wrote) => {
                 record.info.status = Status::Deployed;
                 let description = if plan.is_upgrade { "Upgrade complete" } else { "Install complete" };
                 description.clone_into(&mut record.info.description);
-                Ok((self.storage.update(&record, marks, now).await?, lacked))
+                Ok((self.storage.update(&record, marks, now).await?, wrote))
             }
             Err(error) => {
                 record.info.status = Status::Failed;
@@ -372,17 +388,21 @@ impl Helm {
     }
 
     /// Writes the record of the new revision and returns which write that is. If a record
-    /// without labels, which no list shows, has its number, the next number is used.
+    /// without labels, which no list shows, has its number, the next number is used; none is returned if the records were
+    /// not asked for, because then it may have labels.
     async fn begin_revision(
         &self,
         plan: &mut UpgradePlan,
         record: &mut Record,
+        mut data: String,
         marks: &BTreeMap<String, String>,
-    ) -> Result<String, ReleaseError> {
+        is_read: bool,
+    ) -> Result<Option<String>, ReleaseError> {
         const NUMBERS: u32 = 20;
-        for _ in 0..NUMBERS {
-            match self.storage.create(record, marks, Timestamp::now().as_second()).await {
-                Err(ReleaseError::Request(error)) if error.code() == 409 => {
+        for number in 0.. {
+            match self.storage.create(record, &data, marks, Timestamp::now().as_second()).await {
+                Err(error) if error.is_already_there() && !is_read => return Ok(None),
+                Err(error) if error.is_already_there() && number < NUMBERS => {
                     tracing::warn!(
                         release = record.name,
                         version = plan.next,
@@ -390,11 +410,12 @@ impl Helm {
                     );
                     plan.next = plan.next.saturating_add(1);
                     record.version = plan.next;
+                    data = self.storage.encode(record)?;
                 }
-                outcome => return outcome,
+                outcome => return Ok(Some(outcome?)),
             }
         }
-        self.storage.create(record, marks, Timestamp::now().as_second()).await
+        Ok(None)
     }
 
     /// Deletes the revisions that are over the limit, but for the one that counts as deployed.
@@ -419,7 +440,7 @@ impl Helm {
     /// Has the objects that there are now watched.
     async fn track(&self, name: &str, objects: &[Object]) {
         let objects = self.collections(objects).await;
-        self.objects.track(name, objects);
+        self.objects.track(name, objects, true);
     }
 
     /// Returns the objects of known kinds, each with the collection that it is in.
@@ -456,5 +477,5 @@ fn checksum(manifests: &[Manifest]) -> String {
 
 pub(super) fn outcome(action: ReleaseAction, revision: u32, checksum: &str) -> ReleaseOutcome {
     let number = checksum.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok());
-    ReleaseOutcome { action, revision, checksum: number.unwrap_or(0), changed: None }
+    ReleaseOutcome { action, revision, checksum: number.unwrap_or(0), changed: None, taken_over: Vec::new() }
 }

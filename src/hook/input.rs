@@ -67,6 +67,7 @@ mod tests {
 
     #[test]
     fn readers_see_their_own_section_the_global_one_and_the_enabled_modules() {
+        let first: Arc<[ModuleName]> = Arc::from([ModuleName::from("first")]);
         let input = ValuesInput {
             global: Arc::new(json!({"a": 1, "enabledModules": "mine"})),
             global_config: Arc::new(Value::Null),
@@ -75,7 +76,7 @@ mod tests {
                 values: Arc::new(json!({"size": 9_007_199_254_740_993_u64})),
                 config: Arc::new(json!({})),
             }),
-            enabled_modules: Some(vec![ModuleName::from("first")].into()),
+            enabled_modules: Some(first.into()),
         };
         let mut out = Vec::new();
         write_values(&mut out, &input).unwrap();

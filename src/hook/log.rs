@@ -110,40 +110,36 @@ struct Sink {
 
 impl Sink {
     fn print(&mut self, stream: Stream, bytes: &[u8]) {
-        let entries = self.log(stream).push(bytes);
-        self.write(stream, entries);
-    }
-
-    fn log(&mut self, stream: Stream) -> &mut LineLog {
-        match stream {
+        let secrets = self.secrets.get_or_init(|| secrets(self.values.as_ref()));
+        let log = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
-        }
+        };
+        let entries = log.push(bytes, secrets);
+        self.write(stream, &entries);
     }
 
-    fn write(&self, stream: Stream, entries: Vec<Entry>) {
-        for mut entry in entries {
-            let secrets = self.secrets.get_or_init(|| secrets(self.values.as_ref()));
-            entry.message = secrets.hide(&entry.message).into_owned();
-            entry.fields = secrets.hide(&entry.fields).into_owned();
-            self.origin.write(stream, &entry);
+    fn write(&self, stream: Stream, entries: &[Entry]) {
+        for entry in entries {
+            self.origin.write(stream, entry);
         }
     }
 }
 
 fn secrets(values: Option<&ValuesInput>) -> Secrets<'static> {
     let Some(values) = values else { return Secrets::default() };
-    let module = values.module.iter().flat_map(|module| [&module.values, &module.config]);
-    let all: Vec<&Value> =
-        [&values.global, &values.global_config].into_iter().chain(module).map(AsRef::as_ref).collect();
+    let all: Vec<&Value> = values.sections().map(AsRef::as_ref).collect();
     Secrets::of(&all).into_owned()
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let entries = std::mem::take(self.log(stream)).finish();
-            self.write(stream, entries);
+        // Nothing is left where nothing was printed.
+        let Some(secrets) = self.secrets.take() else { return };
+        let logs = [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)];
+        let left = logs.map(|(stream, log)| (stream, std::mem::take(log).finish(&secrets)));
+        for (stream, entries) in left {
+            self.write(stream, &entries);
         }
     }
 }

@@ -61,8 +61,12 @@ fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {
 }
 
 /// Reads a file of at most `longest` bytes that a hook wrote. A file that the hook removed is empty.
-fn read(path: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
+pub(super) fn read(path: &Path, longest: usize) -> Result<Vec<u8>, Failure> {
     let failed = |message: String| Failure::new(FailureKind::HookOutput, message);
+    // Most hooks write into one of their files at most.
+    if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+        return Ok(Vec::new());
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // A hook can replace its file by a pipe. Opening must not wait for a writer.
     let file = match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {

@@ -12,15 +12,28 @@ use tokio::task::JoinError;
 use values::name::safe_name;
 use values::patch::Root;
 
+use super::error::ScratchError;
 use super::input::{write_config_values, write_values};
 use super::log::{LogRules, Origin, sink};
 use super::output::OutputFiles;
-use super::scratch::{RunFiles, Scratch, ScratchError};
+use super::run_files::{Layout, RunFiles};
+use super::scratch::Scratch;
 use crate::process::{Exit, Finished, Program};
 
 /// From how many bytes on files are written and read on a blocking thread: that many take about a
 /// millisecond.
 const LARGE: usize = 1 << 20;
+
+/// The files of a hook.
+static LAYOUT: Layout = Layout {
+    inputs: &["binding-context.json", "config-values.json", "values.json"],
+    outputs: &[
+        "hook-config-values.json-patch",
+        "hook-values.json-patch",
+        "hook-metrics.json",
+        "object-patch",
+    ],
+};
 
 /// Runs hooks and scripts.
 #[derive(Debug)]
@@ -55,7 +68,7 @@ impl Hooks {
 
     /// Runs a hook and returns what it wrote, checked, and what it used.
     ///
-    /// What it wrote is not applied yet. Its files are removed.
+    /// What it wrote is not applied yet. What its files held is gone.
     pub async fn run(
         &self,
         run: HookRun,
@@ -80,7 +93,8 @@ impl Hooks {
         if let Some(dir) = path.parent() {
             environment.push(("HOOK_DIR".into(), dir.into()));
         }
-        let program = Program { path, args: Vec::new(), environment, timeout: run.timeout };
+        let program =
+            Program { path, args: Vec::new(), environment, timeout: run.timeout, mark: Some("VALUES_PATH") };
         let sink = sink(Origin::of_hook(id, &run.labels), self.rules, &run.values);
         let finished = program.run(cancel, sink).await;
         let root = match &run.values.module {
@@ -92,13 +106,14 @@ impl Hooks {
             Ok(finished) => exit_failure(finished),
             Err(error) => Some(Failure::of(FailureKind::Files, error)),
         };
+        let left_running = finished.as_ref().map_or(true, |finished| finished.left_running);
         let is_large = is_large || outputs.len_bytes() >= LARGE;
         let read = move || {
             let outcome = failed.map_or_else(|| outputs.read(&root), Err);
             let outcome = outcome.map_err(|failure| name_hook(&id, failure));
             let outcome = outcome.or_else(|failure| with_survivors(failure, &outputs));
             // Removing large files takes time, too.
-            drop(files);
+            files.finish(left_running);
             outcome
         };
         let outcome = if is_large { blocking(read).await } else { read() };
@@ -118,21 +133,19 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Writes the files of a run.
 fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
-    let files = scratch.run()?;
-    let kind = kind(&run.hook.id);
-    let scope =
-        run.hook.id.scope.module().map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
-    let hook = safe_name(run.hook.id.name.as_str());
-    let context = files
-        .write(&format!("{scope}.{kind}-hook-{hook}-binding-context.json"), |out| run.contexts.write(out))?;
-    let config = files
-        .write(&format!("{scope}.{kind}-config-values.json"), |out| write_config_values(out, &run.values))?;
-    let values = files.write(&format!("{scope}.{kind}-values.json"), |out| write_values(out, &run.values))?;
+    let files = scratch.run(&LAYOUT, || {
+        let (kind, module) = (kind(&run.hook.id), run.hook.id.scope.module());
+        let scope = module.map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
+        format!("{scope}.{kind}-hook-{}", safe_name(run.hook.id.name.as_str()))
+    })?;
+    let context = files.input("binding-context.json", |out| run.contexts.write(out))?;
+    let config = files.input("config-values.json", |out| write_config_values(out, &run.values))?;
+    let values = files.input("values.json", |out| write_values(out, &run.values))?;
     let outputs = OutputFiles {
-        config_patch: files.empty(&format!("{hook}.{kind}-hook-config-values.json-patch"))?,
-        values_patch: files.empty(&format!("{hook}.{kind}-hook-values.json-patch"))?,
-        metrics: files.empty(&format!("{hook}.{kind}-hook-metrics.json"))?,
-        object_patches: files.empty(&format!("{hook}-object-patch"))?,
+        config_patch: files.output("hook-config-values.json-patch")?,
+        values_patch: files.output("hook-values.json-patch")?,
+        metrics: files.output("hook-metrics.json")?,
+        object_patches: files.output("object-patch")?,
     };
     let variables = vec![
         ("BINDING_CONTEXT_PATH", context),

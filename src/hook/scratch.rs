@@ -1,13 +1,15 @@
-//! The private temporary directory for the files that hooks read and write.
+//! The private temporary directory for the files that hooks read and write. [`RunFiles`] are those of one run.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
-use thiserror::Error;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+
+use super::error::ScratchError;
+use super::run_files::{Layout, RunDirectories, RunFiles, create};
 
 /// A directory of mode 0700, locked while the operator runs.
 ///
@@ -15,34 +17,18 @@ use thiserror::Error;
 /// next one removes it.
 #[derive(Debug)]
 pub struct Scratch {
-    path: PathBuf,
-    keep: bool,
-    next: AtomicU64,
+    runs: Arc<RunDirectories>,
     lock: File,
 }
 
-/// Why files of hooks can't be written.
-#[derive(Debug, Error)]
-pub enum ScratchError {
-    /// The directory can't be made.
-    #[error("can't make {path}: {source} (--tmp-dir names the directory for the files of hooks)")]
-    Make {
-        /// The directory.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A file can't be written.
-    #[error("can't write {path}: {source} (is the file system of --tmp-dir full or read-only?)")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-}
-
 const LOCK: &str = "lock";
+
+/// The lock before it is held. Under its final name it would be taken for that of a killed operator.
+const NEW_LOCK: &str = "lock.new";
+
+/// The bits of a mode that let others write into a directory, and the one that lets them replace only what is theirs.
+const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
 const PREFIX: &str = "run-";
 
 impl Scratch {
@@ -51,7 +37,12 @@ impl Scratch {
     /// With `keep` the files stay when their run is over.
     pub fn open(parent: Option<&Path>, keep: bool) -> Result<Self, ScratchError> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-        fs::create_dir_all(&parent).map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&parent)
+            .map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
+        check(&parent)?;
         sweep(&parent);
         let made = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -59,41 +50,84 @@ impl Scratch {
             .tempdir_in(&parent)
             .map_err(|source| ScratchError::Make { path: parent.clone(), source })?;
         let path = made.keep();
-        let lock_path = path.join(LOCK);
-        let lock = create(&lock_path)?;
+        let (new, lock_path) = (path.join(NEW_LOCK), path.join(LOCK));
+        let lock = create(&new)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| ScratchError::Write { path: lock_path, source: error.into() })?;
-        Ok(Self { path, keep, next: AtomicU64::new(1), lock })
+            .map_err(io::Error::from)
+            .and_then(|()| fs::rename(&new, &lock_path))
+            .map_err(|source| ScratchError::Write { path: lock_path, source })?;
+        Ok(Self { runs: Arc::new(RunDirectories::new(path, keep)), lock })
     }
 
-    /// Makes a directory for the files of one run. They are gone when it is dropped.
-    pub fn run(&self) -> Result<RunFiles, ScratchError> {
-        let path = self.path.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let make = || {
-            DirBuilder::new().mode(0o700).create(&path).or_else(|error| {
-                if error.kind() == io::ErrorKind::NotFound {
-                    // The directory was removed while the operator runs, as cleaners of /tmp do.
-                    return DirBuilder::new().mode(0o700).recursive(true).create(&path);
-                }
-                Err(error)
-            })
-        };
-        make().map_err(|source| ScratchError::Make { path: path.clone(), source })?;
-        Ok(RunFiles { path, keep: self.keep })
+    /// Returns a directory for the files of one run, which are those of `layout`. It may have been that of another run.
+    ///
+    /// Its path is one that no run had before. Where files are kept, `label` is the beginning of their names.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, and none can be made.
+    pub fn run(
+        &self,
+        layout: &'static Layout,
+        label: impl FnOnce() -> String,
+    ) -> Result<RunFiles, ScratchError> {
+        self.runs.take(layout, label)
+    }
+
+    /// Returns whether the files are kept in memory, and not on a disk.
+    pub fn is_in_memory(&self) -> bool {
+        self.runs.is_in_memory()
     }
 
     /// Returns the directory, for files that live as long as the operator.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.runs.path()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if !self.keep {
-            let _ = fs::remove_dir_all(&self.path);
-        }
+        self.runs.remove();
         let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Checks that nobody else can replace what is in `parent`. One of our own is made safe.
+fn check(parent: &Path) -> Result<(), ScratchError> {
+    let make = |source| ScratchError::Make { path: parent.to_owned(), source };
+    let found = fs::metadata(parent).map_err(make)?;
+    match judge(found.uid(), found.mode(), rustix::process::geteuid().as_raw()) {
+        Trust::Safe => Ok(()),
+        // Others may go on to write there, but can't touch what is ours.
+        Trust::NeedsSticky => {
+            fs::set_permissions(parent, fs::Permissions::from_mode((found.mode() & 0o7777) | STICKY))
+                .map_err(make)
+        }
+        Trust::Never(problem) => Err(ScratchError::Untrusted { path: parent.to_owned(), problem }),
+    }
+}
+
+/// Whether files can be kept below a directory.
+#[derive(Debug, Eq, PartialEq)]
+enum Trust {
+    Safe,
+    NeedsSticky,
+    Never(String),
+}
+
+/// Judges a directory by its owner and mode, for the user `own`.
+fn judge(owner: u32, mode: u32, own: u32) -> Trust {
+    let is_open = mode & OTHERS_WRITE != 0 && mode & STICKY == 0;
+    if owner != own && owner != 0 {
+        return Trust::Never(format!("user {owner} owns it, this is user {own}"));
+    }
+    match (is_open, owner == own) {
+        (false, _) => Trust::Safe,
+        (true, true) => Trust::NeedsSticky,
+        (true, false) => Trust::Never(format!(
+            "others may replace what is in it (mode {:o}, no sticky bit)",
+            mode & 0o7777
+        )),
     }
 }
 
@@ -101,58 +135,28 @@ impl Drop for Scratch {
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        if ours && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let has_name = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if has_name && abandoned(&entry.path()).is_ok_and(|is_abandoned| is_abandoned) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// The files of one run.
-#[derive(Debug)]
-pub struct RunFiles {
-    path: PathBuf,
-    keep: bool,
-}
-
-impl RunFiles {
-    /// Writes a file of mode 0600 and returns its path.
-    pub fn write(
-        &self,
-        name: &str,
-        write: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
-    ) -> Result<PathBuf, ScratchError> {
-        let path = self.path.join(name);
-        let mut out = io::BufWriter::with_capacity(64 * 1024, create(&path)?);
-        let written = write(&mut out).and_then(|()| io::Write::flush(&mut out));
-        written.map_err(|source| ScratchError::Write { path: path.clone(), source })?;
-        Ok(path)
+/// Returns whether a directory is of this user and its operator has ended.
+///
+/// Whatever stands there follows no link and waits for nobody: somebody else may have put it there.
+fn abandoned(path: &Path) -> io::Result<bool> {
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let directory = openat(rustix::fs::CWD, path, flags | OFlags::DIRECTORY, Mode::empty())?;
+    let own = rustix::process::geteuid().as_raw();
+    let found = rustix::fs::fstat(&directory)?;
+    if found.st_uid != own || found.st_mode & 0o077 != 0 {
+        return Ok(false);
     }
-
-    /// Makes an empty file of mode 0600 and returns its path.
-    pub fn empty(&self, name: &str) -> Result<PathBuf, ScratchError> {
-        let path = self.path.join(name);
-        create(&path)?;
-        Ok(path)
-    }
-}
-
-impl Drop for RunFiles {
-    fn drop(&mut self) {
-        if !self.keep {
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
-}
-
-fn create(path: &Path) -> Result<File, ScratchError> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|source| ScratchError::Write { path: path.to_owned(), source })
+    let lock = openat(&directory, LOCK, flags | OFlags::NONBLOCK, Mode::empty())?;
+    let found = rustix::fs::fstat(&lock)?;
+    let is_file = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
+    Ok(is_file && found.st_uid == own && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
 #[cfg(test)]
@@ -161,25 +165,45 @@ mod tests {
 
     use super::*;
 
+    static LAYOUT: Layout = Layout { inputs: &["values.json"], outputs: &["metrics.json"] };
+
     #[test]
-    fn files_are_private_and_gone_after_their_run() {
+    fn files_are_private_and_gone_with_the_operator() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::open(Some(parent.path()), false).unwrap();
-        let run = scratch.run().unwrap();
-        let path = run.write("values.json", |out| out.write_all(b"{}")).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::metadata(scratch.path()).unwrap().permissions().mode() & 0o777, 0o700);
-        drop(run);
-        assert!(!path.exists());
+        let run = scratch.run(&LAYOUT, String::new).unwrap();
+        let input = run.input("values.json", |out| out.write_all(b"{}")).unwrap();
+        for path in [&input, &run.output("metrics.json").unwrap()] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        for path in [input.parent().unwrap(), scratch.path()] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        run.finish(false);
+        assert!(!input.exists());
         drop(scratch);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn it_is_known_whether_files_are_in_memory() {
+        let memory = Path::new("/dev/shm");
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        if !mounts.contains(" /dev/shm tmpfs rw") {
+            return;
+        }
+        let parent = tempfile::tempdir_in(memory).unwrap();
+        assert!(Scratch::open(Some(parent.path()), false).unwrap().is_in_memory());
+        let somewhere = tempfile::tempdir().unwrap();
+        let is_in_memory = Scratch::open(Some(somewhere.path()), false).unwrap().is_in_memory();
+        assert_eq!(is_in_memory, rustix::fs::statfs(somewhere.path()).unwrap().f_type == libc::TMPFS_MAGIC);
     }
 
     #[test]
     fn what_a_killed_operator_left_behind_is_removed_by_the_next() {
         let parent = tempfile::tempdir().unwrap();
         let left = parent.path().join("run-dead");
-        fs::create_dir(&left).unwrap();
+        DirBuilder::new().mode(0o700).create(&left).unwrap();
         fs::write(left.join(LOCK), "").unwrap();
         fs::write(left.join("values.json"), "secret").unwrap();
         let living = Scratch::open(Some(parent.path()), false).unwrap();
@@ -187,6 +211,67 @@ mod tests {
         let second = Scratch::open(Some(parent.path()), false).unwrap();
         assert!(living.path().exists(), "the directory of a living operator stays");
         assert_ne!(living.path(), second.path());
+    }
+
+    #[test]
+    fn slip_12_what_stands_in_the_way_of_the_start_is_passed_by() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, mode: u32| {
+            let path = parent.path().join(name);
+            DirBuilder::new().mode(mode).create(&path).unwrap();
+            path
+        };
+        let private = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, make("run-fifo", 0o700).join(LOCK), private).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, parent.path().join("run-pipe"), private).unwrap();
+        // A lock that is a link, and a directory that is one.
+        let elsewhere = make("elsewhere", 0o700);
+        fs::write(elsewhere.join(LOCK), "").unwrap();
+        std::os::unix::fs::symlink(elsewhere.join(LOCK), make("run-link", 0o700).join(LOCK)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, parent.path().join("run-directory")).unwrap();
+        // Others may have put files there.
+        let open = make("run-open", 0o700);
+        fs::write(open.join(LOCK), "").unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        // Opening a pipe would wait for ever, so this runs on a thread of its own.
+        let (sender, opened) = std::sync::mpsc::channel();
+        let place = parent.path().to_owned();
+        std::thread::spawn(move || sender.send(Scratch::open(Some(&place), false).is_ok()));
+        assert!(opened.recv_timeout(std::time::Duration::from_mins(1)).unwrap());
+        for name in ["run-fifo", "run-pipe", "run-link", "run-directory", "run-open", "elsewhere/lock"] {
+            assert!(fs::symlink_metadata(parent.path().join(name)).is_ok(), "{name} is gone");
+        }
+    }
+
+    #[test]
+    fn slip_12_a_directory_where_others_may_write_is_made_safe_or_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        Scratch::open(Some(parent.path()), false).unwrap();
+        assert_eq!(fs::metadata(parent.path()).unwrap().mode() & 0o7777, 0o1777);
+        let (root, own, other) = (0, 1000, 1001);
+        for (owner, mode, trusted) in [
+            (own, 0o755, Trust::Safe),
+            (own, 0o1777, Trust::Safe),
+            (own, 0o770, Trust::NeedsSticky),
+            (root, 0o755, Trust::Safe),
+            (root, 0o1777, Trust::Safe),
+        ] {
+            assert_eq!(judge(owner, mode, own), trusted, "{owner} {mode:o}");
+        }
+        for (owner, mode) in [(root, 0o777), (root, 0o2775), (other, 0o755), (other, 0o1777)] {
+            assert!(matches!(judge(owner, mode, own), Trust::Never(_)), "{owner} {mode:o}");
+        }
+    }
+
+    #[test]
+    fn slip_12_what_a_new_operator_has_not_locked_yet_is_not_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let starting = parent.path().join("run-starting");
+        DirBuilder::new().mode(0o700).create(&starting).unwrap();
+        fs::write(starting.join(NEW_LOCK), "").unwrap();
+        Scratch::open(Some(parent.path()), false).unwrap();
+        assert!(starting.exists());
     }
 
     #[test]

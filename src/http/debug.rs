@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{FromRef, Path, Query, State};
 use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use engine::view::{Format, ModuleView, TaskView, nearest};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
 use super::explain::{self, OutputFormat};
-use super::response::{ended, formatted, not_allowed, not_found, split};
+use super::response::{after_start, ended, formatted, not_allowed, not_found, split, text};
 use super::routes::SOCKET;
 use super::{parameters, queue};
 use crate::config::Parameters;
@@ -55,16 +56,17 @@ pub trait Releases: Send + Sync {
 /// Returns the routes of the socket.
 pub(super) fn router(debug: DebugState) -> Router {
     Router::new()
-        .route("/", get(|| async { "debug endpoint is alive" }))
-        .route("/discovery", get(|| async { SOCKET }))
         .route("/queue/{file}", get(queues))
         .route("/global/{file}", get(global))
         .route("/module/{file}", get(modules))
         .route("/module/{name}/{file}", get(module).post(command))
         .route("/converge", post(converge))
-        .route("/config/{file}", get(parameters::list).post(parameters::set))
         .route("/why/{what}/{name}", get(why))
         .route("/{file}", get(explained))
+        .route_layer(from_fn_with_state(debug.questions.clone(), after_start))
+        .route("/", get(|| async { "debug endpoint is alive" }))
+        .route("/discovery", get(|| async { SOCKET }))
+        .route("/config/{file}", get(parameters::list).post(parameters::set))
         .fallback(|| async { not_found() })
         .method_not_allowed_fallback(|| async { not_allowed() })
         .with_state(debug)
@@ -79,9 +81,9 @@ async fn queues(
     let show = |task: &TaskView| task.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
     let show_empty = is_true(query.get("showEmpty"));
     match split(&file) {
-        ("main", "text") => queue::queue_text(&view, "main", &show).into_response(),
+        ("main", "text") => text(queue::queue_text(&view, "main", &show)),
         ("main", format) => formatted(format, &queue::queue_json(&view, "main", &show)),
-        ("list", "text") => queue::list_text(&view, show_empty, &show).into_response(),
+        ("list", "text") => text(queue::list_text(&view, show_empty, &show)),
         ("list", format) => formatted(format, &queue::list_json(&view, show_empty, &show)),
         _ => not_found(),
     }

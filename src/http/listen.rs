@@ -1,19 +1,24 @@
 //! The listeners on the TCP port and on the socket.
 
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use thiserror::Error;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use super::connection;
+use super::connection::{self, LIMITS};
 use super::debug::{self, DebugState};
-use super::public::{self, Health};
+use super::public;
 use crate::config::Settings;
 use crate::telemetry::Telemetry;
 
@@ -28,6 +33,14 @@ pub enum ListenError {
         /// The error of the system.
         source: io::Error,
     },
+    /// Another operator has the socket.
+    #[error(
+        "another operator answers on the socket {path}: end it, or set another place with --debug-unix-socket"
+    )]
+    Taken {
+        /// The path of the socket.
+        path: PathBuf,
+    },
     /// The socket can't be made.
     #[error("can't make the socket {path}: {source} (--debug-unix-socket sets another place)")]
     Socket {
@@ -38,12 +51,21 @@ pub enum ListenError {
     },
 }
 
+/// How long something that listens on the socket has to accept a connection before it counts as living.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// How long another start may hold the lock of the directory of the socket, and how often that is looked at.
+const LOCKED: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// The running servers.
 #[derive(Debug)]
 pub struct HttpServers {
     /// The address of the TCP port.
     pub address: SocketAddr,
     socket: PathBuf,
+    /// Which file the socket is. Another operator may have put its own there.
+    identity: (u64, u64),
     stop: watch::Sender<bool>,
     servers: Vec<JoinHandle<()>>,
 }
@@ -55,17 +77,17 @@ pub async fn serve(
     settings: &Settings,
     state: &DebugState,
     telemetry: &Arc<Telemetry>,
-    health: Health,
     any_port: bool,
 ) -> Result<HttpServers, ListenError> {
     let listener = bind(&settings.listen_address, settings.listen_port, any_port).await?;
     let address =
         listener.local_addr().map_err(|source| ListenError::Port { address: String::new(), source })?;
     let (stop, stopped) = watch::channel(false);
-    let public = public::router(state.questions.clone(), Arc::clone(telemetry), health);
-    let mut servers = vec![tokio::spawn(connection::serve(listener, public, stopped.clone()))];
+    let public = public::router(state.questions.clone(), Arc::clone(telemetry));
+    let mut servers = vec![tokio::spawn(connection::serve(listener, public, LIMITS, stopped.clone()))];
     let debug = debug::router(state.clone());
-    let socket = bind_socket(&settings.debug_socket)?;
+    let socket = bind_socket(&settings.debug_socket).await?;
+    let identity = identity(&settings.debug_socket);
     let (router, mut stopped_too) = (debug.clone(), stopped.clone());
     servers.push(tokio::spawn(async move {
         let stop = async move { connection::requested(&mut stopped_too).await };
@@ -76,9 +98,9 @@ pub async fn serve(
         let address = if address.starts_with(':') { format!("0.0.0.0{address}") } else { address };
         let listener =
             TcpListener::bind(&address).await.map_err(|source| ListenError::Port { address, source })?;
-        servers.push(tokio::spawn(connection::serve(listener, debug, stopped)));
+        servers.push(tokio::spawn(connection::serve(listener, debug, LIMITS, stopped)));
     }
-    Ok(HttpServers { address, socket: settings.debug_socket.clone(), stop, servers })
+    Ok(HttpServers { address, socket: settings.debug_socket.clone(), identity, stop, servers })
 }
 
 async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, ListenError> {
@@ -91,23 +113,59 @@ async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, L
     }
 }
 
-/// Creates the socket with mode 0600. One that a killed operator left is replaced.
-fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
-    let bind = || {
-        if let Some(parent) = path.parent()
-            && !parent.as_os_str().is_empty()
-        {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+/// Locks a directory, as long as what is returned lives. One that can't be locked is no reason not to start.
+async fn lock(directory: &Path) -> Option<File> {
+    let directory = File::open(directory).ok()?;
+    let end = Instant::now() + LOCKED;
+    loop {
+        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(directory),
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => tokio::time::sleep(LOOK_AGAIN).await,
+            Err(_) => return None,
         }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
+    }
+}
+
+/// Creates the socket with mode 0600. One that a killed operator left is replaced; nothing else is.
+async fn bind_socket(path: &Path) -> Result<UnixListener, ListenError> {
+    let failed = |source| ListenError::Socket { path: path.to_owned(), source };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.map_err(failed)?;
+    }
+    let directory = parent.unwrap_or(Path::new("."));
+    // Of two operators that start at once, one makes the socket, and the other finds that it lives. Otherwise both could
+    // find a dead one, and the second would remove what the first has made.
+    let _lock = lock(directory).await;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            let what = "something else that is no socket stands there";
+            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, what)));
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(listener)
-    };
-    bind().map_err(|source| ListenError::Socket { path: path.to_owned(), source })
+        Ok(_) if lives(path).await => return Err(ListenError::Taken { path: path.to_owned() }),
+        Ok(_) => std::fs::remove_file(path).map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Returns whether anybody listens on a socket. One whose queue is full has somebody who is slow.
+async fn lives(path: &Path) -> bool {
+    match tokio::time::timeout(ANSWER, UnixStream::connect(path)).await {
+        Ok(outcome) => !outcome.is_err_and(|error| {
+            matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
+        }),
+        Err(_) => true,
+    }
+}
+
+/// Returns the device and the number of a file; zeros if there is none.
+fn identity(path: &Path) -> (u64, u64) {
+    std::fs::symlink_metadata(path).map_or((0, 0), |found| (found.dev(), found.ino()))
 }
 
 impl HttpServers {
@@ -117,6 +175,41 @@ impl HttpServers {
         for server in self.servers {
             server.abort();
         }
-        let _ = std::fs::remove_file(&self.socket);
+        if identity(&self.socket) == self.identity {
+            let _ = std::fs::remove_file(&self.socket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn of_two_starts_at_once_on_a_dead_socket_one_wins_and_the_other_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..200 {
+            let path = dir.path().join(format!("socket-{round}"));
+            drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+            let barrier = Barrier::new(2);
+            let start = || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                barrier.wait();
+                let outcome = runtime.block_on(bind_socket(&path));
+                // Both have tried before one of them ends.
+                barrier.wait();
+                outcome.map(drop)
+            };
+            let outcomes = std::thread::scope(|scope| {
+                let [first, second] = [scope.spawn(start), scope.spawn(start)];
+                [first.join().unwrap(), second.join().unwrap()]
+            });
+            let taken =
+                |outcome: &&Result<(), ListenError>| matches!(outcome, Err(ListenError::Taken { .. }));
+            assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "round {round}");
+            assert_eq!(outcomes.iter().filter(taken).count(), 1, "round {round}: {outcomes:?}");
+        }
     }
 }

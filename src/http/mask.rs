@@ -20,16 +20,20 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// Returns a mask for the current values. They are fetched only if `view` has a failure to show. `None` if the engine has ended.
-    pub(super) async fn new(questions: &Questions, view: &View) -> Option<Self> {
-        if !has_failure(view) {
-            return Some(Self::default());
+    /// Returns the current picture with what everybody may read of it, and a mask for the values of this moment.
+    ///
+    /// Failures are told as they were masked when they happened; values that are in force by now are hidden, too. They
+    /// are fetched only if there is a failure to show. `None` if the engine has ended.
+    pub(super) async fn of(questions: &Questions) -> Option<(View, Self)> {
+        let view = questions.view().await?.for_everybody();
+        if !has_failure(&view) {
+            return Some((view, Self::default()));
         }
         let inspection = questions.inspect().await?;
         let modules =
             inspection.modules.into_iter().map(|(name, scope)| (name, [scope.values, scope.config]));
         let global = vec![inspection.global.values, inspection.global.config];
-        Some(Self { global, modules: modules.collect(), all: OnceCell::new() })
+        Some((view, Self { global, modules: modules.collect(), all: OnceCell::new() }))
     }
 
     /// Returns a failure without the values that its process could see: those of `module` and the global ones.

@@ -14,6 +14,7 @@ mod queue;
 mod response;
 mod routes;
 
+pub use connection::Port;
 pub use debug::{DebugState, Releases};
 pub use listen::{HttpServers, ListenError, serve};
-pub use public::{Health, router as port};
+pub use public::router as port;

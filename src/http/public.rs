@@ -7,59 +7,53 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use engine::Failure;
-use engine::view::{Format, TaskView, View, status};
+use engine::view::{Format, TaskView, View, problems};
 use serde::Deserialize;
 
 use super::explain::{self, OutputFormat};
 use super::exposition;
 use super::mask::Mask;
 use super::page::{PageCache, PageOptions};
-use super::response::{ended, json, not_allowed, not_found, text};
+use super::response::{after_start, ended, json, not_allowed, not_found, text};
 use super::routes::PORT;
 use super::{converge_status, queue};
-use crate::cluster::WatchHealths;
 use crate::driver::Questions;
 use crate::telemetry::Telemetry;
 
-/// How long a watch may be broken before `/healthz` fails.
-const BROKEN_WATCH: Duration = Duration::from_mins(1);
-
-/// What `/healthz` checks.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// The watches of bindings.
-    pub watches: WatchHealths,
-}
+/// How long `/healthz` waits for the driver, and how late its timers may be. Less than a probe waits for us.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Clone)]
 struct PublicState {
     questions: Questions,
     telemetry: Arc<Telemetry>,
-    health: Health,
     pages: PageCache,
 }
 
 /// Returns the routes of the port.
-pub fn router(questions: Questions, telemetry: Arc<Telemetry>, health: Health) -> Router {
-    Router::new()
-        .route("/", get(index))
-        .route("/discovery", get(discovery))
+pub fn router(questions: Questions, telemetry: Arc<Telemetry>) -> Router {
+    let explanations = Router::new()
         .route("/graph", get(graph))
         .route("/journal", get(journal))
         .route("/status", get(overview))
         .route("/why/{what}/{name}", get(why))
-        .route("/healthz", get(healthz))
-        .route("/metrics", get(metrics))
-        .route("/metrics/hooks", get(hook_metrics))
         .route("/queue", get(queue_page))
         .route("/readyz", get(readyz))
         .route("/status/converge", get(converge))
+        .route_layer(from_fn_with_state(questions.clone(), after_start));
+    explanations
+        .route("/", get(index))
+        .route("/discovery", get(discovery))
+        .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics))
+        .route("/metrics/hooks", get(hook_metrics))
         .fallback(|| async { not_found() })
         .method_not_allowed_fallback(|| async { not_allowed() })
-        .with_state(PublicState { questions, telemetry, health, pages: PageCache::default() })
+        .with_state(PublicState { questions, telemetry, pages: PageCache::default() })
 }
 
 #[derive(Default, Deserialize)]
@@ -77,41 +71,35 @@ async fn discovery() -> Response {
     text(format!("GET {}\n", [PORT, &whys].concat().join("\nGET ")))
 }
 
+/// Answers whether a restart would help. It mends an operator that hangs, but no missing right and no API server.
 async fn healthz(State(public): State<PublicState>) -> Response {
-    let broken: Vec<String> = public
-        .health
-        .watches
-        .all()
-        .into_iter()
-        .filter(|watch| watch.since.elapsed() > BROKEN_WATCH)
-        .filter_map(|watch| Some(format!("watch of {}: {}\n", watch.name, watch.error?)))
-        .collect();
-    if broken.is_empty() {
-        StatusCode::OK.into_response()
-    } else {
-        (StatusCode::INTERNAL_SERVER_ERROR, broken.concat()).into_response()
+    if public.questions.is_alive(PATIENCE).await {
+        return StatusCode::OK.into_response();
     }
+    let text = format!("the operator hangs: no turn of its loop within {} s\n", PATIENCE.as_secs());
+    (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
 }
 
 async fn readyz(State(public): State<PublicState>) -> Response {
-    match public.questions.view().await {
-        Some(view) if view.converge.first_done => text("Startup converge done.\n".to_owned()),
+    match public.questions.converge().await {
+        Some(converge) if converge.first_done => text("Startup converge done.\n".to_owned()),
         Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Startup converge in progress\n").into_response(),
         None => ended(),
     }
 }
 
 async fn converge(State(public): State<PublicState>, Query(query): Query<ConvergeQuery>) -> Response {
-    let Some(view) = public.questions.view().await else { return ended() };
+    let Some(converge) = public.questions.converge().await else { return ended() };
     if query.output == "json" {
-        json(&converge_status::data(&view.converge))
+        json(&converge_status::data(&converge))
     } else {
-        text(converge_status::text(&view.converge))
+        text(converge_status::text(&converge))
     }
 }
 
 async fn metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
-    let view = public.questions.view().await;
+    // What the operator counts is told at its start, too.
+    let view = if public.questions.start().is_some() { None } else { public.questions.view().await };
     exposition::answer(public.telemetry.metrics_text(view.as_ref()), &request)
 }
 
@@ -120,15 +108,14 @@ async fn hook_metrics(State(public): State<PublicState>, request: HeaderMap) -> 
 }
 
 async fn queue_page(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {
-    let Some(view) = public.questions.view().await else { return ended() };
-    let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
+    let Some((view, mask)) = Mask::of(&public.questions).await else { return ended() };
     let show = |task: &TaskView| {
         let shown = |failure: &Arc<Failure>| mask.show(failure, task.module.as_ref());
         task.last_failure.as_ref().map(shown).unwrap_or_default()
     };
     let page = || {
         let telling = Format { show: &|text| mask.text(text), at: &explain::time_of_day };
-        queue::page_text(&view, &show, &status::problems(&view, telling))
+        queue::page_text(&view, &show, &problems(&view, telling))
     };
     explain::answer(
         OutputFormat::of(&query, OutputFormat::Text),
@@ -163,7 +150,6 @@ async fn why(
 
 /// Answers from the current view, with values masked.
 async fn answer_masked(public: &PublicState, answer: impl FnOnce(&View, Format<'_>) -> Response) -> Response {
-    let Some(view) = public.questions.view().await else { return ended() };
-    let Some(mask) = Mask::new(&public.questions, &view).await else { return ended() };
+    let Some((view, mask)) = Mask::of(&public.questions).await else { return ended() };
     answer(&view, Format { show: &|text| mask.text(text), at: &explain::time_of_day })
 }

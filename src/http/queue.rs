@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use engine::view::status::Problem;
+use engine::view::Problem;
 use engine::view::{QueueView, TaskView, View};
 use serde_json::{Value, json};
 
@@ -24,14 +24,14 @@ fn one_queue(queue: &QueueView, show: ShowTaskFailure<'_>, explained: bool) -> S
         let failure = show(task);
         let _ = writeln!(text, "{:2}. {}", position + 1, task.line(&failure));
         if explained {
-            explain(&mut text, task, &failure, position == 0);
+            explain(&mut text, task, &failure);
         }
     }
     text
 }
 
 /// Adds lines that explain a task: what it waits for, its failures and its cause.
-fn explain(text: &mut String, task: &TaskView, failure: &str, is_head: bool) {
+fn explain(text: &mut String, task: &TaskView, failure: &str) {
     let _ = write!(text, "      {}, {} old", task.id, span(task.age.as_secs_f64()));
     if let Some(running) = task.running {
         let _ = write!(text, ", runs for {}", span(running.as_secs_f64()));
@@ -39,7 +39,7 @@ fn explain(text: &mut String, task: &TaskView, failure: &str, is_head: bool) {
     if let Some(retry) = task.retry_in {
         let _ = write!(text, ", tried again in {}", span(retry.as_secs_f64()));
     }
-    if let Some(reason) = task.waits_for.as_ref().filter(|_| is_head) {
+    if let Some(reason) = &task.waits_for {
         let _ = write!(text, ", waits: {reason}");
     }
     text.push('\n');

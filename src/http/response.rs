@@ -1,8 +1,14 @@
 //! Answers that the port and the socket share: data in a format, and what is refused.
 
+use std::borrow::Cow;
+
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+
+use crate::driver::Questions;
 
 /// Splits the last part of a path, like `values.yaml`, into name and format. Without a known format it is text.
 pub(super) fn split(file: &str) -> (&str, &str) {
@@ -22,7 +28,8 @@ pub(super) fn formatted(format: &str, data: &Value) -> Response {
 
 /// Answers with JSON on one line.
 pub(super) fn json(data: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], format!("{data}\n")).into_response()
+    // The escapes are those of JSON, and such letters are in texts only.
+    ([(header::CONTENT_TYPE, "application/json")], shown(format!("{data}\n"))).into_response()
 }
 
 /// Answers with YAML.
@@ -30,14 +37,39 @@ pub(super) fn yaml(data: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/yaml")], values::yaml::emit(data)).into_response()
 }
 
-/// Answers with plain text.
+/// Answers with plain text, which may be read on a terminal.
 pub(super) fn text(body: String) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], shown(body)).into_response()
+}
+
+/// Returns a text without what a terminal would obey.
+fn shown(body: String) -> String {
+    match engine::view::escaped(&body) {
+        Cow::Borrowed(_) => body,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 /// Answers that there is no engine to ask.
 pub(super) fn ended() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the operator is starting or ending\n").into_response()
+}
+
+/// Answers what the operator does at its start, if that is not over: nobody could answer the request itself.
+pub(super) async fn after_start(
+    State(questions): State<Questions>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match questions.start() {
+        Some(doing) => (StatusCode::SERVICE_UNAVAILABLE, text(starting(&doing))).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Returns what is said of an operator that starts.
+pub(super) fn starting(doing: &str) -> String {
+    format!("The operator starts: {doing}\n")
 }
 
 /// Answers that there is no such route, in the words of the reference operator.

@@ -6,16 +6,17 @@ use jaq_core::box_iter::BoxIter;
 use jaq_core::path::Opt;
 use jaq_core::val::{Range, ValR, ValT, ValX};
 
-use super::arithmetic::typed;
+use super::arithmetic::{short, typed};
 use super::collections::List;
+use super::error_text::{detail, error, fail};
 use super::limits::{go_deeper, go_on};
-use super::value::{Error, Object, Val, fail};
+use super::value::{Error, Object, Val};
 
 /// The longest array that an update by index may create.
 const LONGEST_ARRAY: usize = 0x2000_0000 / 64;
 
 fn not_iterable(value: &Val) -> Error {
-    Error::str(format!("cannot iterate over: {}", typed(value)))
+    error(format!("cannot iterate over: {}", typed(value)))
 }
 
 fn not_indexable(value: &Val, index: &Val) -> Error {
@@ -23,7 +24,7 @@ fn not_indexable(value: &Val, index: &Val) -> Error {
         Val::Str(_) => "an object",
         Val::Null | Val::Bool(_) | Val::Int(_) | Val::Float(_) | Val::Arr(_) | Val::Obj(_) => "an array",
     };
-    Error::str(format!("expected {expected} but got: {}", typed(value)))
+    error(format!("expected {expected} but got: {}", typed(value)))
 }
 
 /// Returns the items, for as long as the run may go on.
@@ -33,7 +34,7 @@ fn boxed<T: 'static>(items: impl Iterator<Item = T> + 'static) -> Box<dyn Iterat
 
 /// Returns why an update inside of a value can't go on.
 fn stopped() -> Error {
-    Error::str("the filter has passed a limit")
+    error("the filter has passed a limit")
 }
 
 /// Returns the position of an index in an array of length `len`. Negative ones count from the end; `None` if it is before the beginning.
@@ -62,7 +63,10 @@ impl ValT for Val {
         if let Ok(value) = number.parse::<i128>() {
             return Ok(Self::Int(value));
         }
-        number.parse::<f64>().map(Self::number).or_else(|_| fail(format!("invalid number: {number}")))
+        number
+            .parse::<f64>()
+            .map(Self::number)
+            .or_else(|_| fail(format!("invalid number: {}", detail(number))))
     }
 
     fn from_map<I: IntoIterator<Item = (Self, Self)>>(pairs: I) -> ValR<Self> {
@@ -231,7 +235,7 @@ impl ValT for Val {
             None => Arc::default(),
             Some(Self::Arr(new)) => new,
             Some(other) => {
-                let error = Error::str(format!("expected an array but got: {}", typed(&other)));
+                let error = error(format!("expected an array but got: {}", typed(&other)));
                 return Err(error.into());
             }
         };
@@ -255,10 +259,10 @@ impl ValT for Val {
 fn put(mut items: Arc<List>, index: &Val, value: Val) -> ValR<Val> {
     let position = index.as_index().and_then(|index| resolved_index(index, items.len()));
     let Some(position) = position else {
-        return fail(format!("array index should not be negative but got: {index}"));
+        return fail(format!("array index should not be negative but got: {}", short(index)));
     };
     if position >= LONGEST_ARRAY {
-        return fail(format!("array index too large: {index}"));
+        return fail(format!("array index too large: {}", short(index)));
     }
     let grown = Arc::make_mut(&mut items);
     if position >= grown.len() {

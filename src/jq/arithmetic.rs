@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jaq_core::val::ValR;
 
+use super::error_text::{self, fail};
 use super::limits::{go_deeper, go_on, go_on_bytes};
-use super::value::{Object, Val, fail};
+use super::value::{Object, Val};
 
 /// How many bytes a repeated string may have.
 const LONGEST_STRING: usize = 64 * 1024 * 1024;
@@ -17,11 +18,15 @@ fn wrong(left: &Val, what: &str, right: &Val) -> ValR<Val> {
 
 /// Returns the type of a value with the beginning of its text, for errors: `number (1)`.
 pub(super) fn typed(value: &Val) -> String {
-    format!("{} ({})", value.type_name(), short(value))
+    error_text::about(value, format!("{} ({})", value.type_name(), beginning(value)))
 }
 
 /// Returns the beginning of a value's text, for errors.
 pub(super) fn short(value: &Val) -> String {
+    error_text::about(value, beginning(value))
+}
+
+fn beginning(value: &Val) -> String {
     use std::fmt::Write as _;
     let mut text = Beginning(String::new());
     // It fails when the text is long enough.

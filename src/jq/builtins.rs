@@ -10,9 +10,10 @@ use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::{ValR, ValT};
 
 use super::arithmetic::{short, typed};
+use super::error_text::{self, detail, fail};
 use super::limits::{go_deeper, go_on, go_on_bytes};
 use super::runtime::Runtime;
-use super::value::{Object, Val, fail};
+use super::value::{Object, Val};
 
 /// Returns the functions for filters over [`Val`].
 pub(super) fn functions() -> impl Iterator<Item = Fun<Runtime>> {
@@ -56,7 +57,7 @@ fn float(value: &Val) -> ValR<f64, Val> {
 fn length(value: &Val) -> ValR<Val> {
     Ok(match value {
         Val::Null => Val::Int(0),
-        Val::Bool(_) => return fail(format!("length cannot be applied to: boolean ({value})")),
+        Val::Bool(_) => return fail(format!("length cannot be applied to: {}", typed(value))),
         Val::Int(number) => Val::Int(number.saturating_abs()),
         Val::Float(number) => Val::Float(number.abs()),
         Val::Str(text) => Val::from(text.chars().count()),
@@ -89,8 +90,9 @@ fn from_base64(value: &Val) -> ValR<Val> {
     };
     let text: String = text.chars().filter(|char| !matches!(char, '\n' | '\r')).collect();
     let decoded = LENIENT.decode(text);
-    let decoded =
-        decoded.or_else(|error| fail(format!("@base64d cannot be applied to {}: {error}", short(value))))?;
+    let decoded = decoded.or_else(|error| {
+        fail(format!("@base64d cannot be applied to {}: {}", short(value), detail(error.to_string())))
+    })?;
     Ok(Val::from(String::from_utf8_lossy(&decoded).into_owned()))
 }
 
@@ -102,8 +104,7 @@ fn to_number(value: Val) -> ValR<Val> {
                 && !text.is_empty()
                 && text.starts_with(|first: char| first.is_ascii_digit() || "-+.".contains(first)) =>
         {
-            Val::from_num(text)
-                .or_else(|_| fail(format!("tonumber cannot be applied to: string ({})", short(&value))))
+            Val::from_num(text).or_else(|_| fail(format!("tonumber cannot be applied to: {}", typed(&value))))
         }
         other => fail(format!("tonumber cannot be applied to: {}", typed(other))),
     }
@@ -217,7 +218,7 @@ fn delete(value: Val, path: &[Val]) -> ValR<Val> {
 }
 
 fn plain(exception: jaq_core::Exn<'_, Val>) -> super::value::Error {
-    exception.get_err().unwrap_or_else(|_| super::value::Error::str("a filter left a deletion by a break"))
+    exception.get_err().unwrap_or_else(|_| error_text::error("a filter left a deletion by a break"))
 }
 
 fn row(value: &Val, separator: &str, cell: impl Fn(&Val) -> Option<String>) -> ValR<Val> {

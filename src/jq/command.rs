@@ -190,8 +190,11 @@ impl Program {
             End::Limit(limit) => Ok(complain(&limit.to_string(), FILTER_FAILED)),
             End::Done | End::Stopped => Ok(0),
             End::Halted(code) => Err(u8::try_from(code & 0xff).unwrap_or(FILTER_FAILED)),
-            End::Failed(error, true) => Ok(complain(&format!("{error} (not a string)"), FILTER_FAILED)),
-            End::Failed(error, false) => Ok(complain(&error, FILTER_FAILED)),
+            End::Failed(Val::Str(error)) => Ok(complain(&error, FILTER_FAILED)),
+            End::Failed(error @ (Val::Arr(_) | Val::Obj(_))) => {
+                Ok(complain(&format!("{error} (not a string)"), FILTER_FAILED))
+            }
+            End::Failed(error) => Ok(complain(&error.to_string(), FILTER_FAILED)),
         }
     }
 }

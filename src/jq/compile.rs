@@ -8,8 +8,9 @@ use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, native};
 
 use super::desugar::Desugarer;
+use super::picking::only_picks;
 use super::runtime::Runtime;
-use super::{Filter, JqError, alternatives, builtins, folds, generators, inputs, regex, tokens};
+use super::{Filter, JqError, alternatives, builtins, folds, generators, inputs, regex, threads, tokens};
 
 /// Definitions for all filters beside jaq's library.
 static PRELUDE: LazyLock<Vec<Def<&'static str>>> = LazyLock::new(|| {
@@ -26,15 +27,26 @@ const MAIN: &str = "native_main";
 /// How deep brackets may nest in the text of a filter.
 const DEEPEST_FILTER: usize = 256;
 
+/// How many parts a filter may have: words, numbers and signs. Its tree is as deep at most, and it is walked by functions
+/// that call themselves.
+const MOST_TOKENS: usize = 10_000;
+
 impl Filter {
     /// Compiles a filter.
     pub fn compile(text: &str) -> Result<Self, JqError> {
-        Self::read(text, &[], jaq_core::funs::<Runtime>(), "")
+        Self::on_own_stack(|| Self::read(text, &[], jaq_core::funs::<Runtime>(), ""))
     }
 
     /// Compiles a filter that can read inputs and sees variables with these names, written with their `$`.
     pub(super) fn of_program(text: &str, names: &[&str]) -> Result<Self, JqError> {
-        Self::read(text, names, jaq_core::funs::<Runtime>().chain(inputs::functions()), PROGRAM_PRELUDE)
+        let functions = || jaq_core::funs::<Runtime>().chain(inputs::functions());
+        Self::on_own_stack(|| Self::read(text, names, functions(), PROGRAM_PRELUDE))
+    }
+
+    /// Reads a filter where there is room for the deepest tree: who asks for it may have a small stack.
+    fn on_own_stack(read: impl Fn() -> Result<Self, JqError> + Sync) -> Result<Self, JqError> {
+        let none = || Err(JqError::Limit("no thread can be started to read the jq filter".to_owned()));
+        threads::on_large_stack(read).unwrap_or_else(none)
     }
 
     fn read(
@@ -49,6 +61,7 @@ impl Filter {
         let text = with_letters(text);
         let arena = Arena::default();
         let main = parse(&text)?;
+        let only_picks = only_picks(&text, &main);
         let main = Desugarer::new(&arena).term(main);
         // Definitions that come later win over those of the library.
         let own = load::parse(definitions, |parser| parser.defs()).unwrap_or_default();
@@ -70,7 +83,7 @@ impl Filter {
                 format!("{} {name} is not defined{}", kind.as_str(), position(&text, name))
             }))
         })?;
-        Ok(Self { compiled })
+        Ok(Self { compiled, text: text.into(), only_picks })
     }
 }
 
@@ -82,6 +95,10 @@ fn parse(text: &str) -> Result<Term<&str>, JqError> {
     });
     let tokens = tokens.map_err(|error| JqError::Syntax(error.unwrap_or_default()))?;
     let tokens = tokens::fitted(text, tokens, false);
+    if tokens::count(&tokens) > MOST_TOKENS {
+        let problem = format!("it has more than {MOST_TOKENS} parts: words, numbers and signs");
+        return Err(JqError::Syntax(problem));
+    }
     Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
         JqError::Syntax(match (alternatives::first(text), errors.into_iter().next()) {
             (Some(alternative), _) => format!(

@@ -5,9 +5,10 @@ use jaq_core::native::{Fun, v};
 use jaq_core::{Exn, Native, ValX};
 
 use super::arithmetic::typed;
+use super::error_text::fail;
 use super::limits::{Exceeded, LONGEST_PATH, go_deeper, go_on, pass};
 use super::runtime::Runtime;
-use super::value::{Val, fail};
+use super::value::Val;
 
 /// Returns an exception that no filter can catch, for a run that has passed a limit.
 fn stop<'a, T>() -> ValX<'a, T, Val> {

@@ -13,10 +13,12 @@ mod collections;
 pub mod command;
 mod compile;
 mod desugar;
+mod error_text;
 mod folds;
 mod generators;
 mod inputs;
 mod limits;
+mod picking;
 mod print;
 mod regex;
 mod runtime;
@@ -24,11 +26,13 @@ mod threads;
 mod tokens;
 mod value;
 
+use std::time::Duration;
+
 use jaq_core::{Ctx, Vars};
 use serde_json::Value;
 use thiserror::Error;
 
-use limits::Limits;
+use limits::{DEADLINE, Limits};
 use runtime::{FoldStates, Inputs, NoInputs, RunData, Runtime};
 pub use threads::{Progress, Threads};
 use value::{JsonResult, Val};
@@ -42,6 +46,8 @@ const LONGEST_ERROR: usize = 1_000;
 /// A compiled filter. It can be used from several threads at once.
 pub struct Filter {
     compiled: jaq_core::compile::Filter<jaq_core::Native<Runtime>>,
+    text: Box<str>,
+    only_picks: bool,
 }
 
 /// The input of a filter, parsed. A clone shares the value.
@@ -74,7 +80,7 @@ pub enum JqError {
     /// Its text is not a filter.
     #[error("the jq filter is not understood: {0}")]
     Syntax(String),
-    /// It ended with an error.
+    /// It ended with an error, which quotes nothing of the object.
     #[error("{0}")]
     Run(String),
     /// It took too long, or needed too much memory.
@@ -91,8 +97,8 @@ enum End {
     Done,
     /// The filter called `halt`, with this exit code.
     Halted(i32),
-    /// The filter ended with an error: its text, and whether it is an array or an object.
-    Failed(String, bool),
+    /// The filter ended with an error.
+    Failed(Val),
     /// The receiver of the results asked for no more.
     Stopped,
     /// The run has passed a limit.
@@ -139,11 +145,7 @@ impl Filter {
                 }
                 Err(exception) => {
                     return match exception.get_err() {
-                        Ok(error) => {
-                            let error = error.into_val();
-                            let is_compound = matches!(error, Val::Arr(_) | Val::Obj(_));
-                            End::Failed(text_of(error), is_compound)
-                        }
+                        Ok(error) => End::Failed(error.into_val()),
                         Err(exception) => End::Halted(exception.get_halt().unwrap_or(0)),
                     };
                 }
@@ -152,21 +154,26 @@ impl Filter {
         End::Done
     }
 
+    /// Returns whether the filter only picks fields: it needs no more time than its text and its input have bytes.
+    pub fn only_picks(&self) -> bool {
+        self.only_picks
+    }
+
     /// Returns all results for `input`.
     ///
     /// Where the stack of the thread is small, a filter that calls itself ends earlier with an error; see [`Threads`].
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, JqError> {
-        self.run_within(Val::from(input), Limits::OPERATOR)
+        self.run_within(&Val::from(input), Limits::OPERATOR)
     }
 
-    fn run_within(&self, input: Val, limits: Limits) -> Result<Vec<Value>, JqError> {
+    fn run_within(&self, input: &Val, limits: Limits) -> Result<Vec<Value>, JqError> {
         self.results(input, limits, Val::to_json)
     }
 
     /// Returns all results, each as `convert` makes it.
     fn results<T>(
         &self,
-        input: Val,
+        input: &Val,
         limits: Limits,
         convert: impl Fn(&Val) -> Result<T, String>,
     ) -> Result<Vec<T>, JqError> {
@@ -174,7 +181,8 @@ impl Filter {
         let mut unusable = None;
         // Filters do not see the operator's environment.
         let globals = [builtins::empty_object(), builtins::location(1)];
-        let end = self.each(input, globals, &[], &NoInputs, limits, |value| {
+        error_text::forget();
+        let end = self.each(input.clone(), globals, &[], &NoInputs, limits, |value| {
             match convert(&value) {
                 Ok(_) if results.len() >= MOST_RESULTS => {
                     unusable = Some(format!("the filter has more than {MOST_RESULTS} results"));
@@ -187,7 +195,11 @@ impl Filter {
         match (end, unusable) {
             (End::Limit(limit), _) => Err(JqError::Limit(limit.to_string())),
             (_, Some(error)) => Err(JqError::Result(error)),
-            (End::Failed(error, _), None) => Err(JqError::Run(error.chars().take(LONGEST_ERROR).collect())),
+            (End::Failed(error), None) => {
+                let error = error_text::reported(&error, input, &self.text);
+                error_text::forget();
+                Err(JqError::Run(error.chars().take(LONGEST_ERROR).collect()))
+            }
             // `halt` ends the results quietly.
             (End::Done | End::Halted(_) | End::Stopped, None) => Ok(results),
         }
@@ -195,7 +207,13 @@ impl Filter {
 
     /// Returns the one result that a binding keeps, as JSON: none is null, several are an array.
     pub fn result(&self, input: &Input) -> Result<Vec<u8>, JqError> {
-        let mut results = self.results(input.0.clone(), Limits::OPERATOR, |value| {
+        self.result_within(input, DEADLINE)
+    }
+
+    /// Returns what [`Self::result`] returns, or an error when the filter takes longer than `time`.
+    pub fn result_within(&self, input: &Input, time: Duration) -> Result<Vec<u8>, JqError> {
+        let limits = Limits { time: Some(time), ..Limits::OPERATOR };
+        let mut results = self.results(&input.0, limits, |value| {
             let mut text = Vec::new();
             let written = golang::json::write(&mut text, &JsonResult::new(value));
             written.map(|()| text).map_err(|error| error.to_string())
@@ -205,14 +223,6 @@ impl Filter {
             1 => results.pop().unwrap_or_default(),
             _ => [b"[".as_slice(), &results.join(b",".as_slice()), b"]"].concat(),
         })
-    }
-}
-
-/// Returns the text of an error: a string as it is, anything else as JSON.
-fn text_of(error: Val) -> String {
-    match error {
-        Val::Str(text) => text.as_ref().to_owned(),
-        other => other.to_string(),
     }
 }
 

@@ -1,17 +1,20 @@
 //! Functions for regular expressions: `match`, `test`, `capture`, `sub` and others build on them.
+//!
+//! Expressions are those of RE2, as in gojq: hooks were written for it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use golang::regexp::Regexp;
 use jaq_core::RunPtr;
 use jaq_core::native::{Filter, Fun, bome, run, v};
 use jaq_core::val::ValR;
-use regex::{Captures, Regex, RegexBuilder};
 
 use super::arithmetic::{short, typed};
+use super::error_text::{detail, fail};
 use super::limits::{go_on, go_on_bytes};
 use super::runtime::Runtime;
-use super::value::{Object, Val, fail};
+use super::value::{Object, Val};
 
 /// How many expressions each thread keeps compiled.
 const KEPT: usize = 64;
@@ -26,7 +29,7 @@ thread_local! {
 /// A compiled expression and what its flags ask for.
 #[derive(Clone)]
 struct Expression {
-    regex: Regex,
+    regex: Regexp,
     all: bool,
     not_empty: bool,
 }
@@ -70,9 +73,12 @@ fn search<'a>(value: &'a Val, regex: &Val, flags: &Val) -> ValR<(&'a str, Expres
             let _ = go_on_bytes(text.len());
             Ok((text, compiled(regex, flags)?))
         }
-        (value, regex) => {
-            fail(format!("match({}; {flags:?}) cannot be applied to: {}", short(regex), typed(value)))
-        }
+        (value, regex) => fail(format!(
+            "match({}; {}) cannot be applied to: {}",
+            short(regex),
+            detail(format!("{flags:?}")),
+            typed(value)
+        )),
     }
 }
 
@@ -81,34 +87,28 @@ fn compiled(text: &str, flags: &str) -> ValR<Expression, Val> {
     if let Some(found) = COMPILED.with_borrow(|compiled| compiled.get(&key).cloned()) {
         return Ok(found);
     }
-    let mut builder = RegexBuilder::new(text);
-    builder.size_limit(LARGEST);
+    // The way of jq to name groups, which RE2 has not.
+    let mut translated = text.replace("(?<", "(?P<");
     let (mut all, mut not_empty) = (false, false);
     for flag in flags.chars() {
         match flag {
             'g' => all = true,
             'n' => not_empty = true,
-            'i' => {
-                builder.case_insensitive(true);
+            'i' => translated.insert_str(0, "(?i)"),
+            // RE2 has no extended expressions; gojq takes the flag for the other one.
+            'x' | 's' => translated.insert_str(0, "(?s)"),
+            'p' => translated.insert_str(0, "(?sm)"),
+            'l' => translated.insert_str(0, "(?U)"),
+            other => {
+                let flag = detail(format!("{other:?}"));
+                return fail(format!("unsupported regular expression flag: {flag}"));
             }
-            'x' => {
-                builder.ignore_whitespace(true);
-            }
-            's' => {
-                builder.dot_matches_new_line(true);
-            }
-            'p' => {
-                builder.dot_matches_new_line(true).multi_line(true);
-            }
-            'l' => {
-                builder.swap_greed(true);
-            }
-            other => return fail(format!("unsupported regular expression flag: {other:?}")),
         }
     }
-    let regex = builder.build().or_else(|error| {
-        let error = error.to_string();
-        fail(format!("invalid regular expression {text:?}: {}", error.lines().last().unwrap_or_default()))
+    let regex = Regexp::compile_within(&translated, LARGEST).or_else(|error| {
+        // The words of the error quote the expression, which can come from the object.
+        let (text, error) = (detail(format!("{text:?}")), detail(error.to_string()));
+        fail(format!("invalid regular expression {text}: {error}"))
     })?;
     let expression = Expression { regex, all, not_empty };
     COMPILED.with_borrow_mut(|compiled| {
@@ -120,39 +120,45 @@ fn compiled(text: &str, flags: &str) -> ValR<Expression, Val> {
     Ok(expression)
 }
 
-fn found<'a>(text: &'a str, expression: &'a Expression) -> impl Iterator<Item = Captures<'a>> {
+/// Where a match and its groups begin and end.
+type Places = Vec<Option<(usize, usize)>>;
+
+fn found<'a>(text: &'a str, expression: &'a Expression) -> impl Iterator<Item = Places> + 'a {
     let most = if expression.all { usize::MAX } else { 1 };
-    let wanted =
-        |captures: &Captures<'_>| !expression.not_empty || captures.get(0).is_some_and(|all| !all.is_empty());
-    expression.regex.captures_iter(text).take_while(|_| go_on(0)).filter(wanted).take(most)
+    let wanted = |places: &Places| {
+        !expression.not_empty || places.first().copied().flatten().is_some_and(|(start, end)| start < end)
+    };
+    expression.regex.captures(text).take_while(|_| go_on(0)).filter(wanted).take(most)
 }
 
 fn matches(text: &str, expression: &Expression) -> Val {
     let mut offsets = Offsets { text, byte: 0, char: 0 };
-    found(text, expression).map(|captures| described(&captures, expression, &mut offsets)).collect()
+    found(text, expression).map(|places| described(&places, expression, &mut offsets)).collect()
 }
 
 /// Returns the texts between the matches and the matches, in their order.
 fn parts(text: &str, expression: &Expression) -> Val {
     let mut offsets = Offsets { text, byte: 0, char: 0 };
     let (mut parts, mut end) = (Vec::new(), 0);
-    for captures in found(text, expression) {
-        let (start, next) = captures.get(0).map_or((end, end), |all| (all.start(), all.end()));
+    for places in found(text, expression) {
+        let (start, next) = places.first().copied().flatten().unwrap_or((end, end));
         parts.push(Val::str(text.get(end..start).unwrap_or_default()));
-        parts.push(described(&captures, expression, &mut offsets));
+        parts.push(described(&places, expression, &mut offsets));
         end = next;
     }
     parts.push(Val::str(text.get(end..).unwrap_or_default()));
     Val::arr(parts)
 }
 
-fn described(captures: &Captures<'_>, expression: &Expression, offsets: &mut Offsets<'_>) -> Val {
-    let mut groups = captures.iter().zip(expression.regex.capture_names()).map(|(group, name)| {
-        let name = ("name".into(), name.map_or(Val::Null, Val::str));
-        let (offset, length, string) = match group {
-            Some(group) => {
-                let string = group.as_str();
-                (Val::from(offsets.of(group.start())), string.chars().count(), Val::str(string))
+fn described(places: &Places, expression: &Expression, offsets: &mut Offsets<'_>) -> Val {
+    // The whole has no name.
+    let names = std::iter::once(&None).chain(expression.regex.names());
+    let mut groups = places.iter().zip(names).map(|(group, name)| {
+        let name = ("name".into(), name.as_deref().map_or(Val::Null, Val::str));
+        let (offset, length, string) = match *group {
+            Some((start, end)) => {
+                let string = offsets.text.get(start..end).unwrap_or_default();
+                (Val::from(offsets.of(start)), string.chars().count(), Val::str(string))
             }
             None => (Val::Int(-1), 0, Val::Null),
         };

@@ -6,7 +6,7 @@ use super::*;
 
 /// Other tests let the memory of this process grow.
 fn unlimited(filter: &Filter, input: &Value) -> Result<Vec<Value>, JqError> {
-    filter.run_within(Val::from(input), Limits::NONE)
+    filter.run_within(&Val::from(input), Limits::NONE)
 }
 
 fn check(filter: &str, input: &Value, expected: &str) {
@@ -206,6 +206,25 @@ fn functions_of_gojq_that_the_library_has_not() {
 }
 
 #[test]
+fn slip_25_regular_expressions_of_filters_are_those_of_re2() {
+    for (filter, input, expected) in [
+        (r#"test("^\\d$")"#, json!("١"), "false"),
+        (r#"test("^[\\w]$")"#, json!("é"), "false"),
+        (r#"test("^[a&&b]+$")"#, json!("a&b"), "true"),
+        (r#"test("^[a~~b]$")"#, json!("~"), "true"),
+        (r#"test("\\<b\\>")"#, json!("a b"), "false"),
+        (r#"test("a.b"; "x"), test("A.b"; "ix"), test("a.b")"#, json!("a\nb"), "true true false"),
+        (r#"capture("(?<a>x)|(?P<b>y)")"#, json!("y"), r#"{"a":null,"b":"y"}"#),
+        (r#"[match("a*"; "g") | .offset]"#, json!("baac"), "[0,1,4]"),
+        (r#"gsub("(?<x>[a-z])"; .x + "-")"#, json!("abé"), r#""a-b-é""#),
+        (r#"try test("(?=a)") catch "refused""#, json!("a"), r#""refused""#),
+        (r#"try test("[[a]") catch "refused""#, json!("["), "true"),
+    ] {
+        check(filter, &input, expected);
+    }
+}
+
+#[test]
 fn mistakes_say_where_they_are() {
     let error = |filter: &str| Filter::compile(filter).unwrap_err().to_string();
     assert!(error(".a | nosuch").contains("nosuch"), "{}", error(".a | nosuch"));
@@ -223,6 +242,88 @@ fn errors_of_a_run_are_errors() {
     assert!(error(".[0]").contains("expected an array but got: object"), "{}", error(".[0]"));
     assert!(error("nan").contains("JSON does not have"), "{}", error("nan"));
     assert!(error("infinite").contains("JSON does not have"));
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn slip_03_an_error_names_types_and_paths_and_no_data() {
+    let object = json!({
+        "metadata": {"name": "s"},
+        "data": {"pass-word": "aHVudGVyMjI=", "n": 7_135_246, "list": [["aHVudGVyMjI="]], "o": {"k": "aHVudGVyMjI="}},
+    });
+    let reported =
+        |filter: &str| unlimited(&Filter::compile(filter).unwrap(), &object).unwrap_err().to_string();
+    for (filter, error) in [
+        (".data[\"pass-word\"].x", "expected an object but got: string at .data[\"pass-word\"]"),
+        (".data.list[0][0] | keys", "cannot iterate over: string at .data.list[0][0]"),
+        (".data.list[0][0][]", "cannot iterate over: string at .data.list[0][0]"),
+        (".data.o + 1", "cannot add: object at .data.o and number"),
+        (".data.n + .data.o.k", "cannot add: number and string at .data.o.k"),
+        (".data.o.k | tonumber", "tonumber cannot be applied to: string at .data.o.k"),
+        (".data.o.k | ltrimstr(\"a\") | tonumber", "tonumber cannot be applied to: string"),
+        (
+            ".data.o.k | fromjson",
+            "fromjson cannot be applied to: string at .data.o.k: expected value at line 1 column 1",
+        ),
+        (".data.o.k + \"!\" | @base64d", "@base64d cannot be applied to string: …"),
+        (".data.o.k | test(7)", "match(number; …) cannot be applied to: string at .data.o.k"),
+        ("\"(\" + .data.o.k | . as $re | \"x\" | test($re)", "invalid regular expression …: …"),
+        ("try .data.o.k.x catch error(\"not so\")", "not so"),
+        ("try .data.o.k.x catch error", "expected an object but got: string at .data.o.k"),
+    ] {
+        assert_eq!(reported(filter), error, "{filter}");
+    }
+    let hidden =
+        "it ended with an error of type string that can quote the object (`addon-operator hook jq` shows it)";
+    for filter in [
+        "error(.data.o.k)",
+        "error(\"bad \\(.data.o.k)\")",
+        "try error(.data.o.k) catch error",
+        ".data.o.k | strptime(\"%Y\")",
+    ] {
+        assert_eq!(reported(filter), hidden, "{filter}");
+    }
+    assert!(reported("error(.data.o)").contains("of type object"));
+    // Within a filter the text is that of jq.
+    check("try .data.o.k.x catch .", &object, r#""expected an object but got: string (\"aHVudGVyMjI=\")""#);
+    // No way to fail tells of what is in the object.
+    for filter in [
+        "keys",
+        ".[0]",
+        "tojson | .[0].x",
+        "implode",
+        "@csv",
+        "@sh",
+        "has(0)",
+        "contains(1)",
+        "splits(1)",
+        "ascii_downcase",
+        "ltrimstr(1) | -.",
+        "todate",
+        "mktime",
+        "test(.)",
+        "sub(.; .)",
+        "error",
+        ". * {}",
+        ". / 1",
+        ".[.]",
+        "setpath([.]; 1)",
+        "delpaths(.)",
+        "range(.)",
+        "limit(.; 1)",
+        "strftime(\"%Y\")",
+        "@base64d",
+        "explode",
+        "join(1)",
+    ] {
+        for path in [".data.o.k", ".data.o", ".data.list", "[.data.o.k]", ".data.n", ".data"] {
+            let filter = format!("{path} | {filter}");
+            if let Err(error) = unlimited(&Filter::compile(&filter).unwrap(), &object) {
+                let error = error.to_string();
+                assert!(!error.contains("aHVud") && !error.contains("7135246"), "{filter}: {error}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -249,9 +350,32 @@ fn apart<T: Send + 'static>(work: impl FnOnce(&Progress) -> T + Send + 'static) 
     runtime.block_on(Threads::default().run(|progress| (work(progress), false))).unwrap()
 }
 
+#[test]
+fn a_filter_of_thousands_of_operators_is_read_on_any_stack_or_refused() {
+    let small = std::thread::Builder::new().stack_size(256 * 1024);
+    let read = || {
+        for (part, end) in
+            [(".|", "."), ("-", "1"), ("1+", "1"), (".,", "."), ("def f: ", "."), ("try ", ".")]
+        {
+            let text = |times: usize| {
+                // A definition is followed by what it is for.
+                let behind = if part.starts_with("def") { ";.".repeat(times) } else { String::new() };
+                part.repeat(times) + end + &behind
+            };
+            assert!(Filter::compile(&text(1_500)).is_ok(), "{part}");
+            let error = Filter::compile(&text(60_000)).unwrap_err().to_string();
+            assert!(error.ends_with("it has more than 10000 parts: words, numbers and signs"), "{error}");
+        }
+        Filter::compile(&format!("[{}1]", "1,".repeat(4_000))).unwrap()
+    };
+    let filter = small.spawn(read).unwrap().join().unwrap();
+    let results = apart(move |_| filter.run(&Value::Null)).unwrap();
+    assert_eq!(results[0].as_array().unwrap().len(), 4_001);
+}
+
 fn run_briefly(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     let limits = Limits { time: Some(std::time::Duration::from_millis(200)), ..Limits::OPERATOR };
-    Filter::compile(filter).unwrap().run_within(Val::from(input), limits)
+    Filter::compile(filter).unwrap().run_within(&Val::from(input), limits)
 }
 
 #[test]
@@ -279,7 +403,7 @@ fn a_filter_that_loops_for_ever_ends_at_its_deadline() {
         "reduce range(64) as $i (0; [., .]) | tojson",
         "reduce range(64) as $i (0; [., .]) | [..] | length",
         "(reduce range(64) as $i (0; [., .])) == (reduce range(64) as $i (0; [., .]))",
-        "reduce range(64) as $i (0; [., .]) | error",
+        "reduce range(64) as $i (0; [., .]) | try error(tojson) catch .",
         "[range(100)] | [.[] as $a | .[] as $b | .[] as $c | .[] as $d | .[] as $e | 1] | length",
         "[range(100)] | reduce (.[] as $a | .[] as $b | .[] as $c | .[] as $d | 1) as $x (0; . + 1)",
         "last(path(repeat(.a)))",
@@ -311,7 +435,7 @@ fn a_filter_that_grows_for_ever_ends_at_a_limit() {
             let input = if text.contains("path") { json!(null) } else { json!(["x"]) };
             let filter = Filter::compile(text).unwrap();
             let limits = Limits { time: Some(std::time::Duration::from_secs(2)), ..Limits::OPERATOR };
-            let outcome = filter.run_within(Val::from(&input), limits);
+            let outcome = filter.run_within(&Val::from(&input), limits);
             assert!(matches!(outcome, Err(JqError::Limit(_))), "{text}: {outcome:?}");
         }
         let long = run_briefly("\"x\" * 1e10", &json!(null)).unwrap_err().to_string();
@@ -327,7 +451,7 @@ fn values_may_nest_deeply() {
         let progress = progress.clone();
         let run = move |text: &str| {
             progress.step();
-            Filter::compile(text).unwrap().run_within(Val::Null, limits)
+            Filter::compile(text).unwrap().run_within(&Val::Null, limits)
         };
         assert_eq!(run(&format!("{deep} | length")).unwrap(), [json!(1)]);
         let objects = "reduce range(50000) as $i (0; {a: .}) | length";

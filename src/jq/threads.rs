@@ -27,8 +27,17 @@ const RESTING: usize = 4;
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Threads that run filters. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Threads(Arc<Mutex<Vec<Sender<Work>>>>);
+#[derive(Clone, Debug)]
+pub struct Threads {
+    /// Those that rest; `None` where filters run on the thread of those who ask.
+    resting: Option<Arc<Mutex<Vec<Sender<Work>>>>>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { resting: Some(Arc::default()) }
+    }
+}
 
 /// Counts the steps of work that is done on a thread.
 #[derive(Clone, Debug, Default)]
@@ -64,14 +73,26 @@ fn start() -> Option<Sender<Work>> {
     Some(sender)
 }
 
+/// Does `work` on a thread with a large stack and waits for it. Returns nothing where no thread can be started.
+pub(super) fn on_large_stack<T: Send>(work: impl Fn() -> T + Sync) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = [STACK, SMALL_STACK].into_iter().find_map(|size| {
+            let thread = std::thread::Builder::new().name("filter".to_owned()).stack_size(size);
+            thread.spawn_scoped(scope, &work).ok()
+        })?;
+        thread.join().ok()
+    })
+}
+
 impl Threads {
-    fn take(&self) -> Option<Sender<Work>> {
-        let resting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        resting.or_else(start)
+    /// Returns no threads: who asks waits for the filter, whatever that does. A simulation runs so, since its time
+    /// stands still only while its own thread works.
+    pub fn none() -> Self {
+        Self { resting: None }
     }
 
-    fn put_back(&self, thread: Sender<Work>) {
-        let mut resting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn put_back(resting: &Mutex<Vec<Sender<Work>>>, thread: Sender<Work>) {
+        let mut resting = resting.lock().unwrap_or_else(PoisonError::into_inner);
         if resting.len() < RESTING {
             resting.push(thread);
         }
@@ -85,7 +106,9 @@ impl Threads {
         &self,
         work: impl FnOnce(&Progress) -> (T, bool) + Send + 'static,
     ) -> Result<T, String> {
-        let thread = self.take().ok_or("no thread can be started for filters")?;
+        let Some(resting) = &self.resting else { return Ok(work(&Progress::default()).0) };
+        let idle = resting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let thread = idle.or_else(start).ok_or("no thread can be started for filters")?;
         let (answer, mut result) = oneshot::channel();
         let progress = Progress::default();
         let inner = progress.clone();
@@ -96,7 +119,7 @@ impl Threads {
             match tokio::time::timeout(TIMEOUT, &mut result).await {
                 Ok(Ok((result, is_spent))) => {
                     if !is_spent {
-                        self.put_back(thread);
+                        Self::put_back(resting, thread);
                     }
                     return Ok(result);
                 }

@@ -37,6 +37,23 @@ pub(super) fn fitted<'s>(text: &'s str, tokens: Vec<Piece<'s>>, in_pattern: bool
     out
 }
 
+/// Returns how many tokens there are, with those in brackets and in texts.
+pub(super) fn count(tokens: &[Piece<'_>]) -> usize {
+    let inside = tokens.iter().map(|Token(_, kind)| match kind {
+        Tok::Block(inner) => count(inner),
+        Tok::Str(parts) => parts.iter().map(count_part).sum(),
+        Tok::Word | Tok::Var | Tok::Fmt | Tok::Num | Tok::Sym => 0,
+    });
+    tokens.len() + inside.sum::<usize>()
+}
+
+fn count_part(part: &StrPart<&str, Piece<'_>>) -> usize {
+    match part {
+        StrPart::Term(Token(_, Tok::Block(inner))) => count(inner),
+        StrPart::Term(_) | StrPart::Str(_) | StrPart::Char(_) => 0,
+    }
+}
+
 /// Returns a point, together with the digits that follow it without a gap.
 fn fraction<'s>(
     text: &'s str,

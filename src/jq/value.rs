@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jaq_core::val::{Range, ValR};
+use jaq_core::val::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
@@ -443,9 +443,4 @@ impl FromIterator<Val> for Val {
         // A generator without end stops only at the limits of the run.
         Self::arr(items.into_iter().take_while(|_| go_on(0)).collect())
     }
-}
-
-/// Returns a failure with a text.
-pub(super) fn fail<T>(text: impl ToString) -> ValR<T, Val> {
-    Err(Error::str(text))
 }

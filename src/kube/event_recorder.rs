@@ -1,5 +1,9 @@
-//! Kubernetes Events about modules. They hang on the operator's ConfigMap, since modules are no objects.
+//! Kubernetes Events about modules and converges. They hang on the operator's ConfigMap, since modules are no objects.
+//!
+//! They are written when nothing new has come for a second, or when the operator ends: then it waits for them.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Announcement;
@@ -8,7 +12,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, EventSource, ObjectReference}
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc, watch};
+
+use crate::lasting_task::lasting;
 
 /// Who writes the Events.
 const COMPONENT: &str = "addon-operator";
@@ -29,6 +35,19 @@ const LONGEST: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct EventRecorder {
     waiting: mpsc::Sender<Announcement>,
+    written: Written,
+}
+
+/// Tells when the last Event of a recorder is written.
+#[derive(Clone, Debug)]
+pub struct Written(watch::Receiver<()>);
+
+impl Written {
+    /// Waits until no clone of the recorder is left and all of its Events are written, or could not be.
+    pub async fn all(mut self) {
+        // Nothing is ever sent: the writer drops its end.
+        while self.0.changed().await.is_ok() {}
+    }
 }
 
 struct Writer {
@@ -40,6 +59,8 @@ struct Writer {
     uid: Option<String>,
     /// Whether it was logged that Events can't be written.
     complained: bool,
+    /// Those that are written next.
+    held: VecDeque<(Timestamp, Announcement)>,
 }
 
 impl EventRecorder {
@@ -47,46 +68,80 @@ impl EventRecorder {
     ///
     /// Has to be called within a runtime; ends with the last clone of what it returns.
     pub fn start(client: Client, namespace: &str, config_map: &str) -> Self {
-        let (waiting, mut announcements) = mpsc::channel(WAITING);
-        let mut writer = Writer {
+        let (waiting, announcements) = mpsc::channel(WAITING);
+        let (end, written) = watch::channel(());
+        let writer = Writer {
             events: Api::namespaced(client.clone(), namespace),
             maps: Api::namespaced(client, namespace),
             namespace: namespace.to_owned(),
             config_map: config_map.to_owned(),
             uid: None,
             complained: false,
+            held: VecDeque::new(),
         };
+        let state = Arc::new(Mutex::new((writer, announcements)));
         tokio::spawn(async move {
-            while let Some(first) = announcements.recv().await {
-                let mut held = vec![(Timestamp::now(), first)];
-                while held.len() < WAITING {
-                    match tokio::time::timeout(QUIET, announcements.recv()).await {
-                        Ok(Some(next)) => held.push((Timestamp::now(), next)),
-                        Ok(None) | Err(_) => break,
-                    }
+            let _end = end;
+            lasting("the recorder of Events", || {
+                let state = Arc::clone(&state);
+                async move {
+                    let (writer, announcements) = &mut *state.lock().await;
+                    writer.write_all(announcements).await;
                 }
-                for (at, announcement) in &held {
-                    writer.write(*at, announcement).await;
-                }
-            }
+            })
+            .await;
         });
-        Self { waiting }
+        Self { waiting, written: Written(written) }
+    }
+
+    /// Returns what tells when the last Event is written.
+    pub fn written(&self) -> Written {
+        self.written.clone()
     }
 
     /// Queues an Event, which is written later. When too many wait, it is lost.
     pub fn record(&self, announcement: Announcement) {
         if self.waiting.try_send(announcement).is_err() {
-            tracing::debug!("an Event about a module is lost: too many wait to be written");
+            tracing::debug!("an Event is lost: too many wait to be written");
         }
     }
 }
 
 impl Writer {
-    async fn write(&mut self, at: Timestamp, announcement: &Announcement) {
+    /// Writes what is announced until nobody can announce anything any more.
+    async fn write_all(&mut self, announcements: &mut mpsc::Receiver<Announcement>) {
+        loop {
+            // What a panic left comes first, but for the one that it met.
+            self.write_held().await;
+            let Some(first) = announcements.recv().await else { return };
+            self.held.push_back((Timestamp::now(), first));
+            while self.held.len() < WAITING {
+                match tokio::time::timeout(QUIET, announcements.recv()).await {
+                    Ok(Some(next)) => self.held.push_back((Timestamp::now(), next)),
+                    Ok(None) | Err(_) => break,
+                }
+            }
+        }
+    }
+
+    async fn write_held(&mut self) {
+        if !self.held.is_empty() {
+            self.identify().await;
+        }
+        while let Some((at, announcement)) = self.held.pop_front() {
+            self.write(at, &announcement).await;
+        }
+    }
+
+    /// Reads the identity of the ConfigMap, unless it is known: once for all Events that wait, since there may be no ConfigMap.
+    async fn identify(&mut self) {
         if self.uid.is_none() {
             let map = self.maps.get_opt(&self.config_map).await.ok().flatten();
             self.uid = map.and_then(|map| map.metadata.uid);
         }
+    }
+
+    async fn write(&mut self, at: Timestamp, announcement: &Announcement) {
         match self.events.create(&PostParams::default(), &self.event(at, announcement)).await {
             Ok(_) => self.complained = false,
             Err(error) if self.complained => tracing::debug!(%error, "an Event can't be written"),
@@ -105,7 +160,10 @@ impl Writer {
         let message: String = announcement.message.chars().take(LONGEST / 4).collect();
         Event {
             metadata: ObjectMeta {
-                generate_name: Some(format!("{}.{}.", self.config_map, announcement.module)),
+                generate_name: Some(match &announcement.module {
+                    Some(module) => format!("{}.{module}.", self.config_map),
+                    None => format!("{}.", self.config_map),
+                }),
                 namespace: Some(self.namespace.clone()),
                 ..ObjectMeta::default()
             },

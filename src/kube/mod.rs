@@ -6,6 +6,6 @@ mod monitor;
 mod object_patch;
 
 pub use config_map::ConfigSource;
-pub use event_recorder::EventRecorder;
+pub use event_recorder::{EventRecorder, Written};
 pub use monitor::{Monitors, WatchTiming, WatchTimings};
 pub use object_patch::Patcher;

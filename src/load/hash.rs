@@ -1,11 +1,11 @@
 //! Hashes of files and directories, to detect changes while the operator runs.
 
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::walk::walk;
+use crate::regular_file;
 
 /// Files larger than this are compared by size and time instead of content.
 const LARGEST_READ: u64 = 1024 * 1024;
@@ -27,7 +27,8 @@ pub(super) fn hash_directory(root: &Path) -> u64 {
         if !metadata.is_file() {
             continue;
         }
-        let content = (metadata.len() <= LARGEST_READ).then(|| fs::read(entry.path()).ok()).flatten();
+        let content =
+            (metadata.len() <= LARGEST_READ).then(|| regular_file::read(entry.path()).ok()).flatten();
         match content {
             Some(bytes) => bytes.hash(&mut hasher),
             None => (metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher),
@@ -38,6 +39,7 @@ pub(super) fn hash_directory(root: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -18,6 +18,7 @@ use super::hash::hash;
 use super::temporary_files::is_draft;
 use crate::jq::Filter;
 use crate::process::{Exit, Program, Stream};
+use crate::regular_file;
 
 /// How many bytes a configuration may have.
 const LONGEST_CONFIG: usize = 1024 * 1024;
@@ -177,7 +178,7 @@ impl Configurations {
 
     async fn hook(&self, scope: &Scope, candidate: Candidate) -> Result<Arc<Hook>, Failure> {
         let Candidate { name, path } = candidate;
-        let content = match fs::read(&path) {
+        let content = match regular_file::read(&path) {
             Ok(bytes) => hash(&bytes),
             Err(error) => {
                 return Err(Failure::new(
@@ -236,6 +237,7 @@ impl Configurations {
             args: vec!["--config".into()],
             environment: self.environment.clone(),
             timeout: Some(self.timeout),
+            mark: None,
         };
         let (_keep, cancel) = oneshot::channel();
         let finished = program
@@ -279,8 +281,11 @@ impl Configurations {
 }
 
 /// Returns the part of an invalid configuration that the error quotes.
-fn beginning(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(QUOTED)).unwrap_or(text).trim_end()
+fn beginning(text: &str) -> String {
+    match text.get(..text.floor_char_boundary(QUOTED)) {
+        Some(beginning) if beginning.len() < text.len() => format!("{beginning}…"),
+        Some(_) | None => text.trim_end().to_owned(),
+    }
 }
 
 fn describe(scope: &Scope, name: &str, mut failure: Failure) -> Failure {

@@ -44,6 +44,11 @@ impl Loader {
         dirs
     }
 
+    /// Checks that all directories with files of the catalog can be read.
+    fn check(&self) -> Result<(), LoadError> {
+        self.directories().iter().try_for_each(|dir| self.options.check(dir))
+    }
+
     /// Returns the catalog for the start of the operator.
     ///
     /// An invalid module is marked as broken with the reason. An invalid global hook is an error.
@@ -109,7 +114,7 @@ impl Loader {
 
     async fn global(&self, shared: &SharedValues) -> Result<(Global, Vec<String>), LoadError> {
         let dir = &self.options.global_hooks_dir;
-        std::fs::read_dir(dir).map_err(|source| LoadError::Unreadable { path: dir.clone(), source })?;
+        self.options.check(dir)?;
         let nested = dir.join("hooks");
         let (root, prefix) = if nested.is_dir() { (&nested, "hooks/") } else { (dir, "") };
         let (mut candidates, mut warnings) = hooks::candidates(root, prefix).map_err(LoadError::Global)?;

@@ -18,6 +18,7 @@ use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
 use super::module_dirs::Entry;
 use super::options::LoadOptions;
+use crate::regular_file;
 
 /// The sections of `values.yaml` by key.
 type Sections = BTreeMap<String, Value>;
@@ -89,7 +90,7 @@ fn flag(key: &str, value: &Value) -> Result<bool, String> {
 
 /// Reads a YAML file that holds a mapping; `None` when there is no such file.
 fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
-    let text = match fs::read_to_string(path) {
+    let text = match regular_file::read_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("can't be read: {error}")),
@@ -203,7 +204,7 @@ fn static_values(
 pub(super) fn schemas(dir: &Path) -> Result<Arc<Schemas>, Failure> {
     let read = |name: &str| -> Result<Option<(String, String)>, Failure> {
         let path = dir.join("openapi").join(name);
-        match fs::read_to_string(&path) {
+        match regular_file::read_text(&path) {
             Ok(text) if text.trim().is_empty() => Ok(None),
             Ok(text) => Ok(Some((path.to_string_lossy().into_owned(), text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -230,7 +231,7 @@ fn enabled_script(path: &Path, warnings: &mut Vec<String>) -> Option<Script> {
         warnings.push(format!("{} is left out: it is not executable, try chmod +x", path.display()));
         return None;
     }
-    let content = fs::read(&path).map(|bytes| hash(&bytes)).unwrap_or_default();
+    let content = regular_file::read(&path).map(|bytes| hash(&bytes)).unwrap_or_default();
     Some(Script { path: path.to_string_lossy().into(), content })
 }
 

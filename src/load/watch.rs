@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::{Catalog, Event, Failure, FailureKind};
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -16,6 +16,7 @@ use super::Loader;
 use super::error::LoadError;
 use super::walk::walk;
 use crate::driver::Inbox;
+use crate::lasting_task::lasting;
 
 /// How long files must be unchanged before they are loaded: editors write in several steps.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -50,8 +51,20 @@ pub fn watch(loader: Arc<Loader>, inbox: &Inbox) -> Result<FileWatch, LoadError>
     });
     let mut watcher = watcher.map_err(|error| unwatchable(&first, &error))?;
     roots.watch(&mut watcher)?;
-    let files = Files { loader, roots, watcher, inbox: inbox.clone(), broken: BTreeSet::new() };
-    Ok(FileWatch(tokio::spawn(files.follow(changes))))
+    loader.check()?;
+    let files =
+        Files { loader, roots, watcher, inbox: inbox.clone(), broken: BTreeSet::new(), is_unread: false };
+    let state = Arc::new(Mutex::new((files, changes)));
+    Ok(FileWatch(tokio::spawn(async move {
+        lasting("the watch of files", || {
+            let state = Arc::clone(&state);
+            async move {
+                let (files, changes) = &mut *state.lock().await;
+                files.follow(changes).await;
+            }
+        })
+        .await;
+    })))
 }
 
 fn unwatchable(path: &Path, error: &notify::Error) -> LoadError {
@@ -109,8 +122,6 @@ impl Roots {
                     outcome => outcome.map_err(|error| unwatchable(entry.path(), &error))?,
                 }
             }
-            std::fs::read_dir(directory)
-                .map_err(|source| LoadError::Unreadable { path: directory.clone(), source })?;
         }
         Ok(())
     }
@@ -124,19 +135,23 @@ struct Files {
     inbox: Inbox,
     /// What was broken when the files were loaded last.
     broken: BTreeSet<String>,
+    /// Whether a change was seen that is not loaded yet.
+    is_unread: bool,
 }
 
 impl Files {
-    async fn follow(mut self, mut changes: mpsc::Receiver<()>) {
-        while changes.recv().await.is_some() {
-            wait_for_pause(&mut changes, PAUSE, MAX_WAIT).await;
+    async fn follow(&mut self, changes: &mut mpsc::Receiver<()>) {
+        while self.is_unread || changes.recv().await.is_some() {
+            self.is_unread = true;
+            wait_for_pause(changes, PAUSE, MAX_WAIT).await;
             let mut outcome = self.load().await;
             if !broken(&outcome).is_subset(&self.broken) {
                 // It may be half written, so wait for further changes.
-                wait_for_pause(&mut changes, HALF_WRITTEN, HALF_WRITTEN).await;
+                wait_for_pause(changes, HALF_WRITTEN, HALF_WRITTEN).await;
                 outcome = self.load().await;
             }
             self.broken = broken(&outcome);
+            self.is_unread = false;
             let event = match outcome {
                 Ok(catalog) => Event::CatalogChanged { catalog },
                 Err(failure) => Event::CatalogRejected { failure },
@@ -150,6 +165,7 @@ impl Files {
     async fn load(&mut self) -> Result<Catalog, Failure> {
         let failed = |error: LoadError| Failure::of(FailureKind::Files, &error);
         self.roots.watch(&mut self.watcher).map_err(failed)?;
+        self.loader.check().map_err(failed)?;
         self.loader.reload().await.map_err(failed)
     }
 }

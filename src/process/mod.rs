@@ -1,12 +1,20 @@
-//! Processes: starts them, reads their output, limits and ends them. Also the memory of this process.
+//! Processes: starts them, reads their output, limits and ends them. Also the memory of this process, and who has a file open.
 //!
 //! Each process leads a group of its own, so that ending it ends what it
-//! started. Its exit is seen through a pidfd, never by polling.
+//! started; what left the group is found through its parents. Its exit is
+//! seen through a pidfd, never by polling.
 
+mod descendants;
+mod lease;
 pub mod memory;
+mod memory_limit;
 mod orphans;
 mod run;
+mod streams;
 mod wait;
 
-pub use orphans::adopt;
-pub use run::{Exit, Finished, Program, RunError, Stream};
+pub use lease::is_open_nowhere_else;
+pub use memory_limit::MemoryLimit;
+pub use orphans::{adopt, end_all};
+pub use run::{Exit, Finished, Program, RunError};
+pub use streams::Stream;

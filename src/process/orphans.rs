@@ -1,19 +1,38 @@
-//! Collects orphaned processes when the operator is the first process of a container.
+//! Adopts what hooks leave behind: collects orphans when they have ended, and ends them with the operator.
 //!
-//! A program that a hook started in the background and that outlived the hook becomes a child of process 1.
-//! Without `wait` it would stay as a zombie for ever.
+//! A program that a hook started in the background and that outlived the hook becomes a child of the operator.
+//! Without `wait` it would stay as a zombie for ever. Children that somebody else in this process waits for, such as
+//! plugins for credentials, are left alone: who waits for a child gets its status.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+
+use super::descendants::{Descendants, stat};
+use super::wait;
 
 /// The processes whose runs wait for them.
 static AWAITED: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Whether an awaited process stands before the other ones that have ended, and what to tell when it was collected.
+static BLOCKED: AtomicBool = AtomicBool::new(false);
+static COLLECTED: Notify = Notify::const_new();
+
+/// What descended from this process before it ran hooks.
+static EARLIER: OnceLock<Descendants> = OnceLock::new();
+
+/// How long a process that has ended, and that may be somebody else's, is left to whoever waits for it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long to wait before such a process is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The lock for starting a process or collecting orphans: a new child is registered before it can be taken for an orphan.
 pub(super) struct Register(MutexGuard<'static, BTreeSet<i32>>);
@@ -31,70 +50,97 @@ impl Register {
     /// Records that `pid` was collected.
     pub(super) fn leave(mut self, pid: Pid) {
         self.0.remove(&pid.as_raw_nonzero().get());
+        if BLOCKED.swap(false, Ordering::Relaxed) {
+            COLLECTED.notify_one();
+        }
     }
 }
 
-/// Collects orphans from now on if this is process 1.
+/// Makes this process the parent of all orphans of its hooks, and collects them when they have ended.
 ///
 /// # Errors
 ///
-/// When SIGCHLD can't be received.
-pub fn adopt() -> io::Result<Option<JoinHandle<()>>> {
-    if !rustix::process::getpid().is_init() {
-        return Ok(None);
-    }
+/// When the system refuses that, or SIGCHLD can't be received.
+pub fn adopt() -> io::Result<JoinHandle<()>> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    EARLIER.get_or_init(|| {
+        let mut earlier = Descendants::default();
+        earlier.find(rustix::process::getpid(), None);
+        earlier
+    });
     let mut ended = signal(SignalKind::child())?;
-    Ok(Some(tokio::spawn(async move {
-        while ended.recv().await.is_some() {
-            let collected = collect(rustix::process::getpid());
-            if collected > 0 {
-                tracing::debug!("{collected} orphans of hooks have ended");
+    Ok(tokio::spawn(async move {
+        let mut collector = Collector::default();
+        loop {
+            let again = collector.collect();
+            tokio::select! {
+                signal = ended.recv() => if signal.is_none() { return },
+                () = COLLECTED.notified() => {}
+                () = sleep(again) => {}
             }
         }
-    })))
+    }))
 }
 
-/// Collects the ended children of `parent` that no run waits for. Returns their number.
-fn collect(parent: Pid) -> usize {
-    let register = Register::open();
-    let Ok(processes) = fs::read_dir("/proc") else { return 0 };
-    processes
-        .flatten()
-        .filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| !register.0.contains(pid) && is_zombie_of(*pid, parent))
-        .filter_map(Pid::from_raw)
-        .filter(|pid| matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(Some(_))))
-        .count()
+/// Kills what still descends from this process, at once. Call it when this process is about to end.
+pub fn end_all() {
+    // Most operators leave nothing behind, and need not look at all processes.
+    if wait::has_children()
+        && let Some(earlier) = EARLIER.get()
+    {
+        Descendants::default().kill(rustix::process::getpid(), None, earlier);
+    }
 }
 
-fn is_zombie_of(pid: i32, parent: Pid) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    zombie_parent(&stat) == Some(parent.as_raw_nonzero().get())
+async fn sleep(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
 }
 
-/// Returns the parent in a line of `/proc/PID/stat`, if the process has ended.
-///
-/// The name of the program stands in parentheses and may hold anything, parentheses too.
-fn zombie_parent(stat: &str) -> Option<i32> {
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    (fields.next()? == "Z").then(|| fields.next()?.parse().ok())?
+#[derive(Default)]
+struct Collector {
+    /// A process that has ended and may be somebody else's, and since when it is seen.
+    foreign: Option<(Pid, Instant)>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Collector {
+    /// Collects the orphans that have ended. Returns when to look again, if something else stands before them.
+    fn collect(&mut self) -> Option<Duration> {
+        // Each turn collects one, so a flood of orphans ends with them.
+        loop {
+            // Before it is looked for: a process that a run collects meanwhile would not be found in the register.
+            let register = Register::open();
+            let Some(pid) = wait::first_ended() else { break };
+            if register.0.contains(&pid.as_raw_nonzero().get()) {
+                BLOCKED.store(true, Ordering::Relaxed);
+                return None;
+            }
+            if !self.is_orphan(pid) {
+                return Some(LOOK_AGAIN);
+            }
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+        self.foreign = None;
+        None
+    }
 
-    #[test]
-    fn a_zombie_is_told_by_its_state_whatever_its_name() {
-        for (stat, parent) in [
-            ("12 (sleep) Z 1 12 12 0", Some(1)),
-            ("12 (sleep) S 1 12 12 0", None),
-            ("12 (a) Z 7 (b) Z 1 12", Some(1)),
-            ("12 (a b) Z x", None),
-            ("", None),
-        ] {
-            assert_eq!(zombie_parent(stat), parent, "{stat}");
+    /// Returns whether nobody waits for a child that has ended.
+    ///
+    /// Hooks lead groups of their own, and what they start is in those or in newer ones. What is in the group of this
+    /// process was started by a part of it that waits for it.
+    fn is_orphan(&mut self, pid: Pid) -> bool {
+        let group = |pid: Pid| stat(pid.as_raw_nonzero().get()).map(|stat| stat.group);
+        if group(pid) != group(rustix::process::getpid()) {
+            return true;
+        }
+        match self.foreign {
+            Some((known, since)) if known == pid => since.elapsed() > PATIENCE,
+            _ => {
+                self.foreign = Some((pid, Instant::now()));
+                false
+            }
         }
     }
 }

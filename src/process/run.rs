@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fmt::Write as _;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,20 +14,15 @@ use engine::Usage;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use thiserror::Error;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
+use super::descendants::Descendants;
 use super::orphans::Register;
+use super::streams::{Stream, Streams};
 use super::wait;
 
 /// How long a process group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// How many bytes a process may print in all before the rest is read but dropped.
-const LONGEST_OUTPUT: u64 = 64 * 1024 * 1024;
-
-/// How many bytes of what a process prints to standard error are kept from its beginning, and as many from its end.
-const STDERR_KEPT: usize = 32 * 1024;
 
 /// A program to run, with its arguments, environment and limits.
 #[derive(Clone, Debug)]
@@ -40,15 +35,9 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
     /// The time limit; `None` for no limit.
     pub timeout: Option<Duration>,
-}
-
-/// Which stream a line was printed to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
+    /// The variable of the environment whose value no other run has. What the program started is known by it,
+    /// wherever it went.
+    pub mark: Option<&'static str>,
 }
 
 /// How a program ended.
@@ -73,6 +62,8 @@ pub struct Finished {
     pub usage: Usage,
     /// What it printed to standard error; of a long text the beginning and the end.
     pub stderr: String,
+    /// Whether something that it started may run still: in its group, or with its streams open.
+    pub left_running: bool,
 }
 
 /// Why a program could not be run.
@@ -116,9 +107,10 @@ impl Program {
     /// Runs the program to its end and passes what it prints to `print`, piece by piece.
     ///
     /// Ends it when it takes longer than it may, or when `cancel` is sent or
-    /// dropped with a value: SIGTERM to its group, after five seconds SIGKILL.
+    /// dropped with a value: SIGTERM to all it started, after five seconds SIGKILL.
     /// A child that keeps the streams open after the program has ended is not
-    /// waited for; what it prints is still passed on. A run that is dropped kills the group.
+    /// waited for; what it prints is passed on up to a limit, then its streams
+    /// are closed. A run that is dropped kills all it started.
     pub async fn run(
         self,
         mut cancel: oneshot::Receiver<()>,
@@ -139,27 +131,28 @@ impl Program {
                 () = running.streams.read(&mut print) => {}
                 () = &mut timeout, if ending.is_none() => {
                     ending = Some(Exit::TimedOut(self.timeout.unwrap_or_default()));
-                    running.signal(Signal::TERM);
+                    running.started.terminate();
                     kill.set(sleep(Some(GRACE)));
                 }
                 Ok(()) = &mut cancel, if ending.is_none() => {
                     ending = Some(Exit::Cancelled);
-                    running.signal(Signal::TERM);
+                    running.started.terminate();
                     kill.set(sleep(Some(GRACE)));
                 }
                 () = &mut kill, if !killed => {
                     killed = true;
-                    running.signal(Signal::KILL);
+                    running.started.kill();
                 }
             }
         }
-        running.unwatched.0 = None;
+        running.started.is_over = true;
         if ending.is_some() {
-            running.signal(Signal::KILL);
+            running.started.kill();
         }
         let reaped = collect(running.pid).map_err(|source| self.cannot_follow(running.pid, source))?;
         running.streams.drain(&mut print);
-        let stderr = running.streams.kept.text();
+        let stderr = running.streams.stderr();
+        let left_running = running.streams.are_open() || has_members(running.pid);
         running.streams.leave(print);
         let exit = ending.unwrap_or(match (reaped.code, reaped.signal) {
             (Some(code), _) => Exit::Code(code),
@@ -171,7 +164,14 @@ impl Program {
             system: reaped.system,
             max_rss: reaped.max_rss,
         };
-        Ok(Finished { exit, usage, stderr })
+        Ok(Finished { exit, usage, stderr, left_running })
+    }
+
+    /// Returns the entry of the environment that no other run has.
+    fn marked(&self) -> Option<Vec<u8>> {
+        let mark = self.mark?;
+        let (_, value) = self.environment.iter().find(|(name, _)| name == mark)?;
+        Some([mark.as_bytes(), b"=", value.as_bytes()].concat())
     }
 
     fn cannot_follow(&self, pid: Pid, source: io::Error) -> RunError {
@@ -188,6 +188,11 @@ fn collect(pid: Pid) -> io::Result<wait::Reaped> {
     reaped
 }
 
+/// Returns whether a process is in the group that `leader` led, which was collected.
+fn has_members(leader: Pid) -> bool {
+    rustix::process::test_kill_process_group(leader) != Err(rustix::io::Errno::SRCH)
+}
+
 async fn sleep(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
@@ -197,19 +202,44 @@ async fn sleep(duration: Option<Duration>) {
 
 struct Running {
     pid: Pid,
-    unwatched: Unwatched,
+    started: Started,
     pidfd: AsyncFd<OwnedFd>,
     streams: Streams,
 }
 
-/// A process group that is killed when the run of its program is dropped.
-struct Unwatched(Option<Pid>);
+/// All that a program started. It is killed when the run is dropped before its end.
+struct Started {
+    pid: Pid,
+    /// What was found of it when it was to end.
+    found: Descendants,
+    /// The entry of the environment that all of it has.
+    mark: Option<Vec<u8>>,
+    is_over: bool,
+}
 
-impl Drop for Unwatched {
+impl Started {
+    /// Sends SIGTERM to the group, and to what left it.
+    fn terminate(&mut self) {
+        self.found.find(self.pid, self.mark.as_deref());
+        // A group that is gone already is fine.
+        let _ = rustix::process::kill_process_group(self.pid, Signal::TERM);
+        self.found.signal(Signal::TERM, |group| group != self.pid.as_raw_nonzero().get());
+    }
+
+    /// Kills the group, and what left it.
+    fn kill(&mut self) {
+        // The children of a process that is killed have another parent from then on.
+        self.found.find(self.pid, self.mark.as_deref());
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        self.found.kill(self.pid, self.mark.as_deref(), &Descendants::default());
+    }
+}
+
+impl Drop for Started {
     fn drop(&mut self) {
-        if let Some(pid) = self.0.take() {
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            let _ = collect(pid);
+        if !self.is_over {
+            self.kill();
+            let _ = collect(self.pid);
         }
     }
 }
@@ -231,7 +261,7 @@ impl Running {
         let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| cannot_start(io::Error::other("no process id")))?;
         register.enter(pid);
-        let unwatched = Unwatched(Some(pid));
+        let started = Started { pid, found: Descendants::default(), mark: program.marked(), is_over: false };
         let mut follow = || -> io::Result<(AsyncFd<OwnedFd>, Streams)> {
             let stdout = child.stdout.take().map(OwnedFd::from);
             let stderr = child.stderr.take().map(OwnedFd::from);
@@ -242,142 +272,7 @@ impl Running {
             Ok((wait::follow(pidfd)?, Streams::new(stdout, stderr)?))
         };
         let (pidfd, streams) = follow().map_err(|source| program.cannot_follow(pid, source))?;
-        Ok(Self { pid, unwatched, pidfd, streams })
-    }
-
-    /// Sends `signal` to the whole group. A group that is gone already is fine.
-    fn signal(&self, signal: Signal) {
-        let _ = rustix::process::kill_process_group(self.pid, signal);
-    }
-}
-
-/// Both streams of a process.
-struct Streams {
-    stdout: Option<Receiver>,
-    stderr: Option<Receiver>,
-    kept: Excerpt,
-    printed: u64,
-}
-
-impl Streams {
-    fn new(stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
-        let pipe = |fd: OwnedFd| -> io::Result<Option<Receiver>> {
-            rustix::io::ioctl_fionbio(&fd, true)?;
-            Ok(Some(Receiver::from_owned_fd(fd)?))
-        };
-        Ok(Self { stdout: pipe(stdout)?, stderr: pipe(stderr)?, kept: Excerpt::default(), printed: 0 })
-    }
-
-    /// Waits for output and passes it on. Never returns when both streams have ended.
-    async fn read(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
-        tokio::select! {
-            () = readable(self.stdout.as_ref()) => self.take(Stream::Stdout, Receiver::try_read, print),
-            () = readable(self.stderr.as_ref()) => self.take(Stream::Stderr, Receiver::try_read, print),
-        };
-    }
-
-    /// Passes on what `read` returns without waiting. Returns whether there was anything.
-    fn take(
-        &mut self,
-        stream: Stream,
-        read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>,
-        print: &mut impl FnMut(Stream, &[u8]),
-    ) -> bool {
-        let mut buffer = [0; 16 * 1024];
-        let pipe = match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
-        };
-        let Some(open) = pipe else { return false };
-        match read(open, &mut buffer) {
-            Ok(count) if count > 0 => {
-                let bytes = buffer.get(..count).unwrap_or_default();
-                if stream == Stream::Stderr {
-                    self.kept.push(bytes);
-                }
-                let before = self.printed;
-                self.printed = before.saturating_add(count as u64);
-                if before < LONGEST_OUTPUT {
-                    print(stream, bytes);
-                    if self.printed >= LONGEST_OUTPUT {
-                        print(
-                            stream,
-                            "\n… more than 64 MiB were printed; the rest is not shown\n".as_bytes(),
-                        );
-                    }
-                }
-                true
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            Ok(_) | Err(_) => {
-                *pipe = None;
-                false
-            }
-        }
-    }
-
-    /// Passes on what was printed before the process ended.
-    ///
-    /// This reads from the pipes themselves: the runtime may not know of the last bytes yet.
-    fn drain(&mut self, print: &mut impl FnMut(Stream, &[u8])) {
-        let read = |pipe: &Receiver, buffer: &mut [u8]| {
-            Ok(rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *buffer))?)
-        };
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            while self.take(stream, read, print) {}
-        }
-    }
-
-    /// Continues to read in the background while another process holds the streams open.
-    fn leave(mut self, mut print: impl FnMut(Stream, &[u8]) + Send + 'static) {
-        if self.stdout.is_none() && self.stderr.is_none() {
-            return;
-        }
-        tokio::spawn(async move {
-            while self.stdout.is_some() || self.stderr.is_some() {
-                self.read(&mut print).await;
-            }
-        });
-    }
-}
-
-/// Waits until a pipe can be read; for ever, if it has ended.
-async fn readable(pipe: Option<&Receiver>) {
-    match pipe {
-        // The read that follows reports an error.
-        Some(pipe) => drop(pipe.readable().await),
-        None => std::future::pending().await,
-    }
-}
-
-/// The beginning and the end of a text of any length.
-#[derive(Default)]
-struct Excerpt {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    dropped: usize,
-}
-
-impl Excerpt {
-    fn push(&mut self, bytes: &[u8]) {
-        let room = STDERR_KEPT.saturating_sub(self.head.len()).min(bytes.len());
-        let (head, tail) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        self.head.extend_from_slice(head);
-        self.tail.extend_from_slice(tail);
-        if self.tail.len() > 2 * STDERR_KEPT {
-            let excess = self.tail.len() - STDERR_KEPT;
-            self.tail.drain(..excess);
-            self.dropped += excess;
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::from_utf8_lossy(&self.head).into_owned();
-        if self.dropped > 0 {
-            let _ = write!(text, "\n… {} bytes left out …\n", self.dropped);
-        }
-        text.push_str(&String::from_utf8_lossy(&self.tail));
-        text
+        Ok(Self { pid, started, pidfd, streams })
     }
 }
 

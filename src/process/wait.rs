@@ -62,6 +62,30 @@ pub(super) fn reap(pid: Pid) -> io::Result<Reaped> {
     }
 }
 
+/// Returns a child that has ended and was not collected yet. It stays as it is.
+pub(super) fn first_ended() -> Option<Pid> {
+    look().ok().flatten()
+}
+
+/// Returns whether this process has any child, living or not collected.
+pub(super) fn has_children() -> bool {
+    look().is_ok()
+}
+
+/// Looks for a child that has ended, without collecting it.
+fn look() -> io::Result<Option<Pid>> {
+    let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    #[expect(unsafe_code, reason = "the safe wrapper does not tell which child it is")]
+    // SAFETY: the pointer is valid for writes during the call, and all zeros is a valid value, which the call leaves
+    // there when no child has ended. The number is read from what the call wrote for a child.
+    let (result, pid) = unsafe {
+        let result = libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options);
+        (result, found.assume_init().si_pid())
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
+}
+
 fn duration(time: libc::timeval) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let micros = u64::try_from(time.tv_usec).unwrap_or(0);

@@ -3,13 +3,16 @@
 //! Lines are written by a thread of their own, so that a reader who is slow or
 //! stuck never stops the operator. Lines that do not fit are dropped and counted.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use engine::view::escaped;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -19,6 +22,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::progress_bar;
 use crate::config::LogType;
+
+/// How long the last lines may take to be written when the log is closed, if their reader is slow or stuck.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// How many lines wait for a slow reader before lines are dropped.
 const WAITING_LINES: usize = 16 * 1024;
@@ -36,11 +42,15 @@ pub fn set_level(level: Level) {
     tracing::callsite::rebuild_interest_cache();
 }
 
-/// The open log. It ends, with all lines written, when it is closed.
+/// The open log. It ends when it is closed, with all lines written that its reader takes in time.
 #[derive(Debug)]
-pub struct Log {
-    lines: Mutex<Option<SyncSender<Line>>>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+pub struct Log(Mutex<Option<Writer>>);
+
+/// The thread that writes lines.
+#[derive(Debug)]
+struct Writer {
+    lines: SyncSender<Line>,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -53,31 +63,57 @@ impl Log {
     /// Opens the log of this process on standard output.
     pub fn open(form: LogType, level: Level, no_time: bool) -> Arc<Self> {
         let (sender, receiver) = sync_channel(WAITING_LINES);
-        let writer =
-            std::thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&receiver)).ok();
         let layer = Lines { form, no_time, sender: sender.clone(), dropped: AtomicU64::new(0) };
+        let writer = Writer::start(sender, receiver, |text: &[u8]| {
+            progress_bar::aside(|| {
+                let mut stdout = std::io::stdout().lock();
+                let _ = stdout.write_all(text).and_then(|()| stdout.flush());
+            });
+        });
         set_level(level);
         // A second log, as in tests, does not replace the first.
         let _ = tracing_subscriber::registry().with(layer).try_init();
-        Arc::new(Self { lines: Mutex::new(Some(sender)), writer: Mutex::new(writer) })
+        Arc::new(Self(Mutex::new(writer)))
     }
 
-    /// Writes all lines that wait and ends the log.
+    /// Writes all lines that wait and ends the log. A reader that is stuck can't stop that for longer than a moment.
     pub fn close(&self) {
-        if let Ok(mut lines) = self.lines.lock()
-            && let Some(lines) = lines.take()
-        {
-            let _ = lines.send(Line::Stop);
-        }
-        if let Ok(mut writer) = self.writer.lock()
+        if let Ok(mut writer) = self.0.lock()
             && let Some(writer) = writer.take()
         {
-            let _ = writer.join();
+            writer.close(CLOSING);
         }
     }
 }
 
-fn write_lines(lines: &Receiver<Line>) {
+impl Writer {
+    /// Starts a thread that gives the lines of `receiver` to `write`.
+    fn start(
+        lines: SyncSender<Line>,
+        receiver: Receiver<Line>,
+        write: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Option<Self> {
+        let thread = std::thread::Builder::new().name("log".to_owned());
+        let thread = thread.spawn(move || write_lines(&receiver, write)).ok()?;
+        Some(Self { lines, thread })
+    }
+
+    /// Ends the thread when all lines are written, or leaves it alone after `patience`.
+    fn close(self, patience: Duration) {
+        let (done, ended) = sync_channel(1);
+        // There may be no room for the last line, and a thread can't be waited for with a limit. This one can be left alone.
+        let end = std::thread::Builder::new().name("log end".to_owned()).spawn(move || {
+            let _ = self.lines.send(Line::Stop);
+            let _ = self.thread.join();
+            let _ = done.send(());
+        });
+        if end.is_ok() {
+            let _ = ended.recv_timeout(patience);
+        }
+    }
+}
+
+fn write_lines(lines: &Receiver<Line>, mut write: impl FnMut(&[u8])) {
     while let Ok(Line::Text(first)) = lines.recv() {
         let mut out = first;
         let mut stopped = false;
@@ -91,10 +127,7 @@ fn write_lines(lines: &Receiver<Line>) {
                 break;
             }
         }
-        progress_bar::aside(|| {
-            let mut stdout = std::io::stdout().lock();
-            let _ = stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush());
-        });
+        write(out.as_bytes());
         if stopped {
             return;
         }
@@ -232,7 +265,15 @@ fn json(record: Record, level: Level, target: &str, no_time: bool) -> String {
     }
     line.pop();
     line.push('}');
-    line
+    readable(line)
+}
+
+/// Returns a line without what a terminal would obey. The escapes are those of JSON, where such letters are in texts only.
+fn readable(line: String) -> String {
+    match escaped(&line) {
+        Cow::Borrowed(_) => line,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 fn plain(record: &Record, level: Level, no_time: bool, color: bool) -> String {
@@ -248,11 +289,12 @@ fn plain(record: &Record, level: Level, no_time: bool, color: bool) -> String {
     if !no_time {
         let _ = write!(line, "{dim}{}{undim} ", now());
     }
-    let _ = write!(line, "{on}{:5}{off} {}", level.as_str(), record.message);
+    let _ = write!(line, "{on}{:5}{off} {}", level.as_str(), escaped(&record.message));
     for (key, value) in &record.fields {
-        let bare = value.as_str().filter(|text| !text.contains([' ', '\n', '"', '=']));
+        let is_bare = |char: char| !matches!(char, ' ' | '"' | '=') && !char.is_control();
+        let bare = value.as_str().filter(|text| text.chars().all(is_bare));
         let text = bare.map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let _ = write!(line, " {dim}{key}={undim}{text}");
+        let _ = write!(line, " {dim}{}={undim}{}", escaped(key), escaped(&text));
     }
     line
 }
@@ -294,6 +336,36 @@ mod tests {
             plain(&record(), Level::WARN, true, false),
             r#"WARN  task done error="a b" queue=main took=0.5"#
         );
+    }
+
+    #[test]
+    fn slip_12_a_reader_that_is_stuck_does_not_keep_the_log_open() {
+        let (reader, mut pipe) = std::io::pipe().unwrap();
+        let (sender, receiver) = sync_channel(4);
+        let writer = Writer::start(sender.clone(), receiver, move |text: &[u8]| {
+            let _ = pipe.write_all(text);
+        });
+        // More than the pipe and the channel hold: the thread is stuck, and there is no room for a last line.
+        while sender.try_send(Line::Text("x".repeat(64 * 1024))).is_ok() {}
+        writer.unwrap().close(Duration::from_millis(50));
+        drop(reader);
+    }
+
+    #[test]
+    fn slip_14_terminals_are_shown_no_escapes_of_others() {
+        let fields = serde_json::json!({"a": "\u{1b}[2J", "b": "\u{9b}1m", "c\u{7f}": "x \u{202e}y"});
+        let record = || Record {
+            message: "printed \u{1b}]0;title\u{7}".into(),
+            fields: fields.as_object().cloned().unwrap(),
+        };
+        assert_eq!(
+            plain(&record(), Level::INFO, true, false),
+            r#"INFO  printed \u001b]0;title\u0007 a="\u001b[2J" b="\u009b1m" c\u007f="x \u202ey""#
+        );
+        let line = json(record(), Level::INFO, "hook", true);
+        assert!(!line.contains(|char: char| char.is_control() || char == '\u{202e}'), "{line}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&read["b"], &read["c\u{7f}"]), (&fields["b"], &fields["c\u{7f}"]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use prometheus::core::Collector;
 use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
 
 use crate::cluster::RequestObservation;
+use crate::lasting_task;
 
 /// The bounds of all histograms, in seconds.
 const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -117,9 +118,15 @@ metrics! {
             "How long tasks waited in queues";
         gauge queue_head = "tasks_queue_head_info", &["queue", "module", "task_type", "hook"],
             "The first task of a queue";
+        gauge queue_head_seconds = "tasks_queue_head_seconds", &["queue"],
+            "How long a queue has been at its first task: running, failing or waiting";
         gauge module_maintenance = "mm_module_maintenance", &["module", "state"], "Modules in maintenance";
         gauge module_phase = "module_phase", &["module", "phase"],
             "What a module is doing: disabled, starting, running, failed, deleting, parked, orphaned";
+        gauge changed_objects = "module_changed_objects", &["module"],
+            "Objects of a release with a rendered field that somebody else changed";
+        gauge unwatched_kinds = "module_unwatched_kinds", &["module", "kind"],
+            "Kinds of objects of a release that can't be watched: what is deleted comes back with the next run only";
         gauge watches_broken = "watches_broken", &["kind", "reason"],
             "Watches that are broken or wait for a kind that does not exist";
         gauge broken_files = "broken_files", &["module"],
@@ -211,18 +218,30 @@ impl<'a> Maker<'a> {
     }
 }
 
+/// Returns the counters that nobody counts up, with what they mean and their values after the operator has run for so long.
+fn computed(prefix: &str, runs: Duration) -> [(String, String, u64); 2] {
+    [
+        (format!("{prefix}live_ticks"), format!("Counts every {TICK} seconds"), runs.as_secs() / TICK + 1),
+        (
+            format!("{prefix}task_panics_total"),
+            "Tasks that panicked by a defect of the operator and were begun again".to_owned(),
+            lasting_task::panics(),
+        ),
+    ]
+}
+
 impl Exposition {
     /// Returns the metrics with names that begin with `prefix`, and their exposition.
     pub(super) fn new(prefix: &str) -> Result<(Self, Metrics), prometheus::Error> {
         let (registry, made) = (Registry::new(), RefCell::default());
         let metrics = Metrics::new(&Maker { registry: &registry, prefix: prefix.to_owned(), made: &made })?;
         let mut described = made.into_inner();
-        described.push(Description {
-            name: format!("{prefix}live_ticks"),
+        described.extend(computed(prefix, Duration::ZERO).map(|(name, help, _)| Description {
+            name,
             kind: "counter",
             labels: Vec::new(),
-            help: format!("Counts every {TICK} seconds"),
-        });
+            help,
+        }));
         described.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((Self { registry, described, started: Instant::now(), prefix: prefix.to_owned() }, metrics))
     }
@@ -242,12 +261,9 @@ impl Exposition {
         }
         let mut text = String::from_utf8(out).unwrap_or_default();
         // Computed at each scrape: a timer would wake an idle operator for nothing.
-        let name = format!("{}live_ticks", self.prefix);
-        let ticks = self.started.elapsed().as_secs() / TICK + 1;
-        let _ = write!(
-            text,
-            "# HELP {name} Counts every {TICK} seconds\n# TYPE {name} counter\n{name} {ticks}\n"
-        );
+        for (name, help, count) in computed(&self.prefix, self.started.elapsed()) {
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");
+        }
         text
     }
 }

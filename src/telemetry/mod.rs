@@ -156,9 +156,8 @@ impl Telemetry {
                 tracing::info!("first converge is finished. Operator is ready now.");
                 self.progress.send_replace(Progress::Converged);
             }
-            Notice::ReadinessWaits { hook, kind } => {
-                let waits = format!("hook {hook} waits for kind {kind}, which does not exist");
-                tracing::warn!("the operator is not ready: {waits} (install its CustomResourceDefinition)");
+            Notice::ReadinessWaits { hook, reason, advice } => {
+                tracing::warn!(advice, "the operator is not ready: hook {hook} waits: {reason}");
             }
             Notice::DiscoveryFailed { failure } => {
                 self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
@@ -186,6 +185,9 @@ impl Telemetry {
                 if matches!(phase, "failed" | "orphaned" | "parked") { log!(warn) } else { log!(info) }
             }
             Notice::ModulesDiscovered { modules } => self.modules_discovered(&modules),
+            Notice::ScriptsAskedAgain { scripts } => {
+                tracing::info!("{scripts} enabled scripts ran again, as hooks had changed what they read");
+            }
             Notice::QueueChanged { queue, length } => {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
                 self.metrics.queue_length.with_label_values(&[queue.as_str()]).set(length.into());
@@ -213,6 +215,9 @@ impl Telemetry {
             Notice::WatchFailed { failure, .. } => {
                 self.metrics.watch_errors.with_label_values(&["fail"]).inc();
                 log_failure(&failure, "a watch broke; it is opened again");
+            }
+            Notice::WatchRestored { watch, broken_for } => {
+                tracing::info!(seconds = broken_for.as_secs_f64(), "the watch of {watch} works again");
             }
         }
     }
@@ -351,9 +356,10 @@ impl Telemetry {
             Drift::Absent(resource) => {
                 self.metrics.absent_resources.with_label_values(&[module, resource]).inc();
             }
-            Drift::Changed(resource) => {
-                self.metrics.changed_resources.with_label_values(&[module, resource]).inc();
+            Drift::Changed { object, .. } => {
+                self.metrics.changed_resources.with_label_values(&[module, object]).inc();
             }
+            Drift::Restored(_) => {}
             Drift::Status(_) => self.metrics.release_redeployed.with_label_values(&[module]).inc(),
         }
         tracing::warn!(module, "release of module {module}: {what}");
@@ -416,7 +422,11 @@ mod tests {
     #[test]
     fn drift_of_a_release_is_counted_by_what_it_is() {
         let telemetry = Telemetry::new("p_").unwrap();
-        for drift in [Drift::Absent("a".into()), Drift::Changed("c".into()), Drift::Status("s".into())] {
+        for drift in [
+            Drift::Absent("a".into()),
+            Drift::Changed { object: "c".into(), place: "/data/k".into() },
+            Drift::Status("s".into()),
+        ] {
             telemetry.take(Notice::ReleaseDrifted { module: "web".into(), drift, what: "it".into() });
         }
         let text = telemetry.metrics_text(None);

@@ -1,6 +1,7 @@
 //! The progress of a converge as a bar at the bottom of a terminal.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -10,12 +11,26 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// The bar, once it is open. A process has one terminal, and so one bar.
 static BAR: OnceLock<Bar> = OnceLock::new();
 
+/// How many changes wait for a terminal that is stopped before changes are left out.
+const WAITING: usize = 1024;
+
 /// How often the spinner moves.
 const TICK: Duration = Duration::from_millis(120);
 
+/// A bar is drawn by a thread of its own: a terminal that is stopped must not stop the operator.
 struct Bar {
-    bar: ProgressBar,
+    shown: ProgressBar,
     phases: Mutex<Phases>,
+    changes: SyncSender<Change>,
+}
+
+/// What changes of the bar.
+struct Change {
+    done: u64,
+    all: u64,
+    message: String,
+    /// Whether a converge begins; `false` if one ends.
+    begins: Option<bool>,
 }
 
 /// The phase of each module that is on.
@@ -32,34 +47,52 @@ pub fn open() {
     // Drawn at once: a start may be over before the first tick.
     bar.tick();
     bar.enable_steady_tick(TICK);
-    let _ = BAR.set(Bar { bar, phases: Mutex::default() });
+    let (changes, drawn) = sync_channel(WAITING);
+    let shown = bar.clone();
+    let draw = move || drawn.iter().for_each(|change| draw(&shown, change));
+    if std::thread::Builder::new().name("progress".to_owned()).spawn(draw).is_ok() {
+        let _ = BAR.set(Bar { shown: bar, phases: Mutex::default(), changes });
+    }
+}
+
+fn draw(bar: &ProgressBar, change: Change) {
+    bar.set_length(change.all);
+    bar.set_position(change.done);
+    bar.set_message(change.message);
+    match change.begins {
+        Some(false) => {
+            bar.disable_steady_tick();
+            bar.finish_and_clear();
+        }
+        Some(true) => {
+            bar.reset();
+            bar.enable_steady_tick(TICK);
+        }
+        None => {}
+    }
 }
 
 /// Hides the bar while `work` writes to the terminal.
 pub(super) fn aside(work: impl FnOnce()) {
     match BAR.get() {
-        Some(bar) => bar.bar.suspend(work),
+        Some(bar) => bar.shown.suspend(work),
         None => work(),
     }
 }
 
 /// Updates the bar after a notice.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most notices are not about how far converges are")]
 pub(super) fn take(notice: &Notice) {
     let Some(bar) = BAR.get() else { return };
     let mut phases = bar.phases.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(message) = phases.take(notice) else { return };
     let (done, all) = phases.count();
-    bar.bar.set_length(all);
-    bar.bar.set_position(done);
-    bar.bar.set_message(message);
-    if let Notice::ConvergeFinished { .. } = notice {
-        bar.bar.disable_steady_tick();
-        bar.bar.finish_and_clear();
-    }
-    if let Notice::ConvergeStarted { .. } = notice {
-        bar.bar.reset();
-        bar.bar.enable_steady_tick(TICK);
-    }
+    let begins = match notice {
+        Notice::ConvergeFinished { .. } => Some(false),
+        Notice::ConvergeStarted { .. } => Some(true),
+        _ => None,
+    };
+    let _ = bar.changes.try_send(Change { done, all, message, begins });
 }
 
 impl Phases {

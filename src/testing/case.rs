@@ -23,7 +23,7 @@ use super::objects::Objects;
 use super::recorder::{RecordedEffects, Recorder};
 use super::selection::{Selection, Trigger, hooks};
 use super::test_file::{Action, Step, Test};
-use crate::app::{self, Parts, Surroundings};
+use crate::app::{self, Host, Parts, Surroundings};
 use crate::cluster::{Discovery, connect_in_process};
 use crate::config::{Environment, Parameters, Settings};
 use crate::dev;
@@ -345,20 +345,20 @@ async fn operate(
     let (inbox, questions, channels) = driver::channels();
     let parts = Parts {
         telemetry: Arc::new(Telemetry::new(&settings.metrics_prefix)?),
-        loader: Arc::clone(case.loader),
         helm,
         monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
     };
     let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
-    let health = parts.monitors.health();
-    let inner = app::wire(&around, &source, parts)?;
-    // The reader of failures wrote the values, so they are shown.
-    let rules = engine::Config { quote_values: true, ..app::engine_config(settings) };
+    let reports = parts.discovery.watch_reports();
+    let host = Host { loader: Arc::clone(case.loader), ..Host::of_system(settings, &around.environment)? };
+    let inner = app::wire(&around, &source, parts, host);
+    // The reader of failures wrote the values, so they are shown. Scripts run once, in their turn, as a test expects it.
+    let rules = engine::Config { quote_values: true, script_concurrency: 1, ..app::engine_config(settings) };
     let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
-    tokio::spawn(source.watch(inbox.clone(), health, parameters));
+    tokio::spawn(source.watch(inbox.clone(), reports, parameters));
     let started = vec![config, Event::Started];
     let effects = RecordedEffects { inner, recorder };
     let driving = tokio::spawn(driver::drive(

@@ -265,6 +265,7 @@ fn exit_code(run: &Run) -> Option<u64> {
         | FailureKind::Cancelled
         | FailureKind::Cluster
         | FailureKind::Files
+        | FailureKind::Forbidden
         | FailureKind::HookTimeout
         | FailureKind::MissingKind
         | FailureKind::Release

@@ -206,11 +206,15 @@ impl Recording {
             | Event::KindAppeared { .. }
             | Event::NamespaceListed { .. }
             | Event::ObjectChanged { .. }
+            | Event::OwnWatchChanged { .. }
             | Event::ReleaseDrifted { .. }
+            | Event::ReleaseUnwatched { .. }
             | Event::ReviewRequested { .. }
             | Event::ShutdownRequested
             | Event::Started
-            | Event::TimerFired => {}
+            | Event::MemoryChanged { .. }
+            | Event::TimerFired
+            | Event::WatchRestored { .. } => {}
         }
     }
 }

@@ -3,6 +3,8 @@
 //! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
+mod random;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -79,12 +81,27 @@ impl Cluster {
     }
 
     async fn upgrade(&self, adapter: &Helm, k: &str) -> ReleaseAction {
+        self.upgrade_with(adapter, k, 1).await
+    }
+
+    /// Upgrades after the files of the chart were changed for the `content`th time.
+    async fn upgrade_files(&self, adapter: &Helm, content: u64) -> ReleaseAction {
+        self.upgrade_with(adapter, "one", content).await
+    }
+
+    /// Deletes the namespace.
+    async fn forget(&self) {
+        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        let _ = self.client.request::<Value>(http::Request::delete(path).body(Vec::new()).unwrap()).await;
+    }
+
+    async fn upgrade_with(&self, adapter: &Helm, k: &str, content: u64) -> ReleaseAction {
         let module = Module {
             name: ModuleName::from("web"),
             key: "web".into(),
             order: 0,
             path: self.chart.path().to_str().unwrap().into(),
-            content: 1,
+            content,
             enabled: None,
             enabled_script: None,
             static_values: Arc::new(json!({})),
@@ -195,7 +212,8 @@ async fn what_helm_wrote_is_taken_over_without_a_revision_if_nothing_differs() {
     let adapter = cluster.adapter_with(BTreeMap::new());
     assert_eq!(cluster.upgrade(&adapter, "one").await, ReleaseAction::Unchanged);
     let after = cluster.object("apis/apps/v1/deployments", "web").await.unwrap();
-    assert_eq!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"]);
+    // Controllers write its status meanwhile.
+    assert_eq!(before["metadata"]["generation"], after["metadata"]["generation"]);
     let history: Value = serde_json::from_str(&cluster.helm(&["history", "web", "-o", "json"])).unwrap();
     assert_eq!(history.as_array().unwrap().len(), 1);
     assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);

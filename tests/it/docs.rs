@@ -23,7 +23,7 @@ use regex::Regex;
 use tempfile::TempDir;
 
 use crate::support::DEADLINE;
-use crate::support::files::{copy, root};
+use crate::support::files::{copy, root, tracked, tracked_below};
 use crate::support::program::Running;
 
 /// Languages of blocks that are commands.
@@ -201,12 +201,13 @@ fn pattern(expected: &str) -> Regex {
 
 /// Returns the documents with commands.
 fn documents() -> Vec<(String, String)> {
-    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> =
-        docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
-    paths.push(root().join("README.md"));
-    let examples = fs::read_dir(root().join("examples")).unwrap();
-    paths.extend(examples.map(|entry| entry.unwrap().path().join("README.md")));
+    let is_example = |path: &Path| path.ends_with("README.md") && path.starts_with(root().join("examples"));
+    let is_document = |path: &Path| path.parent() == Some(&*root().join("docs"));
+    let is_markdown = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
+    let wanted = |path: &Path| {
+        is_markdown(path) && (is_document(path) || is_example(path) || path == root().join("README.md"))
+    };
+    let mut paths: Vec<PathBuf> = tracked().iter().filter(|path| wanted(path)).cloned().collect();
     paths.sort();
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
     paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
@@ -357,10 +358,10 @@ fn links_to_sections_lead_to_headings() {
     }
     let in_code = Regex::new(r"(docs/\w+\.md)#([\w-]+)").unwrap();
     for folder in ["src", "crates", "examples"] {
-        for entry in walkdir::WalkDir::new(root().join(folder)).into_iter().flatten() {
-            if entry.path().extension().is_some_and(|extension| extension == "rs" || extension == "yaml") {
-                for link in in_code.captures_iter(&fs::read_to_string(entry.path()).unwrap()) {
-                    check(entry.path(), &link[1], &link[2]);
+        for path in tracked_below(&root().join(folder)) {
+            if path.extension().is_some_and(|extension| extension == "rs" || extension == "yaml") {
+                for link in in_code.captures_iter(&fs::read_to_string(path).unwrap()) {
+                    check(path, &link[1], &link[2]);
                 }
             }
         }
@@ -400,22 +401,27 @@ fn outputs_are_compared_line_by_line() {
     }
 }
 
-/// Returns the names of all tests that show a fault, by the number of the fault (`A1`), each below its file.
+/// Returns the names of all tests that show a fault, by the id of the fault (`F-A1`, `S-07`), each below its file.
 fn tests_of_faults() -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
-    let name = Regex::new(r"(?m)^ *(?:async )?fn (f(?:_[a-h][0-9]+)+_\w+)\(").unwrap();
-    let number = Regex::new(r"_([a-h][0-9]+)(?:_[a-h][0-9]+)*").unwrap();
+    let name =
+        Regex::new(r"(?m)^ *(?:async )?fn ((?:f(?:_[a-h][0-9]+)+|slip(?:_[0-9]{2}[bc]?)+)_\w+)\(").unwrap();
+    let number = Regex::new(r"^(f|slip)((?:_[a-h][0-9]+|_[0-9]{2}[bc]?)+)_").unwrap();
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    let walk =
-        ["src", "crates", "tests"].map(|dir| walkdir::WalkDir::new(root().join(dir)).sort_by_file_name());
-    for entry in walk.into_iter().flatten().flatten() {
-        if entry.path().extension().is_none_or(|extension| extension != "rs") {
+    let below = ["src", "crates", "tests"].map(|dir| root().join(dir));
+    for path in below.iter().flat_map(|dir| tracked_below(dir)) {
+        if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
-        let file = entry.path().strip_prefix(root()).unwrap().display().to_string();
-        for test in name.captures_iter(&fs::read_to_string(entry.path()).unwrap()) {
-            let numbers = number.find(&test[1]).unwrap().as_str().split('_').skip(1);
-            for fault in numbers {
-                let files = found.entry(fault.to_uppercase()).or_default();
+        let file = path.strip_prefix(root()).unwrap().display().to_string();
+        for test in name.captures_iter(&fs::read_to_string(path).unwrap()) {
+            let parts = number.captures(&test[1]).unwrap();
+            for number in parts[2].split('_').skip(1) {
+                let id = if &parts[1] == "f" {
+                    format!("F-{}", number.to_uppercase())
+                } else {
+                    format!("S-{number}")
+                };
+                let files = found.entry(id).or_default();
                 files.entry(file.clone()).or_default().push(test[1].to_owned());
             }
         }
@@ -430,14 +436,15 @@ fn every_fault_is_listed_with_its_tests() {
     let mut tests = tests_of_faults();
     let mut made = String::new();
     for line in kept.lines() {
-        let row = line.strip_prefix("| F-").and_then(|row| row.split_once(" | "));
+        let row = line.strip_prefix("| ").and_then(|row| row.split_once(" | "));
+        let row = row.filter(|(id, _)| id.starts_with("F-") || id.starts_with("S-"));
         match row.and_then(|(fault, rest)| Some((fault, rest.split_once(" | ")?.0))) {
             Some((fault, what)) => {
                 let files = tests.remove(fault).unwrap_or_default().into_iter();
                 let files: Vec<String> =
                     files.map(|(file, tests)| format!("`{file}`: `{}`", tests.join("`, `"))).collect();
                 let files = if files.is_empty() { "none yet".to_owned() } else { files.join("<br>") };
-                let _ = writeln!(made, "| F-{fault} | {what} | {files} |");
+                let _ = writeln!(made, "| {fault} | {what} | {files} |");
             }
             None => made.extend([line, "\n"]),
         }

@@ -183,6 +183,37 @@ async fn a_record_that_was_cut_is_replaced_at_the_next_start() {
 }
 
 #[tokio::test]
+async fn what_was_written_since_the_first_list_of_records_is_seen_before_anything_is_installed() {
+    let mut world = ReleaseFixture::new(&files());
+    world.name = "db";
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
+    world.name = "web";
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Installed);
+    // The list of the first operator showed no such release.
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    assert_eq!(world.states().await, ["1 superseded", "2 deployed"]);
+}
+
+#[tokio::test]
+async fn what_happens_to_a_record_after_the_first_list_is_told_once_its_release_is_watched() {
+    let mut world = ReleaseFixture::new(&files());
+    for name in ["web", "db"] {
+        world.name = name;
+        world.upgraded(&world.helm()).await;
+    }
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    mark(&world, 1, json!({"status": "failed"})).await;
+    world.name = "web";
+    // The answer is that of the list, and the watch begins behind it.
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    let mut events = watched(&helm);
+    assert_eq!(told(&mut events).await, "the status of revision 1 is failed");
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+}
+
+#[tokio::test]
 async fn a_release_whose_records_were_cut_is_removed_with_its_objects() {
     let kept = EXTRA.replace("web-extra}", "web-kept, annotations: {helm.sh/resource-policy: keep}}");
     let elsewhere = EXTRA.replace("web-extra}", "web-other, namespace: kube-public}");

@@ -76,9 +76,11 @@ impl Fixture {
         fs::read_to_string(self.dir.path().join(name)).unwrap()
     }
 
+    /// Returns how many files hold anything. Those that wait for the next run hold zeros.
     fn files_left(&self) -> usize {
         let runs = walkdir::WalkDir::new(self.dir.path().join("tmp")).into_iter().flatten();
-        runs.filter(|entry| entry.file_type().is_file() && entry.file_name() != "lock").count()
+        let files = runs.filter(|entry| entry.file_type().is_file());
+        files.filter(|file| fs::read(file.path()).unwrap().iter().any(|byte| *byte != 0)).count()
     }
 }
 
@@ -131,6 +133,57 @@ async fn a_hook_is_given_what_the_contract_says() {
 }
 
 #[tokio::test]
+async fn runs_one_after_the_other_make_no_new_files() {
+    let world = Fixture::new();
+    let list = "#!/bin/bash\nstat -c '%i %n' \"${VALUES_PATH%/*}\" \"${VALUES_PATH%/*}\"/* > $OUT\n";
+    let mut lists = Vec::new();
+    for _ in 0..5 {
+        let out = world.dir.path().join("list");
+        world.run(&list.replace("$OUT", out.to_str().unwrap())).await.unwrap();
+        let text = world.read("list");
+        let files = text.lines().map(|line| line.split_once(' ').unwrap());
+        lists.push(files.map(|(inode, path)| (inode.to_owned(), path.to_owned())).collect::<Vec<_>>());
+    }
+    let inodes = |list: &[(String, String)]| list.iter().map(|(inode, _)| inode.clone()).collect::<Vec<_>>();
+    assert_eq!(lists[0].len(), 8, "a directory and its files");
+    for pair in lists.windows(2) {
+        assert_eq!(inodes(&pair[0]), inodes(&pair[1]), "no file was made");
+        assert!(pair[0].iter().all(|(_, path)| pair[1].iter().all(|(_, other)| path != other)));
+    }
+}
+
+/// What a hook leaves behind: it holds the file for metrics, and writes there and to the old path when it is told to.
+const LEFT: &str = "read -r < tell; echo '{\"name\":\"late\",\"set\":1}' >&9; echo late > $METRICS_PATH; \
+    cd \"${METRICS_PATH%/*}\" && echo late > hook-metrics.json; echo > told";
+
+#[tokio::test]
+async fn what_a_hook_leaves_behind_never_writes_into_the_files_of_another_run() {
+    for start in [
+        "bash -c \"$LEFT\" &",
+        "setsid bash -c \"$LEFT\" &",
+        "setsid bash -c \"$LEFT\" < /dev/null > /dev/null 2>&1 &",
+        "(setsid bash -c \"$LEFT\" < /dev/null > /dev/null 2>&1 &) &",
+    ] {
+        let world = Fixture::new();
+        for name in ["tell", "told"] {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mkfifoat(rustix::fs::CWD, world.dir.path().join(name), mode).unwrap();
+        }
+        let at = |text: &str| {
+            let dir = world.dir.path().display();
+            text.replace("< tell", &format!("< {dir}/tell")).replace("> told", &format!("> {dir}/told"))
+        };
+        let left = at(LEFT).replace('\'', "'\\''");
+        let first =
+            format!("#!/bin/bash\nexec 9>>\"$METRICS_PATH\"\nexport LEFT='{left}'\n{start}\nexit 0\n");
+        world.run(&first).await.unwrap();
+        let dir = world.dir.path().display();
+        let second = format!("#!/bin/bash\necho > {dir}/tell\nread -r < {dir}/told\nexit 0\n");
+        assert_eq!(world.run(&second).await.unwrap(), HookOutput::default(), "{start}");
+    }
+}
+
+#[tokio::test]
 async fn a_hook_can_be_any_program_that_reads_and_writes_files() {
     let world = Fixture::new();
     let python = "#!/usr/bin/env python3\nimport json, os\ncontexts = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\n\
@@ -161,11 +214,11 @@ async fn a_failed_hook_is_told_with_all_it_said_and_nothing_it_wrote_is_read() {
         ),
         (
             "truncate -s 1G $METRICS_PATH",
-            "module hook 'hooks/my hook.sh' failed: hooks-my-hook-sh.module-hook-metrics.json has 1073741824 bytes",
+            "module hook 'hooks/my hook.sh' failed: hook-metrics.json has 1073741824 bytes",
         ),
         (
             "rm $METRICS_PATH; mkfifo $METRICS_PATH",
-            "module hook 'hooks/my hook.sh' failed: hooks-my-hook-sh.module-hook-metrics.json is no regular file",
+            "module hook 'hooks/my hook.sh' failed: hook-metrics.json is no regular file",
         ),
     ] {
         let failure = world.run(&format!("#!/bin/bash\n{text}\n")).await.unwrap_err();

@@ -4,21 +4,21 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use addon_operator::app::{self, Outcome};
-use addon_operator::cluster::connect_in_process;
-use apiserver::{Endpoint, FaultPlan};
+use apiserver::FaultPlan;
 use http::Method;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tower::Service;
 
-use crate::support::in_process::Cluster;
+use crate::support::DEADLINE;
+use crate::support::in_process::{Cluster, observed};
+use crate::support::program::get;
+use crate::support::server;
 
 /// A hook that writes what its snapshot holds into the ConfigMap `seen`.
 const MIRROR: &str = r#"#!/usr/bin/env bash
@@ -103,41 +103,10 @@ async fn once_ends_when_a_round_of_tries_brings_nothing_further() {
     assert_eq!(world.once().await, Outcome::NotConverged, "a discovery that fails");
     world.write("modules/020-b/enabled", "#!/bin/sh\necho true > \"$MODULE_ENABLED_RESULT\"\n");
     let watches = "if [ \"$1\" = --config ]; then echo '{\"configVersion\":\"v1\",\"kubernetes\":[{\"name\":\"things\",\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\"}]}'; exit; fi\n";
-    world.write("modules/010-a/hooks/a.sh", &format!("#!/bin/sh\n{watches}"));
-    assert_eq!(world.once().await, Outcome::NotConverged, "a module that waits for a kind");
     world.write("modules/010-a/hooks/a.sh", &format!("#!/bin/sh\n{config}"));
     assert_eq!(world.once().await, Outcome::Done);
     world.write("global-hooks/watch.sh", &format!("#!/bin/sh\n{watches}"));
     assert_eq!(world.once().await, Outcome::NotConverged, "a global hook that waits for a kind");
-}
-
-/// An API server that asks for the end of the operator at a certain request.
-#[derive(Clone)]
-struct Interrupting {
-    service: Endpoint,
-    asked: Arc<AtomicU64>,
-    at: u64,
-    shutdown: Arc<watch::Sender<bool>>,
-}
-
-impl<B> Service<http::Request<B>> for Interrupting
-where
-    Endpoint: Service<http::Request<B>>,
-{
-    type Response = <Endpoint as Service<http::Request<B>>>::Response;
-    type Error = <Endpoint as Service<http::Request<B>>>::Error;
-    type Future = <Endpoint as Service<http::Request<B>>>::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.service.poll_ready(context)
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        if self.asked.fetch_add(1, Ordering::SeqCst) + 1 == self.at {
-            self.shutdown.send_replace(true);
-        }
-        self.service.call(request)
-    }
 }
 
 /// A module with a hook at each point, and a chart.
@@ -177,13 +146,13 @@ async fn assert_clean(world: &Cluster, what: &str) {
 async fn interrupted(world: &Cluster, at: u64) -> u64 {
     let (shutdown, ended) = watch::channel(false);
     let asked = Arc::new(AtomicU64::new(0));
-    let service = Interrupting {
-        service: world.server.service(),
-        asked: Arc::clone(&asked),
-        at,
-        shutdown: Arc::new(shutdown),
-    };
-    let client = connect_in_process(service.clone(), "ops");
+    let counted = Arc::clone(&asked);
+    let shutdown = Arc::new(shutdown);
+    let client = observed(&world.server, "ops", move |_| {
+        if counted.fetch_add(1, Ordering::SeqCst) + 1 == at {
+            shutdown.send_replace(true);
+        }
+    });
     let begun = Instant::now();
     let outcome = app::run(world.around(client, true, ended, &[]), drop).await.unwrap();
     let took = begun.elapsed();
@@ -211,4 +180,166 @@ async fn f_h2_an_end_at_any_moment_of_a_converge_leaves_nothing_behind() {
         assert_eq!(world.once().await, Outcome::Done, "after {points} interruptions");
         assert!(Path::new(&world.path("pids")).exists());
     }
+}
+
+/// Asks the socket of an operator for a path, and returns the whole answer.
+fn ask_socket(world: &Cluster, path: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::os::unix::net::UnixStream::connect(world.path("socket")).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Returns the global values.
+fn global_values(world: &Cluster) -> Value {
+    let answer = ask_socket(world, "/global/values.json");
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+}
+
+/// Waits until `fits` holds.
+async fn until(what: &str, fits: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !fits() {
+        assert!(begun.elapsed() < DEADLINE, "{what} did not come");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_that_waits_for_its_api_server_answers_what_it_waits_for() {
+    let world = Cluster::new().await;
+    world.server.faults().add(FaultPlan::on(Method::GET, "*").times(u64::MAX).fail(503));
+    let operator = world.start(&[]).await;
+    let port = operator.port.to_string();
+    let is_waiting = |answer: &str| answer.contains("it waits for ConfigMap ops/addon-operator: can't read");
+    until("the first try", || is_waiting(&get(&port, "/readyz"))).await;
+    for path in ["/readyz", "/status", "/status/converge", "/queue", "/why/queue/main", "/journal", "/graph"]
+    {
+        let answer = get(&port, path);
+        assert!(answer.starts_with("HTTP/1.1 503") && is_waiting(&answer), "{path}: {answer}");
+    }
+    for path in ["/status.json", "/global/values.json", "/module/list.json", "/queue/main.text"] {
+        let answer = ask_socket(&world, path);
+        assert!(answer.starts_with("HTTP/1.1 503") && is_waiting(&answer), "{path}: {answer}");
+    }
+    for path in ["/healthz", "/metrics", "/metrics/hooks", "/discovery", "/"] {
+        assert!(get(&port, path).starts_with("HTTP/1.1 200"), "{path}: {}", get(&port, path));
+    }
+    assert!(get(&port, "/").contains("it waits for ConfigMap"), "{}", get(&port, "/"));
+    world.server.faults().clear();
+    until("the end of the start", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    assert!(get(&port, "/status").starts_with("HTTP/1.1 200"));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+/// Returns a hook that watches the ConfigMap `name` and does `what`.
+fn watching(name: &str, filter: &str, what: &str) -> String {
+    format!(
+        "#!/usr/bin/env bash\nif [[ \"${{1:-}}\" == --config ]]; then\n\
+         echo '{{\"configVersion\":\"v1\",\"kubernetes\":[{{\"name\":\"it\",\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\
+         \"nameSelector\":{{\"matchNames\":[\"{name}\"]}},\"namespace\":{{\"nameSelector\":{{\"matchNames\":[\"ops\"]}}}},\
+         \"jqFilter\":\"{filter}\",\"keepFullObjectsInMemory\":false,\"queue\":\"'$(basename \"$0\")'\"}}]}}'\nexit\nfi\n{what}\n"
+    )
+}
+
+/// Merges this into a ConfigMap.
+async fn patch(world: &Cluster, name: &str, change: &Value) {
+    let path = format!("/api/v1/namespaces/ops/configmaps/{name}");
+    server::ok(&world.server, Method::PATCH, &path, change).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_c11_a_large_object_that_changes_often_runs_its_hook_only_when_the_filter_gives_something_else() {
+    let world = Cluster::new().await;
+    let blob = "x".repeat(900 << 10);
+    world.put("large", json!({"data": {"blob": blob, "version": "1", "beat": "0"}})).await;
+    let hook = watching("large", ".data.version", "cat \"$BINDING_CONTEXT_PATH\" >> \"$WORLD/contexts\"");
+    world.write("global-hooks/large.sh", &hook);
+    let operator = world.start(&[]).await;
+    let contexts = || {
+        let text = fs::read_to_string(world.path("contexts")).unwrap_or_default();
+        let runs = serde_json::Deserializer::from_str(&text).into_iter::<Vec<Value>>();
+        let told = |context: &Value| format!("{} {}", context["type"], context["filterResult"]);
+        runs.map_while(Result::ok).flatten().map(|context| told(&context)).collect::<Vec<_>>()
+    };
+    until("the first list", || contexts().len() == 1).await;
+    for beat in 1..=50 {
+        patch(&world, "large", &json!({"data": {"beat": beat.to_string()}})).await;
+    }
+    patch(&world, "large", &json!({"data": {"version": "2"}})).await;
+    until("the change", || contexts().len() > 1).await;
+    for beat in 51..=60 {
+        patch(&world, "large", &json!({"data": {"beat": beat.to_string()}})).await;
+    }
+    patch(&world, "large", &json!({"data": {"version": "3"}})).await;
+    until("the last change", || contexts().len() > 2).await;
+    assert_eq!(contexts(), ["\"Synchronization\" null", "\"Event\" \"2\"", "\"Event\" \"3\""]);
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_e1_hooks_that_change_the_same_values_at_the_same_time_lose_no_change() {
+    const HOOKS: usize = 6;
+    const CHANGES: usize = 8;
+    let world = Cluster::new().await;
+    world.write("modules/values.yaml", "global: {seen: {}}\n");
+    world.put("trigger", json!({"data": {"n": "0"}})).await;
+    let name = "$(basename \"$0\" .sh)";
+    // Each adds a key for each change that it is told of, to what it read when it began.
+    let adds = format!(
+        "sleep 0.02\nfor n in $(grep -o '\"filterResult\":\"[0-9]*\"' \"$BINDING_CONTEXT_PATH\" | grep -o '[0-9]*'); do\n\
+         echo '{{\"op\":\"add\",\"path\":\"/global/seen/'{name}-$n'\",\"value\":1}}' >> \"$VALUES_JSON_PATCH_PATH\"\ndone"
+    );
+    for hook in 0..HOOKS {
+        world.write(&format!("global-hooks/h{hook}.sh"), &watching("trigger", ".data.n", &adds));
+    }
+    let operator = world.start(&[]).await;
+    let seen = || global_values(&world)["seen"].as_object().map_or(0, serde_json::Map::len);
+    let port = operator.port.to_string();
+    until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    // The first list is a change, too.
+    until("the first list", || seen() == HOOKS).await;
+    let before = HOOKS;
+    for change in 1..=CHANGES {
+        patch(&world, "trigger", &json!({"data": {"n": change.to_string()}})).await;
+        // Runs of two changes overlap, and no two changes are one.
+        let wanted = before + HOOKS * change - HOOKS / 2;
+        until("half of the runs", || seen() >= wanted).await;
+    }
+    until("all changes", || seen() == before + HOOKS * CHANGES).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_e1_a_change_of_values_that_others_made_impossible_meanwhile_fails_and_changes_nothing() {
+    let world = Cluster::new().await;
+    world.write("modules/values.yaml", "global: {place: {}, other: 1}\n");
+    world.put("slow", json!({"data": {"n": "0"}})).await;
+    world.put("fast", json!({"data": {"n": "0"}})).await;
+    // It reads the values, and ends when another one has removed what it writes into.
+    let slow = "[[ -e $WORLD/tried ]] && { touch $WORLD/again; exit; }\n\
+        if grep -q '\"type\":\"Event\"' \"$BINDING_CONTEXT_PATH\"; then\ntouch $WORLD/tried\n\
+        while [[ ! -e $WORLD/go ]]; do sleep 0.01; done\n\
+        echo '{\"op\":\"add\",\"path\":\"/global/other\",\"value\":2}{\"op\":\"add\",\"path\":\"/global/place/x\",\"value\":1}' > $VALUES_JSON_PATCH_PATH\nfi";
+    let fast = "if grep -q '\"type\":\"Event\"' \"$BINDING_CONTEXT_PATH\"; then\n\
+        echo '{\"op\":\"remove\",\"path\":\"/global/place\"}' > $VALUES_JSON_PATCH_PATH\nfi";
+    world.write("global-hooks/slow.sh", &watching("slow", ".data.n", slow));
+    world.write("global-hooks/fast.sh", &watching("fast", ".data.n", fast));
+    let operator = world.start(&[]).await;
+    let port = operator.port.to_string();
+    until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    patch(&world, "slow", &json!({"data": {"n": "1"}})).await;
+    until("the slow hook", || world.path("tried").exists()).await;
+    patch(&world, "fast", &json!({"data": {"n": "1"}})).await;
+    until("the fast hook", || global_values(&world).get("place").is_none()).await;
+    fs::write(world.path("go"), "").unwrap();
+    until("the next try", || world.path("again").exists()).await;
+    let global = global_values(&world);
+    assert!(global.get("place").is_none() && global["other"] == 1, "{global}");
+    let journal = get(&port, "/journal");
+    assert!(journal.contains("doc is missing path"), "{journal}");
+    assert_eq!(operator.stop().await, Outcome::Done);
 }

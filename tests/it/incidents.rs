@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addon_operator::driver::{self, Effects, Inbox};
-use addon_operator::http::{self, Health};
+use addon_operator::http;
 use addon_operator::telemetry::{Telemetry, log};
 use axum::Router;
 use axum::body::Body;
@@ -112,7 +112,7 @@ fn reduced(page: &str) -> String {
 fn released(run: engine::RunId, action: ReleaseAction, revision: u32) -> Event {
     Event::ReleaseFinished {
         run,
-        outcome: Ok(ReleaseOutcome { action, revision, checksum: 7, changed: None }),
+        outcome: Ok(ReleaseOutcome { action, revision, checksum: 7, changed: None, taken_over: Vec::new() }),
     }
 }
 
@@ -170,7 +170,7 @@ impl Operator {
         let started = vec![Event::ConfigChanged { version: "100".to_owned(), data: None }, Event::Started];
         let channels = (inbox.clone(), channels);
         tokio::spawn(driver::drive(engine, stage, channels, started, shutdown, Duration::from_secs(1)));
-        let port = http::port(questions, telemetry, Health::default());
+        let port = http::port(questions, telemetry);
         Self { inbox, port, heard, stop, _log: guard }
     }
 
@@ -242,7 +242,7 @@ async fn a_hook_fails_for_ever() {
         _ => None,
     });
     operator.after(22).await;
-    assert_snapshot!(operator.report(&["module_run_errors", "module_phase", "tasks_queue_head", "tasks_queue_length"]).await, @r#"
+    assert_snapshot!(operator.report(&["module_run_errors", "module_phase", "tasks_queue_head_info", "tasks_queue_length"]).await, @r#"
     ── status
     Operator is not ready; a converge runs for 22 s, 3 tasks left (because: start → converge 1).
 
@@ -372,7 +372,7 @@ async fn a_crd_is_missing() {
             }
         });
     operator.after(60).await;
-    assert_snapshot!(operator.report(&["watches_broken", "tasks_queue_head", "module_phase"]).await, @r#"
+    assert_snapshot!(operator.report(&["watches_broken", "tasks_queue_head_info", "module_phase"]).await, @r#"
     ── status
     Operator is not ready; a converge runs for 60 s, 2 tasks left (because: start → converge 1).
 
@@ -399,7 +399,7 @@ async fn a_crd_is_missing() {
 
       phase:    starting for 60 s
       release:  unknown
-      task:     t2 ModuleRun is the first in queue main, waits for 60 s: kind example.io/v1/Thing does not exist yet
+      task:     t2 ModuleRun is set aside in queue main, waits for 60 s: kind example.io/v1/Thing does not exist yet
 
     What to do:
       - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
@@ -415,10 +415,7 @@ async fn a_crd_is_missing() {
       task:           t2 ModuleRun:main:web:doStartup:OperatorStartup
       blocked since:  TIME (60 s ago)
       watch:          waits for kind example.io/v1/Thing, which does not exist
-      behind it:      1 task
-
-    Behind it:
-      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+      set aside:      2 tasks; all others pass
 
     What to do:
       - install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself
@@ -430,7 +427,7 @@ async fn a_crd_is_missing() {
           t2, 60 s old, waits: kind example.io/v1/Thing does not exist yet
           because: start → converge 1 → module web
      2. ConvergeModules:main:::Operator-Startup
-          t1, 60 s old
+          t1, 60 s old, waits: modules web
           because: start → converge 1
 
     Summary:
@@ -455,7 +452,7 @@ async fn a_crd_is_missing() {
     2 tasks, repeat head task
     Place | Task | Now | Failures | Because
     1 | ModuleRun:main:web:doStartup:OperatorStartup — task t2 | in the queue for 60 s — waits: kind example.io/v1/Thing does not exist yet | | start → converge 1 → module web
-    2 | ConvergeModules:main:::Operator-Startup — task t1 | in the queue for 60 s | | start → converge 1
+    2 | ConvergeModules:main:::Operator-Startup — task t1 | in the queue for 60 s — waits: modules web | | start → converge 1
     Watches
     What hooks watch in the cluster; bindings that select alike share a watch
     Kind | State | Objects | For hooks
@@ -466,9 +463,9 @@ async fn a_crd_is_missing() {
     ModuleRun api — task t3 in main | 60 s ago | 0.0 s | done | start → converge 1 → module api
 
     ── log (the last lines)
-    INFO  module api is starting module=api module.state=starting reason="modules/values.yaml says true"
     INFO  ModuleRun web waits: the first list of Thing for hook web/hooks/a.sh cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
     WARN  ModuleRun web waits: kind example.io/v1/Thing does not exist yet (install the CustomResourceDefinition of example.io/v1/Thing, or switch the module on that brings it; the task goes on by itself) cause="start → converge 1 → module web" module=web queue=main task.flow=noop task.id=t2
+    INFO  ConvergeModules waits: modules web cause="start → converge 1" queue=main task.flow=noop task.id=t1
 
     ── metrics
     addon_operator_module_phase{module="api",phase="running"} 1
@@ -583,7 +580,7 @@ async fn the_api_server_is_away() {
     let drift = Drift::Absent("ops/ConfigMap/web".to_owned());
     operator.inbox.event(Event::ReleaseDrifted { module: "web".into(), drift }).await;
     operator.after(12).await;
-    assert_snapshot!(operator.report(&["module_run_errors", "kubernetes_client_watch_errors", "watches_broken", "tasks_queue_head"]).await, @r#"
+    assert_snapshot!(operator.report(&["module_run_errors", "kubernetes_client_watch_errors", "watches_broken", "tasks_queue_head_info"]).await, @r#"
     ── status
     Operator is ready; the last converge ended 14 s ago.
 
@@ -612,11 +609,13 @@ async fn the_api_server_is_away() {
 
       phase:    failed for 12 s
       release:  broken
+      watch:    of Pod is broken for 12 s: watch of pods: connection refused
       task:     t6 ModuleRun is the first in queue main, failed 3 times, tried again in 2.5 s
 
     What to do:
       - look whether the API server answers and whether the operator may do this (RBAC); it is tried again by itself
       - `addon-operator module run web` tries it at once
+      - look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself
 
     ── why queue main
     Queue main is blocked: its first task failed 3 times.
@@ -709,7 +708,7 @@ async fn a_release_is_stuck() {
         _ => None,
     });
     operator.after(9).await;
-    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head"]).await, @r#"
+    assert_snapshot!(operator.report(&["module_run_errors", "tasks_queue_head_info"]).await, @r#"
     ── status
     Operator is not ready; a converge runs for 9.5 s, 3 tasks left (because: start → converge 1).
 

@@ -10,8 +10,9 @@ use engine::{HookId, Scope, object_patch};
 use http::Method;
 use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt as _;
-use kube::Client;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -21,6 +22,8 @@ use crate::support::server;
 struct Fixture {
     server: ApiServer,
     requests: Arc<Mutex<Vec<String>>>,
+    /// Its requests are not written down.
+    client: Client,
     patcher: Patcher,
 }
 
@@ -45,7 +48,8 @@ impl Fixture {
         });
         let client = Client::new(recording, "default");
         let patcher = Patcher::new(client.clone(), Discovery::new(client), Duration::from_secs(5));
-        Self { server, requests, patcher }
+        let client = Client::new(server.service(), "default");
+        Self { server, requests, client, patcher }
     }
 
     /// Carries out what a hook wrote.
@@ -110,6 +114,19 @@ async fn creations_ask_for_what_they_say() {
     assert_eq!(world.map("a").await.unwrap()["data"], json!({"k": "1"}));
     world.apply(&created("CreateIfNotExists", "b", &json!({"k": "3"}))).await.unwrap();
     assert_eq!(world.map("b").await.unwrap()["data"], json!({"k": "3"}));
+}
+
+#[tokio::test]
+async fn a_conflict_that_is_not_about_the_object_is_not_taken_for_one_that_exists() {
+    let world = Fixture::new();
+    let map = "/api/v1/namespaces/default/configmaps";
+    for operation in ["CreateIfNotExists", "CreateOrUpdate"] {
+        // As the API server says it when it can't count the object in a quota.
+        world.server.faults().add(FaultPlan::on(Method::POST, map).fail(409));
+        let error = world.apply(&created(operation, "a", &json!({"k": "1"}))).await.unwrap_err();
+        assert!(error.contains("this fault was planned"), "{operation}: {error}");
+        assert_eq!(world.map("a").await, None);
+    }
 }
 
 #[tokio::test]
@@ -210,7 +227,9 @@ async fn deletions_say_what_becomes_of_what_is_owned() {
                 && deletion.contains(&format!("\"propagationPolicy\":\"{policy}\"")),
             "{deletion}"
         );
-        assert!(world.map("a").await.is_none(), "{operation}");
+        // What owned objects are told, the server does on its own before the object goes.
+        let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "default");
+        server::settled(&maps, "a", Value::is_null).await;
         world.apply(&on(operation, "a", &json!({}))).await.expect("what is gone is gone");
         world.requests();
     }
@@ -349,4 +368,23 @@ async fn a_filter_gives_one_object_or_an_error() {
     assert!(error.contains("no luck"), "{error}");
     let error = world.apply(&on("JQPatch", "a", &json!({"jqFilter": "def f: f; f"}))).await.unwrap_err();
     assert!(error.contains("filter"), "{error}");
+}
+
+#[tokio::test]
+async fn slip_03_a_refused_change_of_a_secret_does_not_quote_it() {
+    let fixture = Fixture::new();
+    let encoded = "UHIwZC1wYXNzd29yZA==";
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "prod", "namespace": "default"},
+        "data": {"password": encoded}});
+    server::ok(&fixture.server, Method::POST, "/api/v1/namespaces/default/secrets", &secret).await;
+    for change in [
+        json!({"operation": "MergePatch", "mergePatch": {"stringData": {"count": 1}}}),
+        json!({"operation": "MergePatch", "mergePatch": {"data": {"count": 1}}}),
+        json!({"operation": "JSONPatch", "jsonPatch": [{"op": "add", "path": "/data/x", "value": 5}]}),
+    ] {
+        let mut operation = json!({"kind": "Secret", "namespace": "default", "name": "prod"});
+        operation.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let said = fixture.apply(&operation.to_string()).await.unwrap_err();
+        assert!(said.contains("prod") && !said.contains(encoded), "{said}");
+    }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use crate::support::program::{Running, Workspace, get, hook};
 
 #[test]
@@ -119,8 +121,10 @@ fn f_b9_files_of_hooks_that_cannot_be_written_are_tried_again() {
     running.wait("ran schedule");
     let tmp = world.dir.path().join(".addon-operator/tmp");
     let private = fs::read_dir(&tmp).unwrap().flatten().next().unwrap().path();
-    fs::remove_dir_all(&private).unwrap();
-    fs::write(&private, "a file stands in the way").unwrap();
+    // At one blow: a run that is under way writes files into the directory while it is taken away, or makes it again.
+    let aside = world.dir.path().join("aside");
+    fs::write(&aside, "a file stands in the way").unwrap();
+    renameat_with(CWD, &aside, CWD, &private, RenameFlags::EXCHANGE).unwrap();
     running.wait("--tmp-dir");
     fs::remove_file(&private).unwrap();
     running.wait("ran schedule");
@@ -245,7 +249,7 @@ fn a_hook_that_sources_the_framework_works_without_files_at_the_root() {
 }
 
 #[test]
-fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
+fn f_b12_a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
     let world = Workspace::new();
     world.write(
         "global-hooks/watch.sh",
@@ -273,5 +277,106 @@ fn a_hook_that_changes_what_it_watches_gets_one_event_for_that() {
     running.wait("a second has passed");
     let seen = running.seen().iter().filter(|line| line.contains("saw ")).count();
     assert_eq!(seen, 2, "{:#?}", running.seen());
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn slip_13_dev_needs_no_global_hooks_unless_somebody_names_them() {
+    let world = Workspace::new();
+    fs::remove_dir(world.path().join("global-hooks")).unwrap();
+    let (mut running, _) = world.ready();
+    // They are taken up when they come.
+    world.write(
+        "global-hooks/a.sh",
+        &hook("\"onStartup\":1,\"schedule\":[{\"crontab\":\"* * * * * *\"}]", "echo 'a hook came'"),
+    );
+    running.wait("a hook came");
+    assert_eq!(running.stop(), 0);
+    let (code, text) = world.ask(&["dev", "--once", "--state-dir", "other", "--global-hooks-dir", "missing"]);
+    assert!(code == 2 && text.contains("missing"), "exit {code}: {text}");
+}
+
+#[test]
+fn slip_13_the_socket_and_the_state_of_a_living_operator_are_left_to_it() {
+    let world = Workspace::new();
+    let (running, _) = world.ready();
+    let (code, text) = world.ask(&["dev", "--once", "--reset", "--prometheus-listen-port", "0"]);
+    assert!(code == 1 && text.contains("another dev uses it"), "exit {code}: {text}");
+    let socket = world.path().join(".addon-operator/debug.socket");
+    let socket = socket.to_str().unwrap();
+    let other = [
+        "dev",
+        "--once",
+        "--state-dir",
+        "other",
+        "--prometheus-listen-port",
+        "0",
+        "--debug-unix-socket",
+        socket,
+    ];
+    let (code, text) = world.ask(&other);
+    assert!(code == 1 && text.contains("another operator answers on the socket"), "exit {code}: {text}");
+    assert_eq!(world.ask(&["raw", "/", "--debug-unix-socket", socket]).0, 0, "the first one still answers");
+    drop(running);
+    // A killed operator leaves its socket, and the next one takes its place.
+    assert!(Path::new(socket).exists());
+    let output = world.once();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    // What is no socket is not removed.
+    world.write("notes.txt", "mine");
+    let (code, text) =
+        world.ask(&["dev", "--once", "--debug-unix-socket", "notes.txt", "--prometheus-listen-port", "0"]);
+    assert!(code == 1 && text.contains("no socket stands there"), "exit {code}: {text}");
+    assert_eq!(fs::read_to_string(world.path().join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn f_g1_a_start_with_an_empty_modules_directory_deletes_no_release() {
+    let world = Workspace::new();
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/Chart.yaml", "name: web\nversion: 0.1.0\n");
+    world.write(
+        "modules/010-web/templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
+    );
+    let (running, _) = world.ready();
+    running.stop();
+    // A volume that was not mounted, for example.
+    std::fs::remove_dir_all(world.path().join("modules/010-web")).unwrap();
+    let mut running = world.dev(&[]);
+    running.wait("release web belongs to no module; it stays");
+    let (code, releases) = world.ask(&["module", "releases"]);
+    assert_eq!((code, releases.trim()), (0, "web"));
+    running.stop();
+}
+
+#[test]
+fn a_start_asks_each_hook_and_each_script_once_and_a_flag_asks_none_again() {
+    const MODULES: usize = 20;
+    let world = Workspace::new();
+    let runs = world.path().join("runs");
+    let note = |what: &str| format!("#!/bin/bash\necho \"{what} $1\" >> {}\n", runs.display());
+    let flags: Vec<String> = (0..MODULES).map(|number| format!("m{number}Enabled: true")).collect();
+    for number in 0..MODULES {
+        let dir = format!("modules/{:03}-m{number}", 10 + number);
+        world.write(&format!("{dir}/enabled"), &(note("enabled") + "echo true > $MODULE_ENABLED_RESULT\n"));
+        world.write(
+            &format!("{dir}/hooks/a.sh"),
+            &(note("hook")
+                + "if [[ $1 == --config ]]; then echo '{\"configVersion\":\"v1\",\"beforeHelm\":1}'; fi\n"),
+        );
+    }
+    world.write("modules/values.yaml", &(flags.join("\n") + "\n"));
+    let (mut running, _) = world.ready();
+    let counted = || {
+        let runs = fs::read_to_string(&runs).unwrap();
+        let count = |what: &str| runs.lines().filter(|line| line.trim_end() == what).count();
+        [count("hook --config"), count("enabled"), count("hook"), runs.lines().count()]
+    };
+    assert_eq!(counted(), [MODULES, MODULES, MODULES, 3 * MODULES]);
+    assert_eq!(world.ask(&["module", "disable", "m19"]).0, 0);
+    running.wait("module m19 is disabled");
+    let [_, asked, ..] = counted();
+    assert_eq!(asked, MODULES, "what scripts read is the same");
     assert_eq!(running.stop(), 0);
 }

@@ -1,6 +1,10 @@
-//! The operator as process 1 of a container.
+//! What hooks leave behind: it is collected and ended, by process 1 of a container and by any other operator.
 
+use std::fs;
 use std::process::Command;
+use std::time::Instant;
+
+use crate::support::DEADLINE;
 
 use crate::support::program::{Running, Workspace, hook};
 
@@ -36,4 +40,152 @@ fn as_process_1_the_operator_collects_what_hooks_leave_behind() {
     let mut running = Running::start(command);
     running.wait("as process 1, dead: 0");
     assert!(!running.seen().iter().any(|line| line.contains("failed")), "{:?}", running.seen());
+}
+
+/// Runs so many hooks that end at once beside orphans that end at once, in an operator that is process 1 and collects those.
+fn hooks_beside_orphans(count: usize) {
+    if !is_permitted() {
+        eprintln!("skipped: this machine does not permit namespaces of processes");
+        return;
+    }
+    let world = Workspace::new();
+    for n in 0..count {
+        // Each third fails the first time, with a code of its own.
+        let fails = if n % 3 == 0 {
+            format!("[[ -e failed-{n} ]] || {{ touch failed-{n}; exit {}; }}", n % 100 + 100)
+        } else {
+            String::new()
+        };
+        let what = format!("(setsid true &)\n(setsid true &)\n{fails}\necho output {n} of a hook");
+        world.write(&format!("global-hooks/h{n}.sh"), &hook(&format!("\"onStartup\":{}", n + 1), &what));
+    }
+    let dev = world.command(&[
+        "dev",
+        "--retry-delay",
+        "1ms",
+        "--prometheus-listen-port",
+        "0",
+        "--prometheus-listen-address",
+        "127.0.0.1",
+    ]);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.arg(dev.get_program()).args(dev.get_args()).current_dir(world.path());
+    let mut running = Running::start(command);
+    running.wait("Operator is ready now");
+    let log = running.seen().join("\n");
+    for n in 0..count {
+        assert_eq!(log.matches(&format!("output {n} of a hook")).count(), 1, "hook {n}:\n{log}");
+        let code = format!("exit status {}", n % 100 + 100);
+        assert!(n % 3 != 0 || log.contains(&code), "hook {n}: {code} was lost:\n{log}");
+    }
+}
+
+#[test]
+fn f_b4_exit_and_output_of_hooks_that_end_at_once_are_not_lost_to_the_collection_of_orphans() {
+    hooks_beside_orphans(24);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn f_b4_exit_and_output_of_a_thousand_hooks_are_not_lost_to_the_collection_of_orphans() {
+    hooks_beside_orphans(1_000);
+}
+
+/// Waits until a process has ended.
+fn until_gone(pid: &str) {
+    let begun = Instant::now();
+    let lives = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while lives() {
+        assert!(begun.elapsed() < DEADLINE, "process {pid} lives on");
+        std::thread::yield_now();
+    }
+}
+
+/// A hook that ignores SIGTERM, with a child in a session of its own that has lost its parent.
+fn stubborn() -> String {
+    let left = "(setsid bash -c \"trap '' TERM; echo left pid \\$\\$ .; sleep 600\" &)";
+    hook(
+        "\"onStartup\":1",
+        &format!("trap '' TERM\n{left}\necho hook pid $$ .\nwhile :; do sleep 0.01; done"),
+    )
+}
+
+/// Returns the numbers that lines with `pid N .` have.
+fn pids(running: &mut Running) -> Vec<String> {
+    let number = |line: &String| Some(line.split("pid ").nth(1)?.split(' ').next()?.to_owned());
+    loop {
+        let found: Vec<String> = running.seen().iter().filter_map(number).collect();
+        if found.len() == 2 {
+            return found;
+        }
+        running.wait(" pid ");
+    }
+}
+
+#[test]
+fn slip_18_a_second_signal_ends_all_that_hooks_started() {
+    let world = Workspace::new();
+    world.write("global-hooks/a.sh", &stubborn());
+    let mut running = world.dev(&["--shutdown-timeout", "10m"]);
+    let pids = pids(&mut running);
+    running.terminate();
+    running.wait("a second signal ends at once");
+    running.terminate();
+    assert_eq!(running.end().0, 128 + 15);
+    for pid in pids {
+        until_gone(&pid);
+    }
+}
+
+#[test]
+fn slip_18_the_end_of_the_operator_ends_what_hooks_left_behind() {
+    let world = Workspace::new();
+    let left = "(setsid sleep 600 >/dev/null 2>&1 &)\nsleep 600 >/dev/null 2>&1 & echo hook pid $! .";
+    world.write("global-hooks/a.sh", &hook("\"onStartup\":1", left));
+    let (running, _) = world.ready();
+    let line = running.seen().iter().find(|line| line.contains("hook pid ")).unwrap();
+    let pid = line.split("pid ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    assert_eq!(running.stop(), 0);
+    until_gone(&pid);
+}
+
+/// A plugin for credentials that leaves at once. Whoever waits for it has to get its status.
+const PLUGIN: &str = "#!/bin/bash\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"t\"}}'\n";
+
+#[test]
+fn slip_18_what_somebody_else_waits_for_is_not_taken_for_an_orphan() {
+    let world = Workspace::new();
+    world.write("plugin.sh", PLUGIN);
+    world.write(
+        "kubeconfig",
+        "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
+         users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, interactiveMode: Never}}}]\n\
+         contexts: [{name: a, context: {cluster: a, user: a}}]\ncurrent-context: a\n",
+    );
+    for _ in 0..20 {
+        let (code, text) = world.ask(&[
+            "start",
+            "--kube-config",
+            "kubeconfig",
+            "--namespace",
+            "ops",
+            "--prometheus-listen-port",
+            "0",
+            "--prometheus-listen-address",
+            "127.0.0.1",
+            "--debug-unix-socket",
+            "socket",
+            "--tmp-dir",
+            "tmp",
+            "--once",
+        ]);
+        assert!(
+            code == 3 && text.contains("does not answer") && !text.contains("child"),
+            "exit {code}: {text}"
+        );
+    }
 }

@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 use addon_operator::process::{Exit, Finished, Program, RunError, Stream};
 use tokio::sync::oneshot;
 
+use crate::support::DEADLINE;
+
 fn bash(script: &str, timeout: Option<Duration>) -> Program {
     Program {
         path: PathBuf::from("/bin/bash"),
         args: vec!["-c".into(), script.into()],
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         timeout,
+        mark: None,
     }
 }
 
@@ -75,6 +78,99 @@ async fn f_b3_a_child_that_keeps_the_streams_open_does_not_block_the_run() {
     std::process::Command::new("kill").arg(pid).status().unwrap();
 }
 
+/// Returns whether a process lives.
+#[tokio::test]
+async fn what_a_program_leaves_running_is_told() {
+    for (script, left_running) in [
+        ("true", false),
+        ("sleep 0.01 & wait", false),
+        ("sleep 600 < /dev/null > /dev/null 2>&1 & echo pid $!", true),
+        ("setsid sleep 600 & echo pid $!", true),
+    ] {
+        let (finished, out, _) = run(bash(script, None)).await;
+        assert_eq!(finished.left_running, left_running, "{script}");
+        for pid in pids(&out) {
+            let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+    }
+}
+
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
+}
+
+/// Waits until a process has ended.
+fn until_gone(pid: &str) {
+    let begun = Instant::now();
+    while lives(pid) {
+        assert!(begun.elapsed() < DEADLINE, "process {pid} lives on");
+        std::thread::yield_now();
+    }
+}
+
+/// Runs a program on a thread of its own, since one that holds the thread lets no deadline of the runtime pass.
+fn run_apart(program: Program) -> (Finished, String, String) {
+    let (sender, finished) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _ = sender.send(runtime.block_on(run(program)));
+        // What the program left behind is heard for as long as the runtime runs.
+        runtime.block_on(std::future::pending::<()>());
+    });
+    finished.recv_timeout(DEADLINE).unwrap()
+}
+
+#[test]
+fn slip_12_a_child_that_prints_for_ever_neither_delays_the_run_nor_holds_a_worker() {
+    let (finished, out, _) = run_apart(bash("echo first; yes & echo pid $!", None));
+    assert_eq!(finished.exit, Exit::Code(0));
+    let pid = out.lines().find_map(|line| line.strip_prefix("pid ")).unwrap();
+    // It is heard for a while. Then its stream is closed, and the system ends it.
+    until_gone(pid);
+}
+
+#[test]
+fn slip_12_a_quiet_child_in_the_background_lives_on() {
+    let (_, out, _) = run_apart(bash("sleep 600 & echo pid $!", None));
+    let pid = out.trim().strip_prefix("pid ").unwrap().to_owned();
+    assert!(lives(&pid));
+    std::process::Command::new("kill").arg(&pid).status().unwrap();
+}
+
+/// A script whose children leave its group: one stays below it, one loses its parent.
+const LEAVERS: &str = "trap '' TERM\nsetsid bash -c \"trap '' TERM; sleep 600\" & echo pid $!\n\
+    (setsid bash -c \"trap '' TERM; echo pid \\$\\$; sleep 600\" &)\nwhile :; do sleep 0.01; done";
+
+/// Returns the numbers in the lines `pid …`.
+fn pids(out: &str) -> Vec<String> {
+    out.lines().filter_map(|line| line.strip_prefix("pid ")).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn slip_18_what_left_the_group_of_a_program_ends_with_it_at_its_deadline() {
+    let (cancel, cancelled) = oneshot::channel();
+    let (sender, mut printed) = tokio::sync::mpsc::unbounded_channel();
+    let mut program = bash(LEAVERS, None);
+    program.environment.push(("RUN".into(), format!("{}-leavers", std::process::id()).into()));
+    program.mark = Some("RUN");
+    let running = tokio::spawn(program.run(cancelled, move |_, text| {
+        let _ = sender.send(String::from_utf8_lossy(text).into_owned());
+    }));
+    let mut out = String::new();
+    while pids(&out).len() < 2 || !out.ends_with('\n') {
+        out += &printed.recv().await.unwrap();
+    }
+    // The time between SIGTERM, which all of them ignore, and SIGKILL need not pass.
+    tokio::time::pause();
+    cancel.send(()).unwrap();
+    assert_eq!(running.await.unwrap().unwrap().exit, Exit::Cancelled);
+    for pid in pids(&out) {
+        until_gone(&pid);
+    }
+}
+
 #[tokio::test]
 async fn a_cancelled_program_gets_sigterm_first() {
     let (cancel, cancelled) = oneshot::channel();
@@ -116,7 +212,7 @@ async fn what_cannot_be_started_says_why() {
     let path = dir.path().join("hook.sh");
     std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
     std::process::Command::new("chmod").arg("+x").arg(&path).status().unwrap();
-    let program = Program { path, args: Vec::new(), environment: Vec::new(), timeout: None };
+    let program = Program { path, args: Vec::new(), environment: Vec::new(), timeout: None, mark: None };
     let (_keep, cancel) = oneshot::channel();
     let error = program.run(cancel, |_, _| {}).await.unwrap_err();
     assert!(matches!(error, RunError::Start { .. }));
@@ -131,6 +227,7 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
             args: vec!["all of it".into()],
             environment: Vec::new(),
             timeout: None,
+            mark: None,
         };
         let (finished, out, _) = run(program).await;
         assert_eq!((finished.exit, out.as_str()), (Exit::Code(0), "all of it\n"), "round {round}");
@@ -141,7 +238,13 @@ async fn f_b4_exit_and_output_of_a_process_that_ends_at_once_are_never_lost() {
 async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hook.sh");
-    let program = || Program { path: path.clone(), args: Vec::new(), environment: Vec::new(), timeout: None };
+    let program = || Program {
+        path: path.clone(),
+        args: Vec::new(),
+        environment: Vec::new(),
+        timeout: None,
+        mark: None,
+    };
     let refused = |expected: &'static str| {
         let program = program();
         async move {
@@ -159,6 +262,36 @@ async fn f_b5_what_the_system_refuses_is_told_and_can_be_tried_again() {
     refused("can't start").await;
     drop(open);
     assert_eq!(run(program()).await.0.exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn f_b1_what_ignores_sigterm_sleeps_for_ever_and_forks_is_killed_at_its_deadline() {
+    let (_keep, cancel) = oneshot::channel();
+    let (sender, mut printed) = tokio::sync::mpsc::unbounded_channel();
+    let script = "trap '' TERM; for n in 1 2 3; do (trap '' TERM; while :; do sleep 600; done) & echo pid $!; done; wait";
+    let limit = Duration::from_hours(1);
+    let running = tokio::spawn(bash(script, Some(limit)).run(cancel, move |_, text| {
+        let _ = sender.send(String::from_utf8_lossy(text).into_owned());
+    }));
+    let mut out = String::new();
+    while pids(&out).len() < 3 || !out.ends_with('\n') {
+        out += &printed.recv().await.unwrap();
+    }
+    // Neither the hour nor the time between the two signals has to pass.
+    tokio::time::pause();
+    assert_eq!(running.await.unwrap().unwrap().exit, Exit::TimedOut(limit));
+    for pid in pids(&out) {
+        until_gone(&pid);
+    }
+}
+
+#[tokio::test]
+async fn f_b2_what_is_no_text_and_streams_that_are_closed_early_are_no_failure() {
+    let (finished, out, _) = run(bash("head -c 300000 /dev/urandom; printf '\\xff\\x00end'", None)).await;
+    assert_eq!(finished.exit, Exit::Code(0));
+    assert!(out.ends_with("\u{fffd}\0end"), "{} bytes", out.len());
+    let (finished, out, err) = run(bash("echo one; exec 1>&- 2>&-; sleep 0.05; exit 4", None)).await;
+    assert_eq!((finished.exit, out.as_str(), err.as_str()), (Exit::Code(4), "one\n", ""));
 }
 
 #[tokio::test]

@@ -286,7 +286,7 @@ fn start_takes_up_changed_files_tells_broken_ones_everywhere_and_purges_on_comma
     let arguments = ["apiserver", "--listen", "127.0.0.1:0", "--kubeconfig-out", "kubeconfig"];
     let mut server = Running::start(world.command(&arguments));
     server.wait_for_file(&world.path().join("kubeconfig"));
-    let start = ["start", "--watch-files", "--kube-config", "kubeconfig", "--namespace", "default"];
+    let start = ["start", "--kube-config", "kubeconfig", "--namespace", "default"];
     let places = ["--debug-unix-socket", "socket", "--tmp-dir", "tmp", "--log-type", "text"];
     let port = ["--prometheus-listen-port", "0", "--prometheus-listen-address", "127.0.0.1"];
     let all: Vec<&str> = start.iter().chain(&places).chain(&port).copied().collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use addon_operator::cli;
@@ -17,14 +17,12 @@ use kube::{Api, Client};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::files::root;
+use crate::support::files::{root, tracked_below};
 use crate::support::program::{Running, Workspace};
 
 /// Returns the manifests of the installation in the order in which `kubectl apply -f` takes them.
 fn manifests() -> Vec<Value> {
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(root().join("examples/install")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
+    let files: Vec<&Path> = tracked_below(&root().join("examples/install")).collect();
     let yaml = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     yaml.flat_map(|path| values::yaml::parse_all(&fs::read_to_string(path).unwrap()).unwrap())
         .filter(|object| !object.is_null())

@@ -1,7 +1,5 @@
 //! Watches against the embedded API server: what hooks would hear, through every fault.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "watches tell few of all events")]
-
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,221 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use addon_operator::cluster::{Discovery, WatchHealths};
-use addon_operator::driver::{self, Channels, Inbox};
-use addon_operator::kube::Monitors;
 use apiserver::{ApiServer, FaultPlan};
 use bytes::Bytes;
-use engine::hook::WatchEvent;
-use engine::hook::selection::{LabelSelector, MonitorSpec, Namespaces, Selection};
-use engine::snapshot::{Change, Key, Snapshot};
-use engine::{Event, MonitorId};
+use engine::MonitorId;
+use engine::hook::selection::{Namespaces, Selection};
+use engine::snapshot::Key;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use kube::Client;
 use kube::client::Body as RequestBody;
 use serde_json::{Value, json};
-use tower::{Service as _, ServiceExt as _};
+use tower::Service as _;
 
-use crate::support::server;
-
-/// What one monitor told.
-#[derive(Default)]
-struct Seen {
-    snapshot: Snapshot,
-    listed: bool,
-    changes: Vec<String>,
-    failures: Vec<String>,
-    kinds: Vec<String>,
-}
-
-impl Seen {
-    fn note(&mut self, change: Option<Change>) {
-        self.changes.extend(change.map(|change| format!("{} {}", change.event, change.key)));
-    }
-
-    fn take(&mut self, event: Event) {
-        match event {
-            Event::Listed { lists } => {
-                for (_, list) in lists {
-                    for change in self.snapshot.replace(list.into_iter().collect()) {
-                        if self.listed {
-                            self.note(Some(change));
-                        }
-                    }
-                }
-                self.listed = true;
-            }
-            Event::ObjectChanged { change: WatchEvent::Deleted, key, items } => {
-                for (_, item) in items {
-                    let change = self.snapshot.remove(&key, Some(item));
-                    self.note(change);
-                }
-            }
-            Event::ObjectChanged { key, items, .. } => {
-                for (_, item) in items {
-                    let change = self.snapshot.put(key.clone(), item);
-                    self.note(change);
-                }
-            }
-            Event::NamespaceListed { namespace, objects, .. } => {
-                self.snapshot.replace_namespace(&namespace, objects);
-            }
-            Event::WatchFailed { failure, .. } => self.failures.push(failure.to_string()),
-            Event::KindVanished { kind, .. } => self.kinds.push(format!("no {kind}")),
-            Event::KindAppeared { .. } => self.kinds.push("there".to_owned()),
-            other => panic!("watches do not tell {other:?}"),
-        }
-    }
-
-    fn keys(&self) -> Vec<String> {
-        self.snapshot.iter().map(|(key, _)| key.to_string()).collect()
-    }
-}
-
-/// Returns what each monitor hears of an event.
-fn heard(event: Event) -> Vec<(MonitorId, Event)> {
-    match event {
-        Event::Listed { lists } => {
-            let alone = |list: (MonitorId, _)| (list.0, Event::Listed { lists: vec![list] });
-            lists.into_iter().map(alone).collect()
-        }
-        Event::ObjectChanged { change, key, items } => {
-            let alone = |item: (MonitorId, _)| {
-                (item.0, Event::ObjectChanged { change, key: key.clone(), items: vec![item] })
-            };
-            items.into_iter().map(alone).collect()
-        }
-        Event::NamespaceListed { monitor, .. }
-        | Event::WatchFailed { monitor, .. }
-        | Event::KindVanished { monitor, .. }
-        | Event::KindAppeared { monitor } => vec![(monitor, event)],
-        other => panic!("watches do not tell {other:?}"),
-    }
-}
-
-struct Fixture {
-    server: ApiServer,
-    monitors: Monitors,
-    health: WatchHealths,
-    inbox: Inbox,
-    channels: Channels,
-    seen: BTreeMap<MonitorId, Seen>,
-}
-
-impl Fixture {
-    fn new() -> Self {
-        Self::with(|server| Client::new(server.service(), "default"))
-    }
-
-    /// Returns one whose monitors use the client that `connect` makes.
-    fn with(connect: impl FnOnce(&ApiServer) -> Client) -> Self {
-        let server = ApiServer::builder().seed(1).simulate(Duration::ZERO).build().unwrap();
-        let client = connect(&server);
-        let monitors = Monitors::new(client.clone(), Discovery::new(client));
-        let (inbox, _, channels) = driver::channels();
-        let health = monitors.health();
-        Self { server, monitors, health, inbox, channels, seen: BTreeMap::new() }
-    }
-
-    async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
-        server::send(&self.server, method, path, body).await
-    }
-
-    async fn ok(&self, method: Method, path: &str, body: &Value) -> Value {
-        server::ok(&self.server, method, path, body).await
-    }
-
-    async fn namespace(&self, name: &str, labels: &Value) {
-        let object =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
-        self.ok(Method::POST, "/api/v1/namespaces", &object).await;
-    }
-
-    async fn label(&self, namespace: &str, labels: &Value) {
-        let patch = json!({"metadata": {"labels": labels}});
-        self.ok(Method::PATCH, &format!("/api/v1/namespaces/{namespace}"), &patch).await;
-    }
-
-    async fn put(&self, namespace: &str, name: &str, data: &str) {
-        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"of": "test"}}, "data": {"is": data}});
-        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
-        if self.send(Method::POST, &path, &object).await.0 == 409 {
-            self.ok(Method::PUT, &format!("{path}/{name}"), &object).await;
-        }
-    }
-
-    async fn delete(&self, namespace: &str, name: &str) {
-        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
-        self.ok(Method::DELETE, &path, &Value::Null).await;
-    }
-
-    fn start(&mut self, monitor: u64, selection: Selection, filter: Option<&str>) -> MonitorId {
-        let spec = MonitorSpec { selection, jq_filter: filter.map(ToOwned::to_owned), keep_objects: false };
-        let monitor = MonitorId::new(monitor);
-        self.monitors.start(monitor, &spec, &self.inbox);
-        self.seen.insert(monitor, Seen::default());
-        monitor
-    }
-
-    /// Starts a monitor and waits for its first list.
-    async fn listed(&mut self, monitor: u64, selection: Selection, filter: Option<&str>) -> MonitorId {
-        let monitor = self.start(monitor, selection, filter);
-        self.until("the first list", |seen| seen[&monitor].listed).await;
-        monitor
-    }
-
-    /// Takes in what comes until `wanted` holds.
-    async fn until(&mut self, what: &str, wanted: impl Fn(&BTreeMap<MonitorId, Seen>) -> bool) {
-        let waiting = async {
-            while !wanted(&self.seen) {
-                let event = self.channels.next_event().await.unwrap();
-                for (monitor, event) in heard(event) {
-                    self.seen.entry(monitor).or_default().take(event);
-                }
-            }
-        };
-        let outcome = tokio::time::timeout(Duration::from_secs(20), waiting).await;
-        if outcome.is_err() {
-            let all: Vec<_> =
-                self.seen.values().map(|s| (s.keys(), &s.changes, &s.failures, &s.kinds)).collect();
-            panic!("{what} did not come; seen {all:?}");
-        }
-    }
-
-    /// Takes in all that comes before a new object `default/sync-<n>` is seen by `monitor`, and forgets that object.
-    async fn sync(&mut self, monitor: MonitorId, namespace: &str, name: &str) {
-        self.put(namespace, name, "1").await;
-        let key = format!("{namespace}/{name}");
-        self.until(&key, |seen| seen[&monitor].keys().contains(&key)).await;
-        self.delete(namespace, name).await;
-        self.until("its end", |seen| !seen[&monitor].keys().contains(&key)).await;
-        if let Some(seen) = self.seen.get_mut(&monitor) {
-            seen.changes.retain(|change| !change.ends_with(&key));
-        }
-    }
-
-    fn changes(&mut self, monitor: MonitorId) -> Vec<String> {
-        std::mem::take(&mut self.seen.get_mut(&monitor).unwrap().changes)
-    }
-}
-
-fn config_maps() -> Selection {
-    // The server makes ConfigMaps of its own.
-    let labels = LabelSelector {
-        match_labels: BTreeMap::from([("of".to_owned(), "test".to_owned())]),
-        match_expressions: Vec::new(),
-    };
-    Selection { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned(), labels, ..Selection::default() }
-}
-
-fn labelled(key: &str, value: &str) -> Selection {
-    let labels = LabelSelector {
-        match_labels: BTreeMap::from([(key.to_owned(), value.to_owned())]),
-        match_expressions: Vec::new(),
-    };
-    Selection { namespaces: Namespaces::Labelled(labels), ..config_maps() }
-}
+use crate::support::watching::{Fixture, Seen, config_maps, labelled, noting};
 
 #[tokio::test]
 async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
@@ -240,7 +36,7 @@ async fn a_kind_without_namespaces_is_not_looked_for_in_one() {
         );
         assert!(!world.seen[&monitor].listed, "it was listed");
     }
-    assert!(world.health.all().iter().all(|watch| watch.error.is_none()), "a restart would not help");
+    assert!(world.seen.values().all(|seen| !seen.is_broken), "it is the binding that is wrong");
     world.listed(3, all, None).await;
 }
 
@@ -310,21 +106,26 @@ async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
 
 #[tokio::test]
 async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() {
-    let mut world = Fixture::new();
+    let paths = Arc::default();
+    let mut world = Fixture::with(|server| noting(server, &paths));
+    let opened = || paths.lock().unwrap().iter().filter(|path| path.contains("watch=true")).count();
     world.put("default", "a", "1").await;
     let first = world.listed(1, config_maps(), None).await;
     // One that joins later gets its list, and the others hear nothing of it.
     let second = world.listed(2, config_maps(), Some(".data.is")).await;
     assert!(world.changes(first).is_empty());
-    assert_eq!(world.health.all().len(), 1);
     world.put("default", "b", "1").await;
     world.until("both", |seen| seen.values().all(|seen| seen.changes == ["Added default/b"])).await;
+    assert_eq!(opened(), 1);
     world.monitors.stop(first);
     world.changes(second);
     world.delete("default", "a").await;
     world.until("the end", |seen| seen[&second].changes == ["Deleted default/a"]).await;
     world.monitors.stop(second);
-    assert!(world.health.all().is_empty());
+    world.seen.clear();
+    world.put("default", "c", "1").await;
+    world.during(Duration::from_millis(50)).await;
+    assert!(world.seen.is_empty(), "it lives on");
 }
 
 #[tokio::test]
@@ -339,7 +140,7 @@ async fn a_filter_that_fails_on_one_object_does_not_hurt_others_of_the_same_watc
     assert!(failure.contains("filter of object default/a: tonumber cannot be applied"), "{failure}");
     world.put("default", "b", "1").await;
     world.until("an event", |seen| seen[&good].changes == ["Added default/b"]).await;
-    assert!(world.health.all().iter().all(|health| health.error.is_none()));
+    assert!(world.seen.values().all(|seen| !seen.is_broken));
     // An object that is mended is listed at the next attempt.
     world.put("default", "a", "1").await;
     world.until("the other list", |seen| seen[&bad].listed).await;
@@ -363,7 +164,8 @@ async fn a_filter_without_end_is_stopped_and_its_watch_goes_on() {
 
 #[tokio::test]
 async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behind() {
-    let mut world = Fixture::new();
+    let paths = Arc::default();
+    let mut world = Fixture::with(|server| noting(server, &paths));
     world.put("default", "a", "1").await;
     for round in 0..1_000 {
         let monitor = world.start(round, config_maps(), None);
@@ -373,7 +175,12 @@ async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behin
         world.monitors.stop(monitor);
         world.seen.clear();
     }
-    assert!(world.health.all().is_empty());
+    // What is left of a watch would be opened again within a minute.
+    world.during(Duration::from_millis(1)).await;
+    paths.lock().unwrap().clear();
+    tokio::time::pause();
+    world.during(Duration::from_mins(2)).await;
+    assert_eq!(paths.lock().unwrap().len(), 0);
     let monitor = world.start(1_000, config_maps(), None);
     world.until("a list", |seen| seen.get(&monitor).is_some_and(|seen| seen.listed)).await;
     assert_eq!(world.seen[&monitor].keys(), ["default/a"]);
@@ -392,16 +199,6 @@ fn crd() -> Value {
                 "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
         },
     })
-}
-
-/// A client that notes the paths of its requests.
-fn noting(server: &ApiServer, paths: &Arc<std::sync::Mutex<Vec<String>>>) -> Client {
-    let paths = Arc::clone(paths);
-    let service = server.service().map_request(move |request: Request<RequestBody>| {
-        paths.lock().unwrap().push(request.uri().to_string());
-        request
-    });
-    Client::new(service, "default")
 }
 
 #[tokio::test]
@@ -514,24 +311,19 @@ fn dying(server: &ApiServer, dead: &Arc<AtomicBool>) -> Client {
 async fn f_c2_a_connection_that_died_in_silence_is_found_within_a_minute() {
     let dead = Arc::new(AtomicBool::new(false));
     let mut world = Fixture::with(|server| dying(server, &dead));
-    world.listed(1, config_maps(), None).await;
+    let monitor = world.listed(1, config_maps(), None).await;
     let begun = tokio::time::Instant::now();
     dead.store(true, Ordering::SeqCst);
-    let broken = loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let broken = world.health.all().into_iter().find(|health| health.error.is_some());
-        if let Some(broken) = broken {
-            break broken;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(61), "nobody has noticed");
-    };
-    assert_eq!(broken.name, "v1/ConfigMap, labels of=test");
-    assert!(broken.error.unwrap().contains("silent"));
-    // What counts for health is the last sign of life.
-    assert!(broken.since.duration_since(begun) < Duration::from_secs(1));
+    world.until("a failure", |seen| seen[&monitor].is_broken).await;
+    assert!(begun.elapsed() < Duration::from_secs(61), "nobody has noticed for {:?}", begun.elapsed());
+    let failure = world.seen[&monitor].failures.concat();
+    assert!(
+        failure.contains("watch of v1/ConfigMap, labels of=test") && failure.contains("silent"),
+        "{failure}"
+    );
     dead.store(false, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_secs(40)).await;
-    assert!(world.health.all().iter().all(|health| health.error.is_none()), "it did not recover");
+    world.during(Duration::from_secs(40)).await;
+    assert!(!world.seen[&monitor].is_broken, "it did not recover");
 }
 
 #[tokio::test(start_paused = true)]
@@ -565,6 +357,28 @@ async fn f_c3_a_binding_that_fails_a_thousand_times_delays_no_other() {
     assert!(calm >= 2, "in {calm} of {FIFTHS} parts of the time the p99 stayed within 1.2 times");
     let (alone, beside) = (at(&mut times_alone, 50), at(&mut times_beside, 50));
     assert!(beside <= alone.mul_f64(1.2) + Duration::from_millis(1), "{alone:?} alone, {beside:?} beside");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f_c3_a_kind_that_is_gone_for_good_delays_no_other_binding() {
+    let mut world = Fixture::new();
+    world.ok(Method::POST, CRDS, &crd()).await;
+    let things = Selection { kind: "Thing".to_owned(), ..Selection::default() };
+    let gone = world.listed(2, things, None).await;
+    let monitor = world.listed(1, config_maps(), None).await;
+    world.ok(Method::DELETE, &format!("{CRDS}/things.example.com"), &Value::Null).await;
+    world.until("the end of the kind", |seen| seen[&gone].kinds == ["no Thing"]).await;
+    for round in 0..100 {
+        // Long enough for the kind to be looked for again.
+        tokio::time::sleep(Duration::from_secs(37)).await;
+        let begun = tokio::time::Instant::now();
+        world.put("default", "x", &round.to_string()).await;
+        world.until("a change", |seen| !seen[&monitor].changes.is_empty()).await;
+        assert_eq!(begun.elapsed(), Duration::ZERO, "the change of round {round} had to wait");
+        world.changes(monitor);
+    }
+    world.ok(Method::POST, CRDS, &crd()).await;
+    world.until("the kind", |seen| seen[&gone].kinds == ["no Thing", "there"]).await;
 }
 
 /// Returns the time within which so many of a hundred were done.
@@ -617,6 +431,8 @@ fn flood_line(n: usize) -> String {
     let event = match round % 100 {
         98 => "DELETED",
         99 => "ADDED",
+        // The list was empty.
+        _ if round == 0 => "ADDED",
         _ => "MODIFIED",
     };
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"round": round.to_string()},
@@ -643,6 +459,7 @@ async fn a_flood_of_events_ends_in_the_right_snapshot_and_loses_no_deletion() {
     let deletions = changes.iter().filter(|change| change.starts_with("Deleted")).count();
     assert_eq!(deletions, EVENTS / 1_000 * 10);
     let of_one: Vec<&str> = changes.iter().filter_map(|change| change.strip_suffix(" default/o3")).collect();
+    assert_eq!(of_one[..2], ["Added", "Modified"], "a hook on one of the two types misses nothing");
     for pair in of_one.windows(2) {
         assert_eq!(pair[0] == "Deleted", pair[1] == "Added", "{pair:?}");
     }

@@ -12,6 +12,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static HERE: Cell<isize> = const { Cell::new(0) };
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Returns how many bytes all threads hold.
@@ -22,6 +23,11 @@ pub(crate) fn live() -> usize {
 /// Returns how many bytes this thread has taken and not given back. What it gave back for others counts, too.
 pub(crate) fn live_here() -> isize {
     HERE.get()
+}
+
+/// Returns how many bytes this thread ever took, whether it gave them back or not.
+pub(crate) fn taken_here() -> usize {
+    TAKEN.get()
 }
 
 /// Forgets the peak. What is held now is the least that the next one can be.
@@ -39,6 +45,7 @@ fn took(bytes: usize) {
     PEAK.fetch_max(live, Ordering::SeqCst);
     // A thread that ends has no counter any more.
     let _ = HERE.try_with(|here| here.set(here.get().wrapping_add_unsigned(bytes)));
+    let _ = TAKEN.try_with(|taken| taken.set(taken.get().wrapping_add(bytes)));
 }
 
 fn gave(bytes: usize) {

@@ -42,6 +42,8 @@ fn line(text: &mut String, n: usize) {
     let event = match round % 100 {
         98 => "DELETED",
         99 => "ADDED",
+        // The list was empty.
+        _ if round == 0 => "ADDED",
         _ => "MODIFIED",
     };
     let version = 1_000_000 + n;
@@ -95,18 +97,19 @@ struct Heard {
 
 impl Heard {
     fn take(&mut self, event: Event) {
-        let (change, key, items) = match event {
+        let (key, is_gone, items) = match event {
             Event::Listed { lists } => {
                 assert!(lists.iter().all(|(_, objects)| objects.is_empty()));
                 return;
             }
-            Event::ObjectChanged { change, key, items } => (change, key, items),
+            Event::ObjectChanged { key, is_gone, items } => (key, is_gone, items),
             other => panic!("the watch told {other:?}"),
         };
         for (_, item) in items {
-            let change = match change {
-                WatchEvent::Deleted => self.snapshot.remove(&key, Some(item)),
-                WatchEvent::Added | WatchEvent::Modified => self.snapshot.put(key.clone(), item),
+            let change = if is_gone {
+                self.snapshot.remove(&key, Some(item))
+            } else {
+                self.snapshot.put(key.clone(), item)
             };
             if let Some(change) = change {
                 self.note(change);

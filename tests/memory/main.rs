@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that stumbles over a surprise has done its job")]
 
+mod config_map;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
 mod counting;
 mod flood;
 mod large;
+mod lists;
 mod records;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use divan::Bencher;
-use engine::hook::{HookKind, WatchEvent, config};
+use engine::hook::{HookKind, config};
 use engine::snapshot::{Item, Key};
 use engine::{
     Catalog, Config, CronLine, Effect, EnabledFlag, Engine, Event, Global, Hook, HookId, HookOutput, Module,
@@ -80,8 +80,13 @@ fn answer(effect: &Effect) -> Option<Event> {
             Event::HookFinished { run: *run, outcome: Ok(HookOutput::default()), usage: None }
         }
         Effect::UpgradeRelease { run, .. } => {
-            let outcome =
-                ReleaseOutcome { action: ReleaseAction::Installed, revision: 1, checksum: 1, changed: None };
+            let outcome = ReleaseOutcome {
+                action: ReleaseAction::Installed,
+                revision: 1,
+                checksum: 1,
+                changed: None,
+                taken_over: Vec::new(),
+            };
             Event::ReleaseFinished { run: *run, outcome: Ok(outcome) }
         }
         Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
@@ -121,8 +126,8 @@ fn crowded() -> Engine {
 fn object(n: usize) -> Event {
     let item = Arc::new(Item::unfiltered(format!("{{\"n\":{n}}}").into_bytes().into(), true));
     Event::ObjectChanged {
-        change: WatchEvent::Added,
         key: Key::new("ns", &format!("o{n}")),
+        is_gone: false,
         items: vec![(MonitorId::new(1), item)],
     }
 }

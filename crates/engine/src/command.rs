@@ -45,7 +45,7 @@ fn answer(
         Command::Converge => {
             if converges.has_begun() {
                 let cause = Cause::outside("command converge");
-                converges.restart(modules, lower, Trigger::CommandConverge, true, &cause);
+                converges.restart(lower, Trigger::CommandConverge, true, &cause);
             } else {
                 lower.queues.cancel_backoff(&main);
             }
@@ -67,7 +67,7 @@ fn answer(
             if !modules.is_on(&name) {
                 return Err(modules.why_off(&name));
             }
-            modules.forget_script(&name);
+            converges.forget_script(modules, lower.cx, &name);
             lower.queues.cancel_backoff(&main);
             let cause = Cause::outside(format!("command module run {name}"));
             let names = BTreeSet::from([name.clone()]);

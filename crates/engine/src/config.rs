@@ -21,6 +21,8 @@ pub struct Config {
     pub on_module_failure: OnModuleFailure,
     /// How many modules of one order number run at a time; at least 1.
     pub module_concurrency: usize,
+    /// How many enabled scripts a discovery runs at a time; at least 1.
+    pub script_concurrency: usize,
     /// How many hooks and scripts run at a time; at least 1.
     pub max_hooks: usize,
     /// How long a hook may run that does not say so itself; `None` for ever.
@@ -59,7 +61,8 @@ impl Default for Config {
             seed: 0,
             on_module_failure: OnModuleFailure::default(),
             module_concurrency: 1,
-            max_hooks: 8,
+            script_concurrency: 1,
+            max_hooks: 64,
             hook_timeout: None,
             script_timeout: None,
             shutdown_timeout: Duration::from_secs(10),

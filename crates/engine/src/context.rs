@@ -50,6 +50,11 @@ impl Ids {
         RunId::new(self.last_run)
     }
 
+    /// Returns the id of the newest run.
+    pub(crate) fn newest_run(&self) -> RunId {
+        RunId::new(self.last_run)
+    }
+
     /// Returns the id of a new task.
     pub(crate) fn task(&mut self) -> TaskId {
         self.last_task += 1;

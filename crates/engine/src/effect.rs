@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
+use crate::enabled::EnabledModules;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::{MonitorSpec, RunContexts};
@@ -20,7 +21,8 @@ use crate::notice::Notice;
 /// A request to the driver.
 ///
 /// Effects that finish answer with an [`Event`](crate::Event) carrying the same
-/// [`RunId`]. The engine keeps at most one such effect in flight per queue.
+/// [`RunId`]. The engine keeps at most one such effect in flight per queue, beside enabled scripts that it asks before
+/// their turn.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "an effect that is not carried out stalls its queue"]
 pub enum Effect {
@@ -40,7 +42,8 @@ pub enum Effect {
         /// The answer.
         outcome: Result<Arc<Value>, Failure>,
     },
-    /// End a process that is running: SIGTERM to its group, later SIGKILL. It still answers.
+    /// End what is running, because the operator ends or nobody wants its answer. A process: SIGTERM to its group, later
+    /// SIGKILL. A change of a release: its revision ends as failed. It still answers.
     CancelRun {
         /// The attempt.
         run: RunId,
@@ -116,6 +119,8 @@ pub enum Effect {
         key: String,
         /// Its new text; `None` removes it. Can hold secrets.
         text: Option<ConfigText>,
+        /// What the new text was made from.
+        basis: Basis,
     },
     /// Let exactly these crontab lines fire from now on.
     SetSchedules {
@@ -169,7 +174,7 @@ pub struct ValuesInput {
     /// The module's section; `None` for a global hook.
     pub module: Option<ModuleValues>,
     /// What `global.enabledModules` says, for readers that see it.
-    pub enabled_modules: Option<Arc<[ModuleName]>>,
+    pub enabled_modules: Option<EnabledModules>,
 }
 
 /// The section of one module.
@@ -187,6 +192,15 @@ pub struct ModuleValues {
 #[derive(Clone, Eq, PartialEq)]
 pub struct ConfigText(pub String);
 
+/// What the new text of a key of the ConfigMap was made from. A write must not undo what somebody else wrote since.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Basis {
+    /// Nothing that was there: whatever the key says now is replaced.
+    Nothing,
+    /// This text, or that there was no such key.
+    Text(Option<ConfigText>),
+}
+
 /// What the log lines and metrics of a run carry.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunLabels {
@@ -200,6 +214,42 @@ pub struct RunLabels {
     pub binding: Arc<str>,
     /// Why the task exists.
     pub cause: Cause,
+}
+
+impl Effect {
+    /// Returns what a process or chart reads as values, if one is started.
+    pub(crate) fn values(&self) -> Option<&ValuesInput> {
+        match self {
+            Self::RunEnabledScript { values, .. }
+            | Self::RunHook { values, .. }
+            | Self::UpgradeRelease { values, .. } => Some(values),
+            Self::Announce(_)
+            | Self::AnswerCommand { .. }
+            | Self::AnswerReview { .. }
+            | Self::CancelRun { .. }
+            | Self::EnsureCrds { .. }
+            | Self::Exit
+            | Self::ForgetRelease { .. }
+            | Self::ListReleases { .. }
+            | Self::LoadModule { .. }
+            | Self::Notify(_)
+            | Self::PatchObjects { .. }
+            | Self::SaveConfigValues { .. }
+            | Self::SetSchedules { .. }
+            | Self::StartMonitor { .. }
+            | Self::StopMonitor { .. }
+            | Self::UninstallRelease { .. }
+            | Self::WatchRelease { .. } => None,
+        }
+    }
+}
+
+impl ValuesInput {
+    /// Iterates over the sections that are read.
+    pub fn sections(&self) -> impl Iterator<Item = &Arc<Value>> {
+        let module = self.module.iter().flat_map(|module| [&module.values, &module.config]);
+        [&self.global, &self.global_config].into_iter().chain(module)
+    }
 }
 
 impl fmt::Debug for ValuesInput {
@@ -221,11 +271,11 @@ impl fmt::Debug for ConfigText {
     }
 }
 
-/// A Kubernetes Event about a module. It quotes no values.
+/// A Kubernetes Event about a module, a converge or the operator. It quotes no values.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Announcement {
-    /// The module.
-    pub module: ModuleName,
+    /// The module; `None` when it is about no single one.
+    pub module: Option<ModuleName>,
     /// Whether a person should look at it.
     pub warning: bool,
     /// One word for machines: `ModuleFailed`.

@@ -16,16 +16,13 @@ use crate::converge::{self, Converges};
 use crate::effect::{Effect, ValuesInput};
 use crate::event::{ConfigData, Event, HookOutput, ReleaseOutcome, Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
-use crate::hook::BindingContext;
-use crate::hook::context::Trigger as ContextTrigger;
+use crate::hook::Lifecycle;
 use crate::inspection::{Inspection, ScopeInspection};
 use crate::module::{self, Lower, Modules};
 use crate::name::{ModuleName, QueueName, ReleaseName, ReviewId, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{End, Finished, Next, Queues, Reason};
-use crate::task::{
-    Answer, BindingType, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger,
-};
+use crate::task::{Answer, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger};
 use crate::time::Time;
 use crate::view::{ConvergeView, Footprint, View};
 
@@ -99,14 +96,18 @@ impl Engine {
         match event {
             Event::Started => self.start(),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
-            Event::CatalogRejected { failure } => modules.catalog_rejected(lower.cx, failure),
+            Event::CatalogRejected { failure } => {
+                modules.catalog_rejected(lower.cx, lower.configuration, failure);
+            }
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
                 let (converges, modules, mut lower) = self.split();
                 command::carry_out(converges, modules, &mut lower, (id, command), may_work);
             }
             Event::ConfigChanged { version, data } => self.config_changed(&version, data),
-            Event::ConfigRejected { failure } => lower.configuration.config_map_rejected(lower.cx, failure),
+            Event::ConfigRejected { failure } => {
+                lower.configuration.config_map_rejected(lower.cx, failure);
+            }
             Event::ConfigSaved { run, outcome } => self.config_saved(run, outcome),
             Event::CrdsEnsured { run, outcome } => self.crds_ensured(run, outcome),
             Event::CronFired { line } => {
@@ -116,40 +117,44 @@ impl Engine {
                 }
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
-            Event::KindAppeared { monitor } => {
-                if lower.bindings.kind_appeared(monitor) {
-                    lower.queues.wake(|reason| matches!(reason, Reason::Kind(_)));
-                }
-            }
+            Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => modules.listed(&mut lower, lists),
+            Event::MemoryChanged { used, limit } => lower.queues.memory_changed(used, limit),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
             Event::NamespaceListed { monitor, namespace, objects } => {
                 modules.namespace_listed(lower.cx, lower.bindings, monitor, &namespace, objects);
             }
-            Event::ObjectChanged { change, key, items } => {
-                modules.object_changed(&mut lower, change, &key, items);
+            Event::ObjectChanged { key, is_gone, items } => {
+                modules.object_changed(&mut lower, &key, is_gone, items);
             }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
+            Event::OwnWatchChanged { watch, failure } => {
+                modules.own_watch_changed(&mut lower, watch, failure);
+            }
             Event::ReleaseDrifted { module, drift } => {
                 modules.release_drifted(lower.cx, lower.queues, &module, drift);
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
+            Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
             Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::TimerFired => {}
             Event::WatchFailed { monitor, failure } => {
-                modules.watch_failed(lower.cx, lower.bindings, monitor, failure);
+                modules.watch_failed(&mut lower, monitor, failure);
             }
+            Event::WatchRestored { monitor } => modules.watch_restored(&mut lower, monitor),
         }
     }
 
     /// Returns when to send [`Event::TimerFired`], if nothing happens before.
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.life {
-            Life::New | Life::Running => self.queues.next_wakeup(),
+            Life::New | Life::Running => {
+                self.queues.next_wakeup().into_iter().chain(self.converges.next_wakeup()).min()
+            }
             Life::Draining => self.cancels_at,
             Life::Stopped => None,
         }
@@ -174,10 +179,15 @@ impl Engine {
             self.bindings.set_schedules(&mut self.cx);
         }
         self.queues.report_lengths(&mut self.cx);
+        let may_ask = self.life == Life::Running;
         let (converges, modules, mut lower) = self.split();
         converges.check_ready(modules, &mut lower);
+        if may_ask {
+            converges.ask_ahead(modules, &mut lower);
+        }
         self.cancel_late_runs();
-        let at_rest = self.queues.in_flight().next().is_none() && !self.configuration.is_saving();
+        let is_running = self.queues.in_flight().next().is_some() || self.converges.has_scripts_ahead();
+        let at_rest = !is_running && !self.configuration.is_saving();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
@@ -213,16 +223,12 @@ impl Engine {
             TaskKind::GlobalHookEnableKubernetesBindings(hook) => {
                 modules.advance_enable(&mut lower, head, hook)
             }
-            TaskKind::GlobalHookWaitKubernetesSynchronization => modules.advance_wait(lower.bindings),
+            TaskKind::GlobalHookWaitKubernetesSynchronization => {
+                modules.advance_wait(lower.bindings, lower.queues)
+            }
             TaskKind::HookRun(run) => modules.advance_hook(&mut lower, head, run),
             TaskKind::ModuleDelete(delete) => modules.advance_delete(&mut lower, head, delete),
-            TaskKind::ModuleEnsureCrds(name) => {
-                let Some(module) = modules.get(name).filter(|module| module.is_on()) else {
-                    return Next::Gone;
-                };
-                let (run, module) = (lower.cx.ids.run(), Arc::clone(module.spec()));
-                Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
-            }
+            TaskKind::ModuleEnsureCrds(name) => modules.advance_crds(lower.cx, name),
             TaskKind::ModulePurge(release) => {
                 let (run, release) = (lower.cx.ids.run(), release.clone());
                 Next::Run(run, Answer::Task, Box::new(Effect::UninstallRelease { run, release }))
@@ -235,18 +241,19 @@ impl Engine {
     }
 
     /// Carries out what a task does next. Returns whether its queue may go on.
-    fn apply(&mut self, mut task: Task, next: Next) -> bool {
+    fn apply(&mut self, task: Task, next: Next) -> bool {
         match next {
-            Next::Behind => {
-                task.head.begun_at = None;
-                self.queues.put_behind(task);
-            }
+            Next::Aside(reason) => self.wait(task, &reason, true),
             Next::Done | Next::Gone => self.end(task, None),
             Next::Fail(failure) => self.fail(task, failure),
             Next::First(tasks) => {
                 let queue = task.head.queue.clone();
                 self.queues.resume(task);
                 self.queues.put(&mut self.cx, &queue, End::Front, tasks);
+            }
+            Next::Join(run, answer, values) => {
+                self.queues.join(&mut self.cx, task, run, answer, values);
+                return false;
             }
             Next::Run(run, answer, effect) => {
                 self.queues.start(&mut self.cx, task, run, answer, *effect);
@@ -260,15 +267,25 @@ impl Engine {
                 self.queues.put(&mut self.cx, &queue, End::Front, tasks);
             }
             Next::Wait(reason) => {
-                let module = task.module().cloned();
-                if let Some(info) = self.queues.wait(&mut self.cx, task, reason.clone()) {
-                    let secrets = self.configuration.secrets(module.as_ref());
-                    self.converges.task_waits(&mut self.cx, &info, &secrets.hide(&reason.to_string()));
-                }
-                return false;
+                let is_aside = reason.may_come_from_modules();
+                self.wait(task, &reason, is_aside);
+                return is_aside;
             }
         }
         true
+    }
+
+    /// Makes a task wait for `reason`. If it `is_aside`, the others of its queue pass it.
+    fn wait(&mut self, mut task: Task, reason: &Reason, is_aside: bool) {
+        if is_aside {
+            task.head.begun_at = None;
+        }
+        let module = task.module().cloned();
+        if let Some(info) = self.queues.wait(&mut self.cx, task, reason.clone(), is_aside) {
+            let secrets = self.configuration.secrets(module.as_ref());
+            let shown = secrets.hide(&reason.to_string()).into_owned();
+            self.converges.task_waits(&mut self.cx, &info, &shown, reason.patience());
+        }
     }
 
     /// Ends a task. `allowed` is the failure that counts as success.
@@ -276,10 +293,12 @@ impl Engine {
         self.end_attempt(task, allowed, true);
     }
 
-    fn end_attempt(&mut self, task: Task, allowed: Option<Failure>, is_last: bool) {
+    fn end_attempt(&mut self, mut task: Task, allowed: Option<Failure>, is_last: bool) {
+        let read = task.head.read.take();
+        let allowed = allowed.map(|failure| self.configuration.told(failure, task.module(), read.as_ref()));
         let task = self.queues.end(&mut self.cx, task, allowed);
         if let TaskKind::ModuleRun(run) = &task.kind {
-            self.converges.run_succeeded(&run.module);
+            self.converges.run_succeeded(self.cx.now, &run.module);
             if is_last && !task.head.queue.is_main() {
                 converge::member_ended(&mut self.queues, &run.module, task.head.generation, None);
             }
@@ -288,7 +307,9 @@ impl Engine {
 
     /// Makes a task that failed wait for its next attempt.
     fn fail(&mut self, mut task: Task, failure: Failure) {
-        let shown = self.configuration.secrets(task.module()).hide_in(&failure).to_string();
+        let read = task.head.read.take();
+        let failure = self.configuration.told(failure, task.module(), read.as_ref());
+        let shown = self.configuration.shown(&failure).to_string();
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, cx, .. } = self;
@@ -302,7 +323,6 @@ impl Engine {
             let generation = task.head.generation;
             if generation.is_some() && !task.head.queue.is_main() {
                 converge::member_ended(queues, &run.module, generation, Some(&failure));
-                converge::put_behind(queues, modules, &run.module, generation, cx.now);
             }
         } else if let TaskKind::ModuleDelete(delete) = &mut task.kind {
             delete.stage = DeleteStage::Begin;
@@ -317,8 +337,8 @@ impl Engine {
     fn finish(&mut self, run: RunId) -> Option<Running> {
         match self.queues.finish(run) {
             Finished::Awaited(running) => Some(*running),
-            Finished::Dropped(running) => {
-                self.modules.stale_run_ended(&mut self.queues, &running.task);
+            Finished::Dropped => {
+                self.queues.wake(|reason| *reason == Reason::EarlierRun);
                 None
             }
             Finished::Unknown => None,
@@ -353,14 +373,13 @@ impl Engine {
         let cause = Cause::outside("files changed");
         let reloaded = modules.reload(&mut lower, catalog, is_converged, &cause);
         lower.queues.cancel_backoff(&QueueName::main());
-        lower
-            .queues
-            .wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::Kind(_) | Reason::List(_)));
+        lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
+        lower.queues.take_back(|_| true);
         if !converges.has_begun() {
             return;
         }
         if reloaded.everything {
-            converges.restart(modules, &mut lower, Trigger::FilesChanged, false, &cause);
+            converges.restart(&mut lower, Trigger::FilesChanged, false, &cause);
         } else if !reloaded.modules.is_empty() {
             let trigger = Trigger::FilesChangedModules;
             converges.look_again(lower.cx, lower.queues, reloaded.modules, trigger, &cause);
@@ -368,7 +387,7 @@ impl Engine {
     }
 
     fn config_changed(&mut self, version: &str, data: Option<Arc<ConfigData>>) {
-        let (converges, modules, mut lower) = self.split();
+        let (converges, _, mut lower) = self.split();
         let Some((changes, cause)) = lower.configuration.config_map_changed(lower.cx, version, data) else {
             return;
         };
@@ -382,7 +401,7 @@ impl Engine {
             return;
         }
         if changes.global {
-            converges.restart(modules, &mut lower, Trigger::ConfigMapChanged, false, &cause);
+            converges.restart(&mut lower, Trigger::ConfigMapChanged, false, &cause);
         } else {
             let trigger = Trigger::ConfigMapChangedModules;
             converges.look_again(lower.cx, lower.queues, changes.modules, trigger, &cause);
@@ -488,7 +507,14 @@ impl Engine {
         if let TaskKind::HookRun(run) = &task.kind {
             modules.go_live(&mut lower, &run.synchronizes, &task.head.cause);
             let scope = &hook.hook.id.scope;
-            let reaction = run.contexts.iter().find_map(|context| reaction(context, scope));
+            let point = hook.binding_type.lifecycle();
+            // What a hook for all modules does after its time has come for them in another converge.
+            let is_late = |point: &Lifecycle| {
+                !converge::is_at(lower.queues, task.head.generation, *point) && *scope == Scope::Global
+            };
+            let late = point.filter(|point| point.is_of_converge()).filter(is_late);
+            let reaction = run.contexts.iter().find_map(|context| Trigger::reaction(context, scope));
+            let reaction = reaction.or(late.map(|_| Trigger::KubernetesChangedGlobalValues));
             let follows = reaction.filter(|_| changed).map(|trigger| (trigger, because(&task.head.cause)));
             self.end(task, None);
             if let Some((trigger, cause)) = follows {
@@ -499,11 +525,7 @@ impl Engine {
         if let TaskKind::ModuleDelete(delete) = &mut task.kind {
             delete.hook_done();
         } else if let TaskKind::ModuleRun(run) = &mut task.kind {
-            let point = match hook.binding_type {
-                BindingType::Lifecycle(point) => Some(point),
-                BindingType::Kubernetes | BindingType::Schedule => None,
-            };
-            modules.run_hook_done(run, &hook.hook, point);
+            modules.run_hook_done(run, &hook.hook, hook.binding_type.lifecycle());
         }
         self.queues.resume(task);
     }
@@ -538,6 +560,7 @@ impl Engine {
         }
         let Some(Running { mut task, .. }) = self.finish(run) else { return };
         match (&mut task.kind, outcome) {
+            (_, Err(failure)) if failure.is_cancelled() => self.queues.stop(&mut self.cx, task),
             (TaskKind::ModulePurge(release), Ok(_)) => {
                 self.modules.orphan_purged(&mut self.cx, &mut self.configuration, release);
                 self.end(task, None);
@@ -576,6 +599,11 @@ impl Engine {
     }
 
     fn script_finished(&mut self, run: RunId, outcome: Result<Verdict, Failure>, usage: Option<Usage>) {
+        let (converges, modules, mut lower) = self.split();
+        let Some((outcome, usage)) = converges.script_finished(modules, &mut lower, run, outcome, usage)
+        else {
+            return;
+        };
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         let Answer::Script(script) = answer else {
             return self.fail(task, mismatch("an enabled script"));
@@ -584,10 +612,11 @@ impl Engine {
             return self.queues.stop(&mut self.cx, task);
         }
         let end = if outcome.is_ok() { HookEnd::Success } else { HookEnd::Error };
-        converge::report_script(&mut self.cx, &task.head, &script.module, usage, end);
+        converge::report_script(&mut self.cx, &script.module, task.head.cause.is_of_start(), usage, end);
         match outcome {
             Ok(verdict) => {
-                self.modules.script_said(&self.cx, &script.module, script.question, verdict);
+                let (_, modules, lower) = self.split();
+                converge::record_answer(modules, &lower, run, *script, verdict);
                 self.queues.resume(task);
             }
             Err(mut failure) => {
@@ -597,21 +626,22 @@ impl Engine {
         }
     }
 
-    /// Begins nothing new. Processes that run may finish, for a while.
+    /// Begins nothing new. What runs may finish, for a while.
     fn shut_down(&mut self) {
         if self.life == Life::New || self.life == Life::Running {
             self.life = Life::Draining;
             self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
+            self.converges.end_scripts_ahead(&mut self.cx);
         }
     }
 
-    /// Ends the processes that still run when their time is over.
+    /// Ends the processes and changes of releases that still run when their time is over.
     fn cancel_late_runs(&mut self) {
         if self.cancels_at.is_none_or(|at| at > self.cx.now) {
             return;
         }
         self.cancels_at = None;
-        for running in self.queues.in_flight().filter(|running| running.answer.is_process()) {
+        for running in self.queues.in_flight().filter(|running| running.answer.can_be_cancelled()) {
             self.cx.push(Effect::CancelRun { run: running.run });
         }
     }
@@ -632,12 +662,14 @@ impl Engine {
             global_hooks: self.modules.global_hook_names(),
             modules: self.modules.views(&self.configuration, now),
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
+            broken_own_watches: self.bindings.broken_own_watches(now),
             converge: self.converge_view(now),
             config_problems: self.configuration.problem_views(now),
             file_problems: self.modules.file_problems(),
             warnings: self.modules.warnings().to_vec(),
             journal: self.queues.ends(),
             processes: self.queues.processes(),
+            short_memory: self.queues.short_memory(),
             stale_answers: self.queues.stale_answers(),
             config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
             is_ending: self.life == Life::Draining || self.life == Life::Stopped,
@@ -675,17 +707,6 @@ impl Engine {
         self.queues.count_in(&mut footprint);
         self.bindings.count_in(&mut footprint);
         footprint
-    }
-}
-
-/// Returns what a change of values by a run with this context is called, if it leads to anything.
-fn reaction(context: &BindingContext, scope: &Scope) -> Option<Trigger> {
-    match (&context.trigger, scope) {
-        (ContextTrigger::Event { .. }, Scope::Global) => Some(Trigger::KubernetesChangedGlobalValues),
-        (ContextTrigger::Event { .. }, Scope::Module(_)) => Some(Trigger::KubernetesChangedModuleValues),
-        (ContextTrigger::Schedule, Scope::Global) => Some(Trigger::ScheduleChangedGlobalValues),
-        (ContextTrigger::Schedule, Scope::Module(_)) => Some(Trigger::ScheduleChangedModuleValues),
-        (ContextTrigger::Lifecycle(_) | ContextTrigger::Synchronization { .. }, _) => None,
     }
 }
 

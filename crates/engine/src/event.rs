@@ -10,7 +10,6 @@ use values::patch::Patch;
 
 use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
-use crate::hook::WatchEvent;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::snapshot::{Item, Key, Objects};
@@ -95,6 +94,13 @@ pub enum Event {
         /// For each watch its objects, filtered.
         lists: Vec<(MonitorId, Objects)>,
     },
+    /// How much memory is used came close to the limit of the container, or is not close any more.
+    MemoryChanged {
+        /// How many bytes are used, without what can be had back at any time.
+        used: u64,
+        /// How many bytes may be used.
+        limit: u64,
+    },
     /// Answers [`LoadModule`](crate::Effect::LoadModule).
     ModuleLoaded {
         /// The attempt.
@@ -117,12 +123,15 @@ pub enum Event {
     ///
     /// All watches that share a stream hear of it at once: a hook with two of them must not find
     /// the object in the snapshot of one and miss it in that of the other.
+    ///
+    /// Whether it is new is not told: snapshots know. A watch calls things new that are not, after a gap or when an object
+    /// begins to match, and an informer of client-go decides by what it knows, too.
     ObjectChanged {
-        /// What happened to the object.
-        change: WatchEvent,
         /// Which object.
         key: Key,
-        /// For each watch the object after the change; for `Deleted` its last known state.
+        /// Whether it is gone, from the cluster or from what the watch selects.
+        is_gone: bool,
+        /// For each watch the object after the change; its last known state if it is gone.
         items: Vec<(MonitorId, Arc<Item>)>,
     },
     /// Answers [`PatchObjects`](crate::Effect::PatchObjects).
@@ -132,7 +141,7 @@ pub enum Event {
         /// Why not all patches were carried out; names the index and what was done before.
         outcome: Result<(), Failure>,
     },
-    /// A release differs from what the chart says.
+    /// A release differs from what the chart says, or does no longer.
     ReleaseDrifted {
         /// The module.
         module: ModuleName,
@@ -146,6 +155,13 @@ pub enum Event {
         run: RunId,
         /// What was done, or why it failed.
         outcome: Result<ReleaseOutcome, Failure>,
+    },
+    /// Which kinds of objects of a release can't be watched, all of them; none when all are watched.
+    ReleaseUnwatched {
+        /// The module.
+        module: ModuleName,
+        /// The kinds.
+        kinds: Vec<UnwatchedKind>,
     },
     /// Answers [`ListReleases`](crate::Effect::ListReleases).
     ReleasesListed {
@@ -176,12 +192,24 @@ pub enum Event {
     ShutdownRequested,
     /// A deadline from [`Engine::next_wakeup`](crate::Engine::next_wakeup) passed.
     TimerFired,
+    /// A watch that no binding asked for could not be opened or broke, or works again: that of the ConfigMap, for example.
+    OwnWatchChanged {
+        /// What it watches, in words.
+        watch: String,
+        /// Why it does not work; the adapter goes on trying. `None` when it works again.
+        failure: Option<Failure>,
+    },
     /// A watch could not be opened or broke; the adapter goes on trying.
     WatchFailed {
         /// The watch.
         monitor: MonitorId,
         /// Why.
         failure: Failure,
+    },
+    /// A watch that had failed works again.
+    WatchRestored {
+        /// The watch.
+        monitor: MonitorId,
     },
 }
 
@@ -252,6 +280,17 @@ pub struct ReleaseOutcome {
     pub checksum: u64,
     /// What an upgrade changed first: an object, and the JSON path in it. Values are not told.
     pub changed: Option<String>,
+    /// The first objects that it took over from other releases since that was told last.
+    pub taken_over: Vec<TakenObject>,
+}
+
+/// An object that a release took over from another, whose objects it is among, too.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TakenObject {
+    /// The object: `Kind namespace/name`.
+    pub object: String,
+    /// The other release: `namespace/name`.
+    pub release: String,
 }
 
 /// What a run did to a release.
@@ -276,10 +315,26 @@ pub enum ReleaseAction {
 pub enum Drift {
     /// An object is gone: `namespace/Kind/name`.
     Absent(String),
-    /// An object was changed by somebody else: `namespace/Kind/name`.
-    Changed(String),
+    /// Somebody else changed a field that was rendered. A change of anything else is none.
+    Changed {
+        /// `namespace/Kind/name`
+        object: String,
+        /// The JSON path of the first such field.
+        place: String,
+    },
+    /// An object that was told as changed is as rendered again: `namespace/Kind/name`.
+    Restored(String),
     /// Its records are not as they were left: what was found.
     Status(String),
+}
+
+/// A kind of objects of a release that can't be watched: what becomes of them is seen at the next run only.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct UnwatchedKind {
+    /// The kind, with the namespace if it is about one: `Deployment`, `Deployment in web`.
+    pub kind: String,
+    /// Why not.
+    pub why: String,
 }
 
 impl fmt::Debug for ConfigData {

@@ -1,6 +1,7 @@
 //! Why something did not work, as plain data.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 ///
 /// A failure may quote what a hook printed, so it can hold secrets: it is shown
 /// as it is on the unix socket only, and masked in the log and on the TCP port.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Eq, PartialEq, Serialize)]
 pub struct Failure {
     /// What went wrong, for metrics and for decisions.
     pub kind: FailureKind,
@@ -18,6 +19,11 @@ pub struct Failure {
     pub chain: Vec<String>,
     /// What the person who reads it can do, if anything is known.
     pub advice: Option<String>,
+    /// The same without the values that were in force when it happened; `None` where it quotes none.
+    ///
+    /// It is made at once, since later nobody knows what was a value then.
+    #[serde(skip)]
+    pub masked: Option<Arc<Failure>>,
 }
 
 /// What kind of thing went wrong.
@@ -26,12 +32,14 @@ pub struct Failure {
 pub enum FailureKind {
     /// A defect of the operator.
     Bug,
-    /// A process was ended because the operator ends. It did nothing wrong.
+    /// A process or a change of a release was ended because the operator ends. It did nothing wrong.
     Cancelled,
     /// The API server did not answer or refused.
     Cluster,
     /// A file of a module or a hook can't be used.
     Files,
+    /// The API server does not allow it: a right is missing.
+    Forbidden,
     /// A hook or script exited with another status than 0.
     HookExit,
     /// A hook wrote something that can't be used.
@@ -51,7 +59,7 @@ pub enum FailureKind {
 impl Failure {
     /// Returns a failure without chain and advice.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), chain: Vec::new(), advice: None }
+        Self { kind, message: message.into(), chain: Vec::new(), advice: None, masked: None }
     }
 
     /// Returns the failure of an error with all its sources.
@@ -62,12 +70,33 @@ impl Failure {
             chain.push(error.to_string());
             source = error.source();
         }
-        Self { kind, message: error.to_string(), chain, advice: None }
+        Self { kind, message: error.to_string(), chain, advice: None, masked: None }
     }
 
-    /// Returns whether a process was ended because the operator ends.
+    /// Returns whether this was ended because the operator ends.
     pub fn is_cancelled(&self) -> bool {
         self.kind == FailureKind::Cancelled
+    }
+
+    /// Returns whether another one is the same, whatever is masked in each of them.
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
+        let said = |failure: &Self| Self { masked: None, ..failure.clone() };
+        said(self) == said(other)
+    }
+
+    /// Returns what everybody may read of it.
+    pub fn for_everybody(&self) -> &Self {
+        self.masked.as_deref().unwrap_or(self)
+    }
+
+    /// Returns the failure with words before its message, in what everybody may read of it too.
+    #[must_use]
+    pub(crate) fn prefaced(mut self, words: &str) -> Self {
+        let masked = self.masked.as_mut().map(|masked| &mut Arc::make_mut(masked).message);
+        for message in masked.into_iter().chain([&mut self.message]) {
+            *message = format!("{words}: {message}");
+        }
+        self
     }
 
     /// Returns the failure with what its reader can do about it.
@@ -82,6 +111,18 @@ impl FailureKind {
     /// Returns the label that metrics and JSON use.
     pub fn label(self) -> &'static str {
         self.into()
+    }
+}
+
+#[expect(clippy::missing_fields_in_debug, reason = "the other form of it says the same")]
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("kind", &self.kind)
+            .field("message", &self.message)
+            .field("chain", &self.chain)
+            .field("advice", &self.advice)
+            .finish()
     }
 }
 

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, time, cause … ◀ hook ◀ catalog, config ◀ event, notice, effect ◀ context, view
+//! name, enabled, time, cause, secrets … ◀ hook ◀ catalog, config ◀ event, notice, effect ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ binding ◀ inspection ◀ module ◀ converge ◀ command ◀ engine
 //! ```
 //!
@@ -30,15 +30,18 @@ mod converge;
 pub mod cron;
 pub mod duration;
 mod effect;
+mod enabled;
 mod engine;
 mod event;
 mod failure;
 pub mod hook;
 mod inspection;
+mod memory;
 mod module;
 mod name;
 mod notice;
 mod queue;
+mod secrets;
 mod task;
 mod time;
 pub mod view;
@@ -47,14 +50,17 @@ pub use binding::{Tally, WatchedObjects};
 pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
-pub use effect::{Announcement, ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
+pub use effect::{Announcement, Basis, ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
+pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
-    Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, Usage, Verdict,
+    Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind,
+    Usage, Verdict,
 };
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};
 pub use inspection::{Inspection, ScopeInspection};
+pub use memory::ShortMemory;
 pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,

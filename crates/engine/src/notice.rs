@@ -83,6 +83,11 @@ pub enum Notice {
         /// All modules with what they are now.
         modules: Arc<[(ModuleName, bool)]>,
     },
+    /// Scripts ran once more after the first converge, as hooks had changed what they read.
+    ScriptsAskedAgain {
+        /// How many.
+        scripts: usize,
+    },
     /// Many runs of one hook that waited in a queue became few.
     QueueCompacted {
         /// The queue.
@@ -103,12 +108,14 @@ pub enum Notice {
     },
     /// The operator is ready from now on: the first converge is through.
     Ready,
-    /// The first converge is through, but the operator is not ready: a global hook waits for a kind.
+    /// The first converge is through, but the operator is not ready: a global hook did not see the objects that it waits for.
     ReadinessWaits {
         /// The hook.
         hook: HookId,
-        /// The kind, as the hook names it.
-        kind: String,
+        /// What it waits for.
+        reason: String,
+        /// What a person can do about it.
+        advice: String,
     },
     /// A release was looked after.
     ReleaseRan {
@@ -121,7 +128,7 @@ pub enum Notice {
         /// Whether the start of the operator led to it.
         startup: bool,
     },
-    /// A release differs from its chart.
+    /// A release differs from its chart. A field that others change again and again is told a few times only.
     ReleaseDrifted {
         /// The module.
         module: ModuleName,
@@ -192,10 +199,17 @@ pub enum Notice {
     },
     /// A watch broke; it is opened again.
     WatchFailed {
-        /// The monitor.
-        monitor: MonitorId,
+        /// The monitor; `None` for a watch of the operator itself.
+        monitor: Option<MonitorId>,
         /// Why.
         failure: Failure,
+    },
+    /// A watch that had broken works again.
+    WatchRestored {
+        /// What it watches, in words.
+        watch: String,
+        /// How long it did not work.
+        broken_for: Duration,
     },
 }
 

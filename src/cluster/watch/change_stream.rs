@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::backoff::sleep_until;
 use super::error::WatchError;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
@@ -21,8 +22,37 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How many seconds longer than the API server keeps a watch open nothing may come. Then the connection died in silence.
 const GRACE_SECONDS: u64 = 8;
 
-/// How much later than a watch that the API server ended the next one is opened, at least.
+/// How long a watch has to be open before it counts as one that works. No two are opened within that time either.
 const SHORTEST: Duration = Duration::from_secs(1);
+
+/// How long a watch has to live until it counts as steady.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// How many lives in a row may be shorter than that. Connections break now and then.
+const SHORT_LIVES: u32 = 4;
+
+/// Whether a watch stays open once it works. Nothing is lost when it does not, but something is wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steadiness {
+    /// How many short lives there were in a row.
+    short_lives: u32,
+}
+
+impl Steadiness {
+    /// Records that a watch that had worked came to its end after so long.
+    fn end(&mut self, lived: Duration) {
+        self.short_lives = if lived < STEADY { self.short_lives.saturating_add(1) } else { 0 };
+    }
+
+    fn is_lost(self) -> bool {
+        self.short_lives > SHORT_LIVES
+    }
+
+    /// Returns how long the watch has to be open before it counts as one that works.
+    fn proof(self) -> Duration {
+        if self.is_lost() { STEADY } else { SHORTEST }
+    }
+}
 
 /// A watch of one collection.
 pub(crate) struct Watch {
@@ -31,6 +61,11 @@ pub(crate) struct Watch {
     /// The version behind which it is opened: that of the last change.
     version: String,
     lines: Option<Lines>,
+    /// Since when it is open.
+    opened: Instant,
+    /// Whether it has lasted, or has said something.
+    lasts: bool,
+    steadiness: Steadiness,
     not_before: Instant,
     /// The error that came behind the last changes.
     error: Option<WatchError>,
@@ -41,10 +76,16 @@ pub(crate) struct Watch {
 pub(crate) enum Progress {
     /// It was opened.
     Opened,
+    /// It is open for long enough to call it one that works.
+    Lasts,
     /// Objects changed. There is no change when only the version moved.
     Changed(Vec<Change>),
     /// The API server ended it, as it does from time to time.
     Ended,
+    /// Its connection broke after it had worked. It is opened again where it was.
+    Broke(WatchError),
+    /// It works for a short time only, again and again. It is opened again where it was.
+    Unsteady(WatchError),
 }
 
 /// One change of an object.
@@ -61,12 +102,39 @@ pub(crate) struct Change {
 impl Watch {
     /// Returns a watch of what happens behind `version`; it is not open yet.
     pub(crate) fn new(requests: Requests, collection: Collection, version: String) -> Self {
-        Self { requests, collection, version, lines: None, not_before: Instant::now(), error: None }
+        let now = Instant::now();
+        Self {
+            requests,
+            collection,
+            version,
+            lines: None,
+            opened: now,
+            lasts: false,
+            steadiness: Steadiness::default(),
+            not_before: now,
+            error: None,
+        }
     }
 
-    /// Returns whether changes are waited for; otherwise the next step opens the watch.
-    pub(crate) fn is_open(&self) -> bool {
-        self.lines.is_some()
+    /// Returns the watch, which follows others that were as steady as this.
+    #[must_use]
+    pub(crate) fn after(self, steadiness: Steadiness) -> Self {
+        Self { steadiness, ..self }
+    }
+
+    /// Returns how steady the watch is.
+    pub(crate) fn steadiness(&self) -> Steadiness {
+        self.steadiness
+    }
+
+    /// Returns whether it has been open for long enough, or has said something.
+    pub(crate) fn lasts(&self) -> bool {
+        self.lasts
+    }
+
+    /// Puts the next attempt to open it off.
+    pub(crate) fn put_off(&mut self, until: Instant) {
+        self.not_before = until;
     }
 
     /// Returns what happened next. After an error the next call opens the watch again, behind the last change.
@@ -86,21 +154,50 @@ impl Watch {
                 rest: BytesMut::new(),
                 looked_at: 0,
             });
-            self.not_before = Instant::now() + SHORTEST;
+            self.opened = Instant::now();
+            self.lasts = false;
+            self.not_before = self.opened + SHORTEST;
             return Ok(Progress::Opened);
         };
-        match lines.next().await {
-            Ok(Some(lines)) => Ok(Progress::Changed(self.changes(lines))),
-            Ok(None) => {
-                self.lines = None;
-                Ok(Progress::Ended)
+        let next = tokio::select! {
+            biased;
+            next = lines.next() => next,
+            () = tokio::time::sleep_until(self.opened + self.steadiness.proof()), if !self.lasts => {
+                self.lasts = true;
+                return Ok(Progress::Lasts);
             }
-            Err(error) => {
-                self.lines = None;
-                self.not_before = Instant::now();
-                Err(error)
+        };
+        match next {
+            Ok(Some(lines)) => {
+                let changes = self.changes(lines);
+                if self.error.is_some() {
+                    self.end();
+                } else {
+                    self.lasts |= !self.steadiness.is_lost();
+                }
+                Ok(Progress::Changed(changes))
             }
+            Ok(None) if self.end() => {
+                Ok(if self.steadiness.is_lost() { Progress::Unsteady(ends_often()) } else { Progress::Ended })
+            }
+            Ok(None) => Err(ended_at_once()),
+            Err(error) if self.end() => Ok(match error {
+                error if self.steadiness.is_lost() => Progress::Unsteady(error),
+                error => Progress::Broke(error),
+            }),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Records that the watch came to its end. Returns whether it had worked, if only for a short time.
+    fn end(&mut self) -> bool {
+        self.lines = None;
+        let (lasted, lived) = (std::mem::take(&mut self.lasts), self.opened.elapsed());
+        let has_worked = lasted || (self.steadiness.is_lost() && lived >= SHORTEST);
+        if has_worked {
+            self.steadiness.end(lived);
+        }
+        has_worked
     }
 
     /// Returns the changes in these lines, up to an error among them.
@@ -113,7 +210,6 @@ impl Watch {
                 "DELETED" => Some(WatchEvent::Deleted),
                 "ERROR" => {
                     self.error = Some(WatchError::of_status(&line.object));
-                    self.lines = None;
                     break;
                 }
                 // Bookmarks only move the version.
@@ -128,11 +224,13 @@ impl Watch {
     }
 }
 
-/// Waits until `at`. Even a sleep until now lasts until the next tick of the runtime's clock.
-pub(super) async fn sleep_until(at: Instant) {
-    if at > Instant::now() {
-        tokio::time::sleep_until(at).await;
-    }
+fn ended_at_once() -> WatchError {
+    WatchError::Unavailable("the API server ends the watch as soon as it is open".to_owned())
+}
+
+fn ends_often() -> WatchError {
+    let seconds = STEADY.as_secs();
+    WatchError::Unavailable(format!("the API server ends the watch within {seconds} s, again and again"))
 }
 
 /// One line of a watch.
@@ -211,7 +309,7 @@ impl Lines {
             let frame = tokio::time::timeout(self.silence, self.body.frame()).await;
             match frame.map_err(|_| WatchError::Silent)? {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(WatchError::Failed(error.to_string())),
+                Some(Err(error)) => return Err(WatchError::Unreachable(error.to_string())),
                 Some(Ok(frame)) => {
                     if let Ok(mut data) = frame.into_data() {
                         self.rest.extend_from_slice(&data.copy_to_bytes(data.remaining()));

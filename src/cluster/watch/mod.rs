@@ -1,18 +1,22 @@
 //! Watches: the one place that follows the objects of the API server, for all adapters.
 //!
-//! A [`Watch`] follows what happens behind a version. A [`Reflector`] lists a collection and watches it from there,
-//! again after each failure. [`wait_for`] does so for one object until it is as wanted.
+//! A [`Watch`] follows what happens behind a version. A [`Reflector`] lists a collection and watches it from there in a
+//! task of its own, again after each failure; [`Attempts`] say when. [`wait_for`] does so for one object until it is as
+//! wanted. The operator's own watches report to [`WatchReports`] whether they work.
 
 mod backoff;
 mod change_stream;
 mod error;
-mod health;
+mod list_watch;
 mod reflector;
+mod reports;
 mod wait;
 
-pub(crate) use backoff::Backoff;
-pub(crate) use change_stream::{Change, Head, PATIENCE, Progress, Watch};
+pub(crate) use backoff::{Attempts, Backoff};
+pub(crate) use change_stream::{Change, Head, PATIENCE, Progress, Steadiness, Watch};
 pub(crate) use error::WatchError;
-pub use health::{WatchHealth, WatchHealths};
-pub(crate) use reflector::{Reflector, Update};
-pub(crate) use wait::wait_for;
+pub(crate) use list_watch::Update;
+pub(crate) use reflector::Reflector;
+pub(crate) use reports::WatchReport;
+pub use reports::WatchReports;
+pub(crate) use wait::{Unfulfilled, wait_for};

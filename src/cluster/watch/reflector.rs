@@ -1,101 +1,73 @@
-//! Reflectors: the objects of one collection, listed, watched, and listed again when the watch can't go on.
+//! Reflectors: each follows one collection in a task of its own, so that nothing its reader does can hold a request up.
 
-use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 
-use engine::hook::WatchEvent;
+use futures::FutureExt as _;
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
-use super::backoff::Backoff;
-use super::change_stream::{PATIENCE, Progress, Watch, sleep_until};
 use super::error::WatchError;
+use super::list_watch::{ListWatch, Update};
+use super::reports::WatchReport;
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
 
-/// Lists and watches the objects of one collection. Of each object as much is read as `T` holds.
+/// How many updates wait for the reader. A full channel slows the watch, which is what we want.
+const WAITING: usize = 16;
+
+/// Lists and watches the objects of one collection until it is dropped. Of each object as much is read as `T` holds.
 pub(crate) struct Reflector<T> {
-    requests: Requests,
-    collection: Collection,
-    /// The watch behind the last list; `None` when the objects have to be listed.
-    watch: Option<Watch>,
-    ready: VecDeque<Update<T>>,
-    failures: u32,
-    not_before: Instant,
-    alive: Instant,
+    updates: mpsc::Receiver<Update<T>>,
+    /// The task, which ends with the reflector.
+    _task: JoinSet<()>,
 }
 
-/// What happened to the objects.
-#[derive(Debug)]
-pub(crate) enum Update<T> {
-    /// These are all there are.
-    Listed(Vec<T>),
-    /// One was added, modified or deleted.
-    Changed(WatchEvent, T),
-    /// They can't be read; it is tried again.
-    Failed(WatchError),
-}
-
-impl<T: DeserializeOwned> Reflector<T> {
-    /// Returns a reflector that has not asked for anything yet.
+impl<T: DeserializeOwned + Send + 'static> Reflector<T> {
+    /// Starts one whose failures are told to its reader only. Has to be called within a runtime.
     pub(crate) fn new(requests: Requests, collection: Collection) -> Self {
-        Self {
-            requests,
-            collection,
-            watch: None,
-            ready: VecDeque::new(),
-            failures: 0,
-            not_before: Instant::now(),
-            alive: Instant::now(),
-        }
+        Self::start(ListWatch::new(requests, collection, None))
     }
 
-    /// Returns when the API server gave its last sign of life.
-    pub(crate) fn alive(&self) -> Instant {
-        self.alive
+    /// Starts one like [`Self::new`] that begins behind `version`, at which its reader has listed the objects. Has to be
+    /// called within a runtime.
+    pub(crate) fn behind(requests: Requests, collection: Collection, version: String) -> Self {
+        Self::start(ListWatch::new(requests, collection, None).behind(version))
     }
 
-    /// Returns what happened next. Nothing is lost when the future is dropped.
+    /// Starts one that also reports whether it works. Has to be called within a runtime.
+    pub(crate) fn reporting(requests: Requests, collection: Collection, report: WatchReport) -> Self {
+        Self::start(ListWatch::new(requests, collection, Some(report)))
+    }
+
+    fn start(list_watch: ListWatch<T>) -> Self {
+        let (sender, updates) = mpsc::channel(WAITING);
+        let mut task = JoinSet::new();
+        task.spawn(follow(list_watch, sender));
+        Self { updates, _task: task }
+    }
+
+    /// Returns what happened next. Nothing is lost, and no request is repeated, when the future is dropped.
     pub(crate) async fn next(&mut self) -> Update<T> {
-        loop {
-            if let Some(update) = self.ready.pop_front() {
-                return update;
-            }
-            sleep_until(self.not_before).await;
-            match self.step().await {
-                Ok(()) => {
-                    self.failures = 0;
-                    self.alive = Instant::now();
-                }
-                Err(WatchError::Expired) if self.watch.is_some() => self.watch = None,
-                Err(error) => {
-                    self.failures += 1;
-                    self.not_before = Instant::now() + Backoff::WATCH.after(self.failures);
-                    return Update::Failed(error);
-                }
-            }
+        match self.updates.recv().await {
+            Some(update) => update,
+            // The task ends only with the runtime.
+            None => std::future::pending().await,
         }
     }
+}
 
-    /// Lists, or waits for what the watch does next.
-    async fn step(&mut self) -> Result<(), WatchError> {
-        if let Some(watch) = &mut self.watch {
-            if let Progress::Changed(changes) = watch.next().await? {
-                for change in changes {
-                    let object = serde_json::from_slice(&change.object)?;
-                    self.ready.push_back(Update::Changed(change.event, object));
-                }
-            }
-            return Ok(());
+/// Passes on what happens, for ever. A panic is a failure as any other: it is tried again.
+async fn follow<T: DeserializeOwned>(mut list_watch: ListWatch<T>, updates: mpsc::Sender<Update<T>>) {
+    loop {
+        let update = match AssertUnwindSafe(list_watch.next()).catch_unwind().await {
+            Ok(update) => Some(update),
+            Err(_) => list_watch.fail(WatchError::panicked()),
+        };
+        if let Some(update) = update
+            && updates.send(update).await.is_err()
+        {
+            return;
         }
-        let mut objects = Vec::new();
-        let mut pages = self.collection.pages(&self.requests, PATIENCE);
-        while let Some(items) = pages.next().await? {
-            for item in &items {
-                objects.push(serde_json::from_slice(item)?);
-            }
-        }
-        self.watch = Some(Watch::new(self.requests.clone(), self.collection.clone(), pages.into_version()));
-        self.ready.push_back(Update::Listed(objects));
-        Ok(())
     }
 }

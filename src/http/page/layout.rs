@@ -29,10 +29,10 @@ pub(super) fn policy() -> &'static str {
 }
 
 /// Returns the page of an operator that does not answer.
-pub(super) fn without_engine(options: PageOptions, state: &'static str) -> String {
+pub(super) fn without_engine(options: PageOptions, state: &str) -> String {
     let mut page = Html::default();
     head(&mut page, options, "no answer");
-    page.raw("<header><h1>addon-operator</h1><p class=\"warn\">").raw(state).raw("</p>");
+    page.raw("<header><h1>addon-operator</h1><p class=\"warn\">").text(state).raw("</p>");
     refreshing(&mut page, options);
     page.raw("</header><main id=\"main\"><h2>Where to look</h2><p>The links below say more.</p></main>");
     foot(&mut page);

@@ -11,7 +11,6 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use engine::view::View;
 use engine::{Failure, ModuleName};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -19,6 +18,7 @@ use tokio::time::{Instant, timeout};
 pub(super) use options::PageOptions;
 
 use super::mask::Mask;
+use super::response::starting;
 use crate::driver::Questions;
 
 /// How long to wait for the engine. It does not answer before the API server is available.
@@ -47,7 +47,11 @@ impl PageCache {
             return answer(StatusCode::OK, options, known.page.clone());
         }
         let started_at = Instant::now();
-        let (status, page) = match timeout(ENGINE_TIMEOUT, ask(questions)).await {
+        if let Some(doing) = questions.start() {
+            let page = layout::without_engine(options, starting(&doing).trim_end());
+            return answer(StatusCode::OK, options, Bytes::from(page));
+        }
+        let (status, page) = match timeout(ENGINE_TIMEOUT, Mask::of(questions)).await {
             Ok(Some((view, mask))) => {
                 let show = |failure: &Failure, module: Option<&ModuleName>| mask.show(failure, module);
                 (StatusCode::OK, layout::page(&view, options, &show))
@@ -67,12 +71,6 @@ impl PageCache {
         cached.push(CachedPage { options, started_at, page: page.clone() });
         answer(status, options, page)
     }
-}
-
-async fn ask(questions: &Questions) -> Option<(View, Mask)> {
-    let view = questions.view().await?;
-    let mask = Mask::new(questions, &view).await?;
-    Some((view, mask))
 }
 
 fn answer(status: StatusCode, options: PageOptions, page: Bytes) -> Response {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::view::status::{self, Problem};
-use engine::view::{Format, ModuleView, QueueView, TaskView, View, WatchView, graph};
+use engine::view::{self, Format, ModuleView, Problem, QueueView, TaskView, View, WatchView, graph};
 use engine::{Failure, Scope, TaskEnd};
 
 use super::html::Html;
@@ -21,9 +20,9 @@ const PART: usize = 50;
 const TASKS: usize = 200;
 
 /// Returns the problems that need a person. Their texts may quote values.
-pub(super) fn problems(view: &View) -> Vec<Problem> {
+pub(super) fn problems(picture: &View) -> Vec<Problem> {
     let telling = Format { show: &ToOwned::to_owned, at: &time_of_day };
-    status::problems(view, telling)
+    view::problems(picture, telling)
 }
 
 /// Returns a text that may quote values as a failure, so that it can be masked.

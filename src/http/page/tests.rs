@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::hook::{HookKind, config};
+use engine::view::View;
 use engine::{
     Catalog, Config, Effect, EnabledFlag, Engine, Event, FailureKind, Hook, HookId, Module, Scope, Time,
 };

@@ -14,8 +14,8 @@ use super::subscriptions::Subscriptions;
 use super::timing::WatchTiming;
 use crate::cluster::watch::{Change, WatchError};
 
-/// How many changes that came together are passed on as they are; of more, only the last of a series without a
-/// deletion counts for each object.
+/// How many changes that came together are passed on as they are; of more, only the last modification of each object counts
+/// until it is deleted.
 const UNMERGED: usize = 64;
 
 impl Informer {
@@ -80,19 +80,23 @@ impl Informer {
                 let Some(filtered) = filtered.next() else { continue };
                 is_done = false;
                 match filtered {
-                    Filtered::Item { change, key, item } => {
-                        changed = Some((change, key));
+                    Filtered::Item { key, is_gone, item } => {
+                        changed = Some((key, is_gone));
                         items.push((*monitor, item));
                         if let Some(filter) = subscribers.get(monitor) {
                             filter.took(WatchTiming::PassedOn(begun.elapsed()));
                         }
                     }
                     // The last good state stays.
-                    Filtered::Failed(error) => self.report_filter(*monitor, error).await,
+                    Filtered::Failed { key, item, error } => {
+                        self.report_filter(*monitor, error).await;
+                        changed = Some((key, false));
+                        items.push((*monitor, item));
+                    }
                 }
             }
-            if let Some((change, key)) = changed {
-                self.inbox.event(Event::ObjectChanged { change, key, items }).await;
+            if let Some((key, is_gone)) = changed {
+                self.inbox.event(Event::ObjectChanged { key, is_gone, items }).await;
             }
             if is_done {
                 return Ok(());
@@ -106,27 +110,27 @@ pub(super) fn number(version: &str) -> u64 {
     version.parse().unwrap_or(0)
 }
 
-/// Returns the changes, if they are many without those that a later one of the same object replaces.
+/// Returns the changes, if they are many without the modifications that a later one of the same object replaces.
 ///
-/// Deletions stay, and the order of each object.
+/// Additions stay beside the modification that follows: a hook may ask for events of one of the two types only. Deletions
+/// stay, and the order of each object.
 fn merged(changes: Vec<(u64, RawObject)>) -> Vec<(u64, RawObject)> {
     if changes.len() <= UNMERGED {
         return changes;
     }
-    // From the end: a state that a newer one of the same object follows is not needed.
+    // From the end: a modification that a newer one of the same object follows is not needed.
     let mut followed: BTreeSet<Key> = BTreeSet::new();
-    let mut kept = Vec::with_capacity(changes.len());
+    let mut kept: Vec<(u64, RawObject)> = Vec::with_capacity(changes.len());
     for (version, raw) in changes.into_iter().rev() {
-        match raw.change {
-            WatchEvent::Deleted => {
+        let is_needed = match raw.change {
+            WatchEvent::Added | WatchEvent::Deleted => {
                 followed.remove(&raw.key);
-                kept.push((version, raw));
+                true
             }
-            WatchEvent::Added | WatchEvent::Modified => {
-                if followed.insert(raw.key.clone()) {
-                    kept.push((version, raw));
-                }
-            }
+            WatchEvent::Modified => followed.insert(raw.key.clone()),
+        };
+        if is_needed {
+            kept.push((version, raw));
         }
     }
     kept.reverse();
@@ -138,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_changes_the_last_of_each_object_and_all_deletions_stay_in_order() {
+    fn of_many_changes_the_last_modification_and_all_additions_and_deletions_stay_in_order() {
         use WatchEvent::{Added, Deleted, Modified};
         let raw = |version: u64, name: &str, change| {
             (version, RawObject { text: bytes::Bytes::new(), key: Key::new("", name), change })
@@ -153,7 +157,10 @@ mod tests {
         ];
         assert_eq!(merged(changes.clone()).len(), changes.len());
         changes.extend((7..100).map(|version| raw(version, "a", Modified)));
-        let kept: Vec<u64> = merged(changes).into_iter().map(|(version, _)| version).collect();
-        assert_eq!(kept, [3, 4, 6, 99]);
+        let kept: Vec<_> = merged(changes).into_iter().map(|(version, raw)| (version, raw.change)).collect();
+        assert_eq!(
+            kept,
+            [(1, Added), (2, Added), (3, Modified), (4, Deleted), (5, Added), (6, Modified), (99, Modified)]
+        );
     }
 }

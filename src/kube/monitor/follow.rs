@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::Event;
+use engine::{Event, FailureKind};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::watch;
@@ -15,14 +15,16 @@ use super::namespaces::{LabelledNamespaces, Step};
 use super::object_filter::Subscribers;
 use super::selection::{Target, collection};
 use super::subscriptions::Subscriptions;
+use crate::cluster::Resource;
 use crate::cluster::watch::{Progress, Watch, WatchError};
+
+/// What stands for the lists of namespaces that join, among the numbers of collections.
+const NAMESPACES: usize = usize::MAX;
 
 /// What a watch of one of the collections did.
 struct Followed {
     collection: usize,
     watch: Watch,
-    /// Whether it was open before.
-    was_open: bool,
     outcome: Result<Progress, WatchError>,
 }
 
@@ -38,10 +40,12 @@ impl Informer {
         let collections = target.collections.iter().cloned().zip(versions).enumerate();
         let mut watches: FuturesUnordered<_> = collections
             .map(|(place, (collection, version))| {
-                next(place, Watch::new(self.requests.clone(), collection, version))
+                let steadiness = state.steadiness.get(&place).copied().unwrap_or_default();
+                next(place, Watch::new(self.requests.clone(), collection, version).after(steadiness))
             })
             .collect();
         let mut subscribers = self.subscribers.clone();
+        state.condition.begin(watches.len());
         loop {
             tokio::select! {
                 changed = subscribers.changed() => {
@@ -49,6 +53,7 @@ impl Informer {
                         return RoundEnd::Over;
                     }
                     let now = subscribers.borrow_and_update().clone();
+                    self.listed.retain(|monitor| now.contains_key(monitor));
                     let new = subscriptions.replace(now);
                     if let Err(error) = self.admit(&target, new, &mut subscriptions, state.namespace_names()).await {
                         return error.into();
@@ -68,11 +73,23 @@ impl Informer {
                 Some(followed) = watches.next() => {
                     match self.advance(followed, &target, &subscriptions, state).await {
                         Ok((place, watch)) => watches.push(next(place, watch)),
-                        Err(error) => return error.into(),
+                        Err(error) => return self.why_ended(error, &target.resource).await,
                     }
                 }
             }
         }
+    }
+
+    /// Returns why the round ends after a watch failed.
+    async fn why_ended(&self, error: WatchError, resource: &Resource) -> RoundEnd {
+        if let WatchError::KindMissing = error {
+            self.discovery.refresh();
+            let changed = self.kind_changed(resource).await;
+            return changed.unwrap_or_else(|| {
+                RoundEnd::Failed(FailureKind::Cluster, "it can be listed, but not watched".to_owned())
+            });
+        }
+        error.into()
     }
 
     /// Reports what a watch did. Returns the watch, which goes on.
@@ -83,26 +100,42 @@ impl Informer {
         subscriptions: &Subscriptions,
         state: &mut State,
     ) -> Result<(usize, Watch), WatchError> {
-        let Followed { collection, watch, was_open, outcome } = followed;
+        let Followed { collection, mut watch, outcome } = followed;
         match outcome {
-            Ok(Progress::Opened | Progress::Ended) => self.sign_of_life(),
+            Ok(Progress::Opened | Progress::Ended) => {}
+            Ok(Progress::Lasts) => self.works(collection, state).await,
             Ok(Progress::Changed(changes)) => {
-                self.sign_of_life();
-                state.failures = 0;
+                if watch.lasts() {
+                    self.works(collection, state).await;
+                }
                 let changes = self.select(changes, state.namespaces.as_ref());
                 self.publish_changes(collection, changes, &target.type_meta, subscriptions).await?;
             }
-            // A connection that broke is opened again where it was, once.
-            Err(error @ (WatchError::Failed(_) | WatchError::Silent)) if was_open => {
-                state.failures += 1;
-                if state.failures > 1 {
-                    return Err(error);
-                }
-                self.health.broke(&self.name, error.to_string(), self.alive);
+            // For a minute nothing was seen, or what is seen lasts for moments.
+            Ok(Progress::Broke(error @ WatchError::Silent) | Progress::Unsteady(error)) => {
+                state.condition.fail(collection);
+                self.report_failure(&error, state).await;
             }
-            Err(error) => return Err(error),
+            Ok(Progress::Broke(error)) => {
+                tracing::debug!("the watch of {} is opened again: {error}", self.name);
+            }
+            Err(error) if error.keeps_version(state.attempts.failures()) => {
+                watch.put_off(state.attempts.fail());
+                state.condition.fail(collection);
+                self.report_failure(&error, state).await;
+            }
+            Err(error) => {
+                state.steadiness.insert(collection, watch.steadiness());
+                return Err(error);
+            }
         }
         Ok((collection, watch))
+    }
+
+    async fn works(&self, collection: usize, state: &mut State) {
+        if state.condition.works(collection) {
+            self.report(|monitor| Event::WatchRestored { monitor }).await;
+        }
     }
 
     /// Lists the objects for some of the monitors, which follow from there.
@@ -133,13 +166,7 @@ impl Informer {
         state: &mut State,
     ) {
         let Some(namespaces) = &mut state.namespaces else { return };
-        let part = format!("{} (its namespaces)", self.name);
         match step {
-            Step::Works => self.health.works(&part),
-            Step::Broken(error) => {
-                self.health.broke(&part, error.clone(), namespaces.alive());
-                self.report_failure(&error).await;
-            }
             Step::Leave(name) => {
                 let nothing = subscriptions.monitors().map(|monitor| (monitor, Vec::new())).collect();
                 self.publish_namespace(&name, nothing).await;
@@ -150,10 +177,12 @@ impl Informer {
                     self.publish_namespace(&name, listed.objects).await;
                     namespaces.join(name, listed.versions.first().map_or(0, |version| number(version)));
                     subscriptions.fail(listed.failed);
+                    self.works(NAMESPACES, state).await;
                 }
                 Err(error) => {
-                    self.report_failure(&format!("namespace {name}: {error}")).await;
                     namespaces.put_off();
+                    state.condition.fail(NAMESPACES);
+                    self.report_failed(error.kind(), &format!("namespace {name}: {error}"), state).await;
                 }
             },
         }
@@ -179,9 +208,8 @@ impl Informer {
 }
 
 async fn next(collection: usize, mut watch: Watch) -> Followed {
-    let was_open = watch.is_open();
     let outcome = watch.next().await;
-    Followed { collection, watch, was_open, outcome }
+    Followed { collection, watch, outcome }
 }
 
 async fn changed(crds: &mut Option<watch::Receiver<u64>>) {

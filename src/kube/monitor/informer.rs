@@ -1,20 +1,22 @@
 //! Informers: each lists the objects of one selection, follows them, and begins again after any break.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use engine::hook::selection::{Namespaces, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
+use futures::FutureExt as _;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
+use super::condition::Condition;
 use super::namespaces::LabelledNamespaces;
 use super::object_filter::Subscribers;
 use super::selection::{Target, kind_name};
 use super::subscriptions::Subscriptions;
 use crate::cluster::request::{RequestError, Requests};
-use crate::cluster::watch::{Backoff, WatchError};
-use crate::cluster::{Discovery, ResolveError, Resource, WatchHealths};
+use crate::cluster::watch::{Attempts, Backoff, Steadiness, WatchError};
+use crate::cluster::{Discovery, ResolveError, Resource};
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
@@ -33,19 +35,20 @@ pub(super) struct Informer {
     pub(super) name: String,
     pub(super) subscribers: watch::Receiver<Subscribers>,
     pub(super) inbox: Inbox,
-    pub(super) health: WatchHealths,
-    /// When the API server gave its last sign of life.
-    pub(super) alive: Instant,
+    /// The monitors that had a list.
+    pub(super) listed: BTreeSet<MonitorId>,
 }
 
 /// Why a round of listing and following ended.
 pub(super) enum RoundEnd {
-    /// Something that a new list solves: a forgotten version, a kind that is another one.
+    /// The kind is another one: its objects are listed at once.
     Relist,
+    /// The API server has forgotten what came behind the last list.
+    Expired,
     /// The kind is not there.
     KindMissing,
     /// An error; the next round waits.
-    Failed(String),
+    Failed(FailureKind, String),
     /// What the binding asks for can't be had of this kind.
     Misfit(String),
     /// No monitor is left.
@@ -54,8 +57,12 @@ pub(super) enum RoundEnd {
 
 /// What an informer keeps from round to round.
 pub(super) struct State {
-    /// Failures in a row.
-    pub(super) failures: u32,
+    /// When something that failed is tried again. Outlives lists: they may work while the watch behind them never does.
+    pub(super) attempts: Attempts,
+    /// Whether the watches work.
+    pub(super) condition: Condition,
+    /// How steady the watch of each collection was that the last round left.
+    pub(super) steadiness: BTreeMap<usize, Steadiness>,
     /// The namespaces that the watch is about, if they are selected by labels.
     pub(super) namespaces: Option<LabelledNamespaces>,
     /// Wakes the watch when CRDs change, if its kind depends on one.
@@ -68,29 +75,52 @@ impl Informer {
     /// Lists and follows until no monitor is left.
     pub(super) async fn run(mut self) {
         tokio::time::sleep(GATHER).await;
-        let namespaces = LabelledNamespaces::new(&self.requests, &self.selection.namespaces);
-        let mut state = State { failures: 0, namespaces, crds: None, missing: None };
+        let mut state = self.new_state();
         loop {
-            match self.round(&mut state).await {
+            // A panic is a failure as any other, and what it left half done is not used again.
+            let round = AssertUnwindSafe(self.round(&mut state)).catch_unwind().await;
+            let end = round.unwrap_or_else(|_| {
+                let State { attempts, condition, steadiness, .. } =
+                    std::mem::replace(&mut state, self.new_state());
+                (state.attempts, state.condition, state.steadiness) = (attempts, condition, steadiness);
+                WatchError::panicked().into()
+            });
+            match end {
                 RoundEnd::Over => return,
                 RoundEnd::Relist => {}
                 RoundEnd::KindMissing => self.wait_for_kind(&mut state).await,
                 RoundEnd::Misfit(reason) => {
-                    state.failures += 1;
-                    // A restart of the operator would not help.
-                    self.health.works(&self.name);
                     let failure = Failure::new(FailureKind::HookOutput, reason)
                         .advise("correct the configuration that the hook prints");
                     self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
-                    tokio::time::sleep(Backoff::WATCH.after(state.failures)).await;
+                    state.attempts.fail();
                 }
-                RoundEnd::Failed(error) => {
-                    state.failures += 1;
-                    self.health.broke(&self.name, error.clone(), self.alive);
-                    self.report_failure(&error).await;
-                    tokio::time::sleep(Backoff::WATCH.after(state.failures)).await;
+                RoundEnd::Expired => {
+                    state.attempts.fail();
+                    // That happens. That a list does not help is news.
+                    if state.attempts.failures() > 1 {
+                        self.report_failure(&WatchError::Expired, &mut state).await;
+                    }
+                }
+                RoundEnd::Failed(kind, error) => {
+                    state.attempts.fail();
+                    self.report_failed(kind, &error, &mut state).await;
                 }
             }
+            state.attempts.ready().await;
+        }
+    }
+
+    fn new_state(&self) -> State {
+        let reports = self.discovery.watch_reports();
+        let report = |namespaces| reports.of(&format!("{namespaces} for {}", self.name));
+        State {
+            attempts: Attempts::default(),
+            condition: Condition::default(),
+            steadiness: BTreeMap::new(),
+            namespaces: LabelledNamespaces::new(&self.requests, &self.selection.namespaces, report),
+            crds: None,
+            missing: None,
         }
     }
 
@@ -101,7 +131,6 @@ impl Informer {
             let kind = kind_name(&self.selection);
             self.report(|monitor| Event::KindVanished { monitor, kind: kind.clone() }).await;
         }
-        self.health.works(&self.name);
         let looks = state.missing.insert(state.missing.unwrap_or(0).saturating_add(1));
         // A kind of another API server that joins this one has no CRD.
         match tokio::time::timeout(LOOK_AGAIN.after(*looks), crds.changed()).await {
@@ -121,7 +150,7 @@ impl Informer {
         if let Some(namespaces) = &mut state.namespaces
             && let Err(error) = namespaces.begin().await
         {
-            return RoundEnd::Failed(error);
+            return RoundEnd::Failed(error.kind(), format!("can't list namespaces: {error}"));
         }
         let subscribers = self.subscribers.borrow_and_update().clone();
         let listed = match self
@@ -135,8 +164,6 @@ impl Informer {
             self.report(|monitor| Event::KindAppeared { monitor }).await;
         }
         self.publish_lists(listed.objects).await;
-        state.failures = 0;
-        self.sign_of_life();
         let subscriptions = Subscriptions::new(subscribers, listed.failed);
         self.follow(target, listed.versions, subscriptions, state).await
     }
@@ -147,7 +174,8 @@ impl Informer {
             Ok(resource) => resource,
             Err(ResolveError::Unknown(_)) => return Err(RoundEnd::KindMissing),
             Err(error @ ResolveError::Cluster(_)) => {
-                return Err(RoundEnd::Failed(Failure::of(FailureKind::Cluster, &error).to_string()));
+                let kind = if error.is_forbidden() { FailureKind::Forbidden } else { FailureKind::Cluster };
+                return Err(RoundEnd::Failed(kind, Failure::of(kind, &error).to_string()));
             }
         };
         if !resource.namespaced && self.selection.namespaces != Namespaces::All {
@@ -175,19 +203,19 @@ impl Informer {
         }
     }
 
-    /// Records that the API server gave a sign of life.
-    pub(super) fn sign_of_life(&mut self) {
-        self.alive = Instant::now();
-        self.health.works(&self.name);
+    /// Reports to all monitors that the objects can't be read.
+    pub(super) async fn report_failure(&self, error: &WatchError, state: &mut State) {
+        self.report_failed(error.kind(), &error.to_string(), state).await;
     }
 
-    /// Reports to all monitors that the objects can't be read.
-    pub(super) async fn report_failure(&self, error: &str) {
-        let failure = Failure::new(FailureKind::Cluster, format!("watch of {}: {error}", self.name));
+    /// Does the same for any error.
+    pub(super) async fn report_failed(&self, kind: FailureKind, error: &str, state: &mut State) {
+        state.condition.report();
+        let failure = Failure::new(kind, format!("watch of {}: {error}", self.name));
         self.report(|monitor| Event::WatchFailed { monitor, failure: failure.clone() }).await;
     }
 
-    async fn report(&self, event: impl Fn(MonitorId) -> Event) {
+    pub(super) async fn report(&self, event: impl Fn(MonitorId) -> Event) {
         let monitors: Vec<MonitorId> = self.subscribers.borrow().keys().copied().collect();
         for monitor in monitors {
             self.inbox.event(event(monitor)).await;
@@ -205,11 +233,13 @@ impl State {
 impl From<WatchError> for RoundEnd {
     fn from(error: WatchError) -> Self {
         match error {
-            WatchError::Expired => Self::Relist,
+            WatchError::Expired => Self::Expired,
             WatchError::KindMissing => Self::KindMissing,
-            WatchError::Silent | WatchError::Forbidden(_) | WatchError::Failed(_) => {
-                Self::Failed(error.to_string())
-            }
+            WatchError::Silent
+            | WatchError::Forbidden(_)
+            | WatchError::Unreachable(_)
+            | WatchError::Unavailable(_)
+            | WatchError::Failed(_) => Self::Failed(error.kind(), error.to_string()),
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use engine::hook::WatchEvent;
 use engine::snapshot::{Item, Key};
 use engine::{Event, Failure, FailureKind, MonitorId};
-use tokio::time::Instant;
 
 use super::informer::Informer;
 use super::object_filter::{Filtered, RawObject, Subscribers, TypeMeta, filter_objects};
@@ -22,7 +21,7 @@ pub(super) type Objects = BTreeMap<MonitorId, Vec<(Key, Arc<Item>)>>;
 
 /// What a list came to.
 pub(super) struct Listed {
-    /// The objects of the monitors whose filter worked on all of them.
+    /// The objects of the monitors whose filter worked on all of them, or that had a list before.
     pub(super) objects: Objects,
     /// The other monitors.
     pub(super) failed: BTreeSet<MonitorId>,
@@ -45,7 +44,6 @@ impl Informer {
         for collection in collections {
             let mut pages = collection.pages(&self.requests, PATIENCE);
             while let Some(items) = pages.next().await? {
-                self.alive = Instant::now();
                 let mut raws = Vec::with_capacity(items.len());
                 for text in items {
                     bytes = bytes.saturating_add(text.len());
@@ -63,10 +61,11 @@ impl Informer {
                             Filtered::Item { key, item, .. } => {
                                 objects.entry(monitor).or_default().push((key, item));
                             }
-                            Filtered::Failed(error) => {
+                            Filtered::Failed { key, item, error, .. } => {
                                 if failed.insert(monitor) {
                                     self.report_filter(monitor, error).await;
                                 }
+                                objects.entry(monitor).or_default().push((key, item));
                             }
                         }
                     }
@@ -77,12 +76,15 @@ impl Informer {
         if bytes > LARGE_LIST {
             tokio::task::spawn_blocking(memory::give_back);
         }
+        // A first list has to be complete. Later the last good state of an object that fails stays, and no other waits for it.
+        failed.retain(|monitor| !self.listed.contains(monitor));
         objects.retain(|monitor, _| !failed.contains(monitor));
         Ok(Listed { objects, failed, versions })
     }
 
     /// Reports lists to their monitors.
-    pub(super) async fn publish_lists(&self, objects: Objects) {
+    pub(super) async fn publish_lists(&mut self, objects: Objects) {
+        self.listed.extend(objects.keys());
         let lists: Vec<_> = objects.into_iter().collect();
         if !lists.is_empty() {
             self.inbox.event(Event::Listed { lists }).await;

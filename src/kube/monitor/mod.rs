@@ -1,6 +1,7 @@
 //! Monitors: what bindings want to see of the cluster, and the watches that show it.
 
 mod changes;
+mod condition;
 mod follow;
 mod informer;
 mod listing;

@@ -1,20 +1,19 @@
 //! Monitors: which informers run, and which monitors each of them serves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::hook::selection::{MonitorSpec, Selection};
 use engine::{Event, Failure, FailureKind, MonitorId};
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::informer::Informer;
 use super::object_filter::{ObjectFilter, Subscribers};
 use super::selection::selection_name;
 use super::timing::WatchTimings;
+use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
-use crate::cluster::{Discovery, WatchHealths};
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
@@ -25,7 +24,6 @@ pub struct Monitors {
     threads: Threads,
     watches: BTreeMap<Selection, Running>,
     selections: BTreeMap<MonitorId, Selection>,
-    health: WatchHealths,
     timings: WatchTimings,
 }
 
@@ -44,19 +42,20 @@ impl Monitors {
             threads: Threads::default(),
             watches: BTreeMap::new(),
             selections: BTreeMap::new(),
-            health: WatchHealths::default(),
             timings: WatchTimings::default(),
         }
+    }
+
+    /// Has filters run on these threads.
+    #[must_use]
+    pub fn on(mut self, threads: Threads) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Returns where it is reported how long watches take.
     pub fn timings(&self) -> WatchTimings {
         self.timings.clone()
-    }
-
-    /// Returns where it is recorded how the watches are, now and later.
-    pub fn health(&self) -> WatchHealths {
-        self.health.clone()
     }
 
     /// Begins to list and watch, or adds the monitor to an informer that runs.
@@ -86,8 +85,7 @@ impl Monitors {
             name: selection_name(&selection),
             subscribers: receiver,
             inbox: inbox.clone(),
-            health: self.health.clone(),
-            alive: Instant::now(),
+            listed: BTreeSet::new(),
         };
         let task = tokio::spawn(informer.run());
         self.watches.insert(selection, Running { subscribers, task });
@@ -102,9 +100,6 @@ impl Monitors {
         });
         if watch.subscribers.borrow().is_empty() {
             watch.task.abort();
-            let name = selection_name(&selection);
-            self.health.forget(&format!("{name} (its namespaces)"));
-            self.health.forget(&name);
             self.watches.remove(&selection);
         }
     }

@@ -10,17 +10,16 @@ use tokio::time::Instant;
 
 use crate::cluster::list::Collection;
 use crate::cluster::request::Requests;
-use crate::cluster::watch::{Reflector, Update};
+use crate::cluster::watch::{Attempts, Reflector, Update, WatchError, WatchReport};
 
 /// How long the deletions in a namespace that was deleted itself may be on their way.
 const LATE_DELETIONS: Duration = Duration::from_secs(1);
 
-/// How long to wait after the objects of a namespace could not be read.
-const RETRY: Duration = Duration::from_secs(2);
-
 /// The namespaces that a watch is about.
 pub(super) struct LabelledNamespaces {
     reflector: Reflector<Namespace>,
+    /// Whether they were read once.
+    is_read: bool,
     /// Those that match.
     wanted: BTreeSet<String>,
     /// Those whose objects are known, with the version up to which they were known when their namespace joined.
@@ -29,6 +28,7 @@ pub(super) struct LabelledNamespaces {
     leaving: BTreeMap<String, Instant>,
     /// When a failed join is tried again.
     retry: Option<Instant>,
+    joins: Attempts,
 }
 
 /// As much of a namespace as is read.
@@ -51,24 +51,29 @@ pub(super) enum Step {
     Join(String),
     /// The objects of this namespace have to be forgotten; then [`LabelledNamespaces::leave`] is called.
     Leave(String),
-    /// The namespaces can't be read; it is tried again.
-    Broken(String),
-    /// They can be read.
-    Works,
 }
 
 impl LabelledNamespaces {
-    /// Returns the namespaces of a selection; `None` when it has no selector for them.
-    pub(super) fn new(requests: &Requests, namespaces: &Namespaces) -> Option<Self> {
+    /// Returns the namespaces of a selection; `None` when it has no selector for them. `report` gets to know whether they
+    /// can be read. Has to be called within a runtime.
+    pub(super) fn new(
+        requests: &Requests,
+        namespaces: &Namespaces,
+        report: impl FnOnce(String) -> WatchReport,
+    ) -> Option<Self> {
         match namespaces {
             Namespaces::Labelled(selector) => {
-                let collection = Collection::new("/api/v1/namespaces").with_labels(&selector.to_string());
+                let selector = selector.to_string();
+                let collection = Collection::new("/api/v1/namespaces").with_labels(&selector);
+                let report = report(format!("namespaces with {selector}"));
                 Some(Self {
-                    reflector: Reflector::new(requests.clone(), collection),
+                    reflector: Reflector::reporting(requests.clone(), collection, report),
+                    is_read: false,
                     wanted: BTreeSet::new(),
                     joined: BTreeMap::new(),
                     leaving: BTreeMap::new(),
                     retry: None,
+                    joins: Attempts::default(),
                 })
             }
             Namespaces::All | Namespaces::Named(_) => None,
@@ -76,26 +81,22 @@ impl LabelledNamespaces {
     }
 
     /// Reads the namespaces for the first time, if that was not done; all of them are joined then.
-    pub(super) async fn begin(&mut self) -> Result<(), String> {
-        if !self.wanted.is_empty() || !self.joined.is_empty() {
+    pub(super) async fn begin(&mut self) -> Result<(), WatchError> {
+        if self.is_read {
             return Ok(());
         }
         loop {
             match self.reflector.next().await {
-                Update::Failed(error) => return Err(format!("can't list namespaces: {error}")),
+                Update::Failed(error) => return Err(error),
                 update @ Update::Changed(..) => self.apply(update),
                 update @ Update::Listed(_) => {
                     self.apply(update);
                     self.joined = self.wanted.iter().map(|name| (name.clone(), 0)).collect();
+                    self.is_read = true;
                     return Ok(());
                 }
             }
         }
-    }
-
-    /// Returns when the API server gave its last sign of life.
-    pub(super) fn alive(&self) -> Instant {
-        self.reflector.alive()
     }
 
     /// Returns the namespaces whose objects are known, or are to be known by a list of all.
@@ -116,7 +117,7 @@ impl LabelledNamespaces {
 
     /// Records that the objects of a namespace could not be read; it is tried again.
     pub(super) fn put_off(&mut self) {
-        self.retry = Some(Instant::now() + RETRY);
+        self.retry = Some(self.joins.fail());
     }
 
     /// Records that the objects of a namespace are forgotten.
@@ -143,13 +144,7 @@ impl LabelledNamespaces {
             }
             let wakeup = self.leaving.values().copied().chain(self.retry).filter(|at| *at > now).min();
             tokio::select! {
-                update = self.reflector.next() => match update {
-                    Update::Failed(error) => return Step::Broken(format!("can't watch namespaces: {error}")),
-                    update @ (Update::Listed(_) | Update::Changed(..)) => {
-                        self.apply(update);
-                        return Step::Works;
-                    }
-                },
+                update = self.reflector.next() => self.apply(update),
                 () = sleep_until(wakeup) => {}
             }
         }

@@ -29,6 +29,9 @@ pub(super) struct ObjectFilter {
     timings: Option<(MonitorId, WatchTimings)>,
 }
 
+/// How many bytes objects have at most that are not worth another thread, where all filters only pick fields.
+const SHORT: usize = 64 * 1024;
+
 /// The filters of the monitors that an informer serves.
 pub(super) type Subscribers = BTreeMap<MonitorId, ObjectFilter>;
 
@@ -78,15 +81,22 @@ pub(super) struct TypeMeta {
 pub(super) enum Filtered {
     /// An object, for its snapshot.
     Item {
-        /// What happened to it.
-        change: WatchEvent,
         /// Where it is.
         key: Key,
+        /// Whether it is gone.
+        is_gone: bool,
         /// What is kept of it.
         item: Arc<Item>,
     },
-    /// The filter did not work on an object.
-    Failed(String),
+    /// The filter did not work on an object, which counts as known all the same.
+    Failed {
+        /// Where it is.
+        key: Key,
+        /// What stands for it.
+        item: Arc<Item>,
+        /// Why.
+        error: String,
+    },
 }
 
 /// An object in the forms that filters need, each made once.
@@ -150,8 +160,12 @@ impl ObjectFilter {
         if let Ok(item) = self.item(object, type_meta) {
             return item;
         }
-        let kept = self.keep_object.then(|| object.json(type_meta).ok()).flatten();
-        Arc::new(Item::filtered(kept, b"null".as_slice().into()))
+        Arc::new(Item::filtered(self.kept(object, type_meta), b"null".as_slice().into()))
+    }
+
+    /// Returns what is kept of an object itself.
+    fn kept(&self, object: &mut Object<'_>, type_meta: &TypeMeta) -> Option<Arc<[u8]>> {
+        self.keep_object.then(|| object.json(type_meta).ok()).flatten()
     }
 }
 
@@ -210,7 +224,9 @@ pub(super) async fn filter_objects(
     type_meta: &TypeMeta,
     objects: Vec<RawObject>,
 ) -> Result<BTreeMap<MonitorId, Vec<Filtered>>, String> {
-    if subscribers.values().all(|filter| filter.filter.is_none()) {
+    let bytes: usize = objects.iter().map(|object| object.text.len()).sum();
+    let is_short = |filter: &Filter| bytes <= SHORT && filter.only_picks();
+    if subscribers.values().all(|filter| filter.filter.as_deref().is_none_or(is_short)) {
         return Ok(filter_here(subscribers, type_meta, &objects, &Progress::default()).0);
     }
     let (subscribers, type_meta) = (subscribers.clone(), type_meta.clone());
@@ -231,21 +247,27 @@ fn filter_here(
         let mut object = Object { raw, value: None, input: None, json: None };
         for (monitor, filter) in subscribers {
             let begun = Instant::now();
-            let item = match raw.change {
-                WatchEvent::Deleted => Ok(filter.last_item(&mut object, type_meta)),
-                WatchEvent::Added | WatchEvent::Modified => filter.item(&mut object, type_meta),
+            let is_gone = raw.change == WatchEvent::Deleted;
+            let item = if is_gone {
+                Ok(filter.last_item(&mut object, type_meta))
+            } else {
+                filter.item(&mut object, type_meta)
             };
             if filter.filter.is_some() {
                 filter.took(WatchTiming::Filtered(begun.elapsed()));
             }
             let filtered = match item {
-                Ok(item) => Filtered::Item { change: raw.change, key: raw.key.clone(), item },
+                Ok(item) => Filtered::Item { key: raw.key.clone(), is_gone, item },
                 Err(problem) => {
                     if problem.is_limit {
                         passed_limit = true;
                         filter.stuck.store(true, Ordering::Relaxed);
                     }
-                    Filtered::Failed(format!("filter of object {}: {}", raw.key, problem.text))
+                    Filtered::Failed {
+                        key: raw.key.clone(),
+                        item: Arc::new(Item::failed(filter.kept(&mut object, type_meta))),
+                        error: format!("filter of object {}: {}", raw.key, problem.text),
+                    }
                 }
             };
             progress.step();
@@ -277,7 +299,7 @@ mod tests {
         filtered
             .map(|filtered| match filtered {
                 Filtered::Item { item, .. } => item,
-                Filtered::Failed(error) => panic!("{error}"),
+                Filtered::Failed { error, .. } => panic!("{error}"),
             })
             .collect()
     }
@@ -293,6 +315,34 @@ mod tests {
         // An item that no snapshot holds any more is made again.
         drop((first, later));
         assert_eq!(filtered(&filter, &[a])[0].filter_result(), Some(&b"\"a\""[..]));
+    }
+
+    /// Returns whether an object of so many bytes is filtered on another thread.
+    async fn needs_thread(text: &str, bytes: usize) -> bool {
+        let here = std::thread::current().id();
+        let is_elsewhere = Arc::new(AtomicBool::new(false));
+        let (timings, seen) = (WatchTimings::default(), Arc::clone(&is_elsewhere));
+        timings.listen(move |_, _| seen.store(std::thread::current().id() != here, Ordering::Relaxed));
+        let monitor = MonitorId::new(1);
+        let filter = ObjectFilter::new(Some(text), false).unwrap().timed(monitor, timings);
+        let raw = RawObject {
+            text: format!("{{\"data\":\"{}\"}}", "x".repeat(bytes)).into(),
+            key: Key::new("ns", "pod"),
+            change: WatchEvent::Added,
+        };
+        let type_meta = TypeMeta { api_version: "v1".into(), kind: "Pod".into() };
+        let subscribers = Subscribers::from([(monitor, filter)]);
+        let all = filter_objects(&Threads::default(), &subscribers, &type_meta, vec![raw]).await.unwrap();
+        assert_eq!(all[&monitor].len(), 1);
+        is_elsewhere.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_small_object_whose_fields_are_picked_needs_no_other_thread() {
+        assert!(!needs_thread(".data", 1_000).await);
+        assert!(!needs_thread("{name: .metadata.name}", 1_000).await);
+        assert!(needs_thread(".data", 100_000).await, "a large one would delay other watches");
+        assert!(needs_thread(".data | length", 1_000).await, "a call may take long");
     }
 
     #[test]

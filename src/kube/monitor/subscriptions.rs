@@ -19,15 +19,18 @@ pub(super) struct Subscriptions {
     listed_at: BTreeMap<MonitorId, Vec<u64>>,
     /// The monitors whose filter did not work on the list.
     failed: BTreeSet<MonitorId>,
-    /// When their objects are listed again, and how often that was tried.
-    retry: Option<(Instant, u32)>,
+    /// When their objects are listed again.
+    retry: Option<Instant>,
+    /// How often that was tried.
+    tries: u32,
 }
 
 impl Subscriptions {
     /// Returns subscriptions of monitors that know the lists behind which the informer follows, but for those whose
     /// filter failed.
     pub(super) fn new(all: Subscribers, failed: BTreeSet<MonitorId>) -> Self {
-        let mut new = Self { all, listed_at: BTreeMap::new(), failed: BTreeSet::new(), retry: None };
+        let mut new =
+            Self { all, listed_at: BTreeMap::new(), failed: BTreeSet::new(), retry: None, tries: 0 };
         new.fail(failed);
         new
     }
@@ -40,14 +43,21 @@ impl Subscriptions {
     /// Records that the filters of these monitors did not work.
     pub(super) fn fail(&mut self, failed: BTreeSet<MonitorId>) {
         self.failed.extend(failed);
-        let times = self.retry.map_or(0, |(_, times)| times) + 1;
-        self.retry = (!self.failed.is_empty()).then(|| (Instant::now() + REFILTER.after(times), times));
+        if self.failed.is_empty() {
+            self.tries = 0;
+        } else if self.retry.is_none() {
+            self.tries += 1;
+            self.retry = Some(Instant::now() + REFILTER.after(self.tries));
+        }
     }
 
     /// Replaces the monitors that are served. Returns those that are new.
     pub(super) fn replace(&mut self, all: Subscribers) -> Subscribers {
         self.listed_at.retain(|monitor, _| all.contains_key(monitor));
         self.failed.retain(|monitor| all.contains_key(monitor));
+        if self.failed.is_empty() {
+            self.retry = None;
+        }
         let old = std::mem::replace(&mut self.all, all);
         let mut new = self.all.clone();
         new.retain(|monitor, _| !old.contains_key(monitor));
@@ -57,9 +67,10 @@ impl Subscriptions {
     /// Waits until it is time to list again for the monitors whose filter failed; they do not count as failed then.
     pub(super) async fn due(&mut self) -> Subscribers {
         match self.retry {
-            Some((at, _)) => tokio::time::sleep_until(at).await,
+            Some(at) => tokio::time::sleep_until(at).await,
             None => std::future::pending().await,
         }
+        self.retry = None;
         let failed = std::mem::take(&mut self.failed);
         let mut again = self.all.clone();
         again.retain(|monitor, _| failed.contains(monitor));
@@ -90,5 +101,44 @@ impl Subscriptions {
     pub(super) fn all_for(&self, collection: usize, version: u64) -> Option<Subscribers> {
         let subscribers = self.subscribers_for(collection, version);
         (subscribers.len() + self.failed.len() == self.all.len()).then_some(subscribers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::object_filter::ObjectFilter;
+    use super::*;
+
+    fn monitors(ids: &[u64]) -> Subscribers {
+        let filter = ObjectFilter::new(None, false).unwrap();
+        ids.iter().map(|id| (MonitorId::new(*id), filter.clone())).collect()
+    }
+
+    async fn is_due(subscriptions: &mut Subscriptions) -> bool {
+        tokio::time::timeout(Duration::from_hours(1), subscriptions.due()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_02_nothing_is_due_when_the_monitor_whose_filter_failed_has_stopped() {
+        let mut subscriptions = Subscriptions::new(monitors(&[1, 2]), BTreeSet::from([MonitorId::new(1)]));
+        subscriptions.replace(monitors(&[2]));
+        assert!(!is_due(&mut subscriptions).await, "that is a loop without a pause");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slip_02_a_list_that_is_due_is_due_once_and_the_next_try_is_later() {
+        let failed = BTreeSet::from([MonitorId::new(1)]);
+        let mut subscriptions = Subscriptions::new(monitors(&[1, 2]), failed.clone());
+        let begun = Instant::now();
+        assert!(is_due(&mut subscriptions).await);
+        let first = begun.elapsed();
+        assert!(!is_due(&mut subscriptions).await, "nobody has said what became of it");
+        subscriptions.fail(failed.clone());
+        // One that fails meanwhile puts nobody off.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        subscriptions.fail(BTreeSet::from([MonitorId::new(2)]));
+        let begun = Instant::now();
+        assert!(is_due(&mut subscriptions).await);
+        assert!(begun.elapsed() > first, "{:?} after {first:?}", begun.elapsed());
     }
 }

@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::error::PatchError;
-use crate::cluster::{Resource, is_conflict, is_not_found};
+use crate::cluster::{Resource, is_already_there, is_conflict, is_not_found};
 use crate::jq::{Filter, JqError, Threads};
 
 /// Who we are when objects are applied.
@@ -54,7 +54,9 @@ impl Object<'_> {
 
     pub(super) async fn create(&self, object: &DynamicObject, existing: Existing) -> Result<(), PatchError> {
         match self.within(self.api.create(&PostParams::default(), object)).await {
-            Err(PatchError::Request(error)) if existing == Existing::Keep && is_conflict(&error) => Ok(()),
+            Err(PatchError::Request(error)) if existing == Existing::Keep && is_already_there(&error) => {
+                Ok(())
+            }
             outcome => outcome.map(drop),
         }
     }
@@ -72,7 +74,7 @@ impl Object<'_> {
             return self.update(value, Some(&living)).await;
         }
         match self.create(object, Existing::Fail).await {
-            Err(PatchError::Request(error)) if is_conflict(&error) => self.update(value, None).await,
+            Err(PatchError::Request(error)) if is_already_there(&error) => self.update(value, None).await,
             outcome => outcome,
         }
     }

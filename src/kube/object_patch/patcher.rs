@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::PatchError;
 use super::object::Object;
 use super::outcome::Outcome;
-use crate::cluster::{Discovery, Resource, is_not_found};
+use crate::cluster::{Discovery, ResolveError, Resource, is_not_found};
 use crate::jq::{Filter, Threads};
 
 /// Changes objects for hooks, with a client of its own.
@@ -30,6 +30,12 @@ impl Patcher {
         Self { discovery, client, timeout, threads: Threads::default() }
     }
 
+    /// Has filters run on these threads.
+    #[must_use]
+    pub fn on(self, threads: Threads) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Carries out all patches in order.
     ///
     /// Nothing is done if one of them can't be right on any object. Otherwise each is tried, also after one that
@@ -44,6 +50,9 @@ impl Patcher {
                 Err(failure) => return Err(outcome.impossible(place, failure)),
             }
         }
+        if let Some((place, failure)) = self.without_namespace(patches).await {
+            return Err(outcome.impossible(place, failure));
+        }
         for (patch, step) in patches.iter().zip(steps) {
             outcome.record(self.apply_one(patch, step).await);
             if outcome.is_hopeless() {
@@ -53,15 +62,35 @@ impl Patcher {
         outcome.into_result()
     }
 
+    /// Returns the first operation that lacks a namespace. A kind that is not there yet may be brought by an operation
+    /// before: it is looked for again at its turn.
+    async fn without_namespace(&self, patches: &[ObjectPatch]) -> Option<(usize, Failure)> {
+        for (place, patch) in patches.iter().enumerate() {
+            let target = &patch.target;
+            if !target.namespace.is_empty() {
+                continue;
+            }
+            match self.discovery.resolve(&target.api_version, &target.kind).await {
+                Ok(resource) if resource.namespaced => return Some((place, no_namespace(&resource, patch))),
+                Ok(_) | Err(ResolveError::Unknown(_)) => {}
+                // The operations will fail by it, one by one.
+                Err(ResolveError::Cluster(_)) => return None,
+            }
+        }
+        None
+    }
+
     async fn apply_one(&self, patch: &ObjectPatch, step: Step<'_>) -> Result<(), PatchError> {
         let target = &patch.target;
         let resource = self.discovery.resolve(&target.api_version, &target.kind).await?;
-        let namespace = (!target.namespace.is_empty()).then_some(target.namespace.as_str());
+        if resource.namespaced && target.namespace.is_empty() {
+            return Err(PatchError::Failure(no_namespace(&resource, patch)));
+        }
         let object = Object {
             client: &self.client,
             threads: &self.threads,
             timeout: self.timeout,
-            api: self.api(&resource, namespace),
+            api: self.api(&resource, &target.namespace),
             resource,
             target,
         };
@@ -82,16 +111,29 @@ impl Patcher {
         }
     }
 
-    fn api(&self, resource: &Resource, namespace: Option<&str>) -> Api<DynamicObject> {
+    fn api(&self, resource: &Resource, namespace: &str) -> Api<DynamicObject> {
         let kind = resource.api_resource();
-        match namespace {
-            Some(namespace) if resource.namespaced => {
-                Api::namespaced_with(self.client.clone(), namespace, &kind)
-            }
-            None if resource.namespaced => Api::default_namespaced_with(self.client.clone(), &kind),
-            Some(_) | None => Api::all_with(self.client.clone(), &kind),
+        if resource.namespaced {
+            Api::namespaced_with(self.client.clone(), namespace, &kind)
+        } else {
+            Api::all_with(self.client.clone(), &kind)
         }
     }
+}
+
+/// Returns why an operation on an object of a namespace that it does not name is not carried out. The namespace of the
+/// operator would be a guess.
+fn no_namespace(resource: &Resource, patch: &ObjectPatch) -> Failure {
+    let field = match patch.operation {
+        Operation::Apply { .. } | Operation::Create { .. } => "metadata.namespace of the object",
+        Operation::Delete(_)
+        | Operation::Jq { .. }
+        | Operation::JsonPatch { .. }
+        | Operation::MergePatch { .. } => "the field namespace of the operation",
+    };
+    let text =
+        format!("an object of kind {} is in a namespace, and none is given: set {field}", resource.kind);
+    Failure::new(FailureKind::HookOutput, text)
 }
 
 /// An operation whose parts were checked before the first operation is carried out.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use addon_operator::load::LoadOptions;
@@ -11,6 +12,38 @@ use addon_operator::load::LoadOptions;
 /// Returns the directory of this repository.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the files of this repository, sorted, with their whole paths.
+///
+/// What somebody has dropped there to try it is none of them: Git does not know it. Without Git, as in the sources
+/// that were unpacked from an archive, it is all that is there.
+pub(crate) fn tracked() -> &'static [PathBuf] {
+    static TRACKED: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    TRACKED.get_or_init(|| tracked_in(&root()))
+}
+
+/// Returns the files of a repository, sorted.
+pub(crate) fn tracked_in(root: &Path) -> Vec<PathBuf> {
+    let listed = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output();
+    let known = listed.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    let mut files: Vec<PathBuf> = if let Some(known) = known.filter(|known| !known.is_empty()) {
+        let names = known.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        names.map(|name| root.join(std::str::from_utf8(name).unwrap())).collect()
+    } else {
+        let walk = walkdir::WalkDir::new(root).into_iter();
+        let walk = walk.filter_entry(|entry| entry.file_name() != "target" && entry.file_name() != ".git");
+        walk.flatten().filter(|entry| !entry.file_type().is_dir()).map(walkdir::DirEntry::into_path).collect()
+    };
+    // What was removed or moved, and is not committed yet.
+    files.retain(|path| fs::symlink_metadata(path).is_ok());
+    files.sort();
+    files
+}
+
+/// Returns the files of this repository below a directory of it.
+pub(crate) fn tracked_below(dir: &Path) -> impl Iterator<Item = &'static Path> {
+    tracked().iter().map(PathBuf::as_path).filter(move |path| path.starts_with(dir))
 }
 
 /// Writes a file with the directories above it; a script can be executed.
@@ -22,9 +55,50 @@ pub(crate) fn write(path: &Path, text: &str) {
     }
 }
 
-/// Copies a directory into another one, with the modes of its files.
+/// Copies a directory of this repository, with the modes of its files: into `into` if that exists, or else as `into`.
 pub(crate) fn copy(from: &Path, into: &Path) {
-    assert!(Command::new("cp").arg("-r").arg(from).arg(into).status().unwrap().success());
+    copy_files(tracked_below(from), from, into);
+}
+
+fn copy_files<'a>(files: impl Iterator<Item = &'a Path>, from: &Path, into: &Path) {
+    let into = if into.exists() { into.join(from.file_name().unwrap()) } else { into.to_owned() };
+    fs::create_dir_all(&into).unwrap();
+    for file in files {
+        let copied = into.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(copied.parent().unwrap()).unwrap();
+        if file.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(file).unwrap(), copied).unwrap();
+        } else {
+            fs::copy(file, copied).unwrap();
+        }
+    }
+}
+
+#[test]
+fn slip_18b_what_somebody_drops_into_the_repository_is_not_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("repository");
+    write(&root.join("modules/010-a/hooks/10-ours.sh"), "#!/bin/bash\n");
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(&root).args(arguments).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !git(&["init", "-q"]) || !git(&["add", "."]) {
+        eprintln!("skipped: this machine has no git");
+        return;
+    }
+    write(&root.join("modules/010-a/hooks/30-mine.sh"), "#!/bin/bash\n");
+    write(&root.join("try/notes.txt"), "");
+    let tracked = tracked_in(&root);
+    assert_eq!(tracked, [root.join("modules/010-a/hooks/10-ours.sh")]);
+    let copied = dir.path().join("copy");
+    fs::create_dir(&copied).unwrap();
+    copy_files(tracked.iter().map(PathBuf::as_path), &root.join("modules"), &copied);
+    assert_eq!(tracked_in(&copied), [copied.join("modules/010-a/hooks/10-ours.sh")]);
+    assert_eq!(
+        fs::metadata(copied.join("modules/010-a/hooks/10-ours.sh")).unwrap().permissions().mode() & 0o777,
+        0o755
+    );
 }
 
 /// Returns how `modules` and `global-hooks` of a directory are read.
@@ -32,6 +106,7 @@ pub(crate) fn load_options(root: &Path) -> LoadOptions {
     LoadOptions {
         modules_dirs: vec![root.join("modules")],
         global_hooks_dir: root.join("global-hooks"),
+        global_hooks_optional: false,
         unnumbered_order: 1,
         crd_filters: vec!["doc-".into(), "_".into()],
         strict: false,

@@ -14,10 +14,23 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tower::Layer as _;
+use tower::{Layer as _, ServiceExt as _};
 
 use super::files::write;
 use super::server::settled;
+
+/// Returns a client of `server` that shows each request to `observe` before it is carried out.
+pub(crate) fn observed(
+    server: &ApiServer,
+    namespace: &str,
+    observe: impl Fn(&http::Request<kube::client::Body>) + Clone + Send + 'static,
+) -> Client {
+    let service = server.service().map_request(move |request| {
+        observe(&request);
+        request
+    });
+    connect_in_process(service, namespace)
+}
 
 /// Files and a cluster that outlive operators.
 pub(crate) struct Cluster {

@@ -3,9 +3,11 @@
 pub(crate) mod browser;
 pub(crate) mod files;
 pub(crate) mod in_process;
+pub(crate) mod outage;
 pub(crate) mod program;
 pub(crate) mod release;
 pub(crate) mod server;
+pub(crate) mod watching;
 
 use std::time::Duration;
 

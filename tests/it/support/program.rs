@@ -160,6 +160,11 @@ impl Running {
         }
     }
 
+    /// Returns the number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();

@@ -95,7 +95,11 @@ impl ReleaseFixture {
 
     /// Returns an operator that has just been started.
     pub(crate) fn helm(&self) -> Helm {
-        let client = self.client();
+        self.helm_with(Discovery::new(self.client()))
+    }
+
+    /// Does the same with kinds that somebody asks about whether watches work.
+    pub(crate) fn helm_with(&self, discovery: Discovery) -> Helm {
         let settings = Settings {
             namespace: NAMESPACE.to_owned(),
             config_map: "addon-operator".to_owned(),
@@ -103,7 +107,7 @@ impl ReleaseFixture {
             history_max: self.history_max,
             timeout: self.timeout,
         };
-        Helm::new(client.clone(), Discovery::new(client), settings)
+        Helm::new(self.client(), discovery, settings)
     }
 
     pub(crate) fn module(&self) -> Arc<Module> {
@@ -141,17 +145,22 @@ impl ReleaseFixture {
         values: Value,
         maintenance: bool,
     ) -> Result<ReleaseOutcome, Failure> {
-        let values = ValuesInput {
+        let values = self.values(values);
+        helm.upgrade(&self.module(), &values, maintenance).await
+    }
+
+    /// Returns what the chart reads when the section of the module has these values.
+    pub(crate) fn values(&self, values: Value) -> ValuesInput {
+        ValuesInput {
             global: Arc::new(json!({})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {
-                key: "web".into(),
+                key: self.module().key.clone(),
                 values: Arc::new(values),
                 config: Arc::new(Value::Null),
             }),
             enabled_modules: None,
-        };
-        helm.upgrade(&self.module(), &values, maintenance).await
+        }
     }
 
     /// Upgrades with the default values and returns what was done.
@@ -202,6 +211,9 @@ pub(crate) fn files() -> Vec<(&'static str, &'static str)> {
     vec![("templates/map.yaml", MAP), ("templates/extra.yaml", EXTRA), ("templates/service.yaml", SERVICE)]
 }
 
+/// When jobs begin and end.
+const NOON: &str = "2026-01-02T12:00:00Z";
+
 /// Ends every Job that appears, as a cluster with nodes would: well, but for `fails` in all
 /// its runs, and for every Job once that one failed.
 pub(crate) async fn end_jobs(client: Client, fails: Option<&str>) {
@@ -216,8 +228,13 @@ pub(crate) async fn end_jobs(client: Client, fails: Option<&str>) {
             continue;
         }
         failed |= fails == Some(name.as_str());
-        let (kind, reason) = if failed { ("Failed", "BackoffLimitExceeded") } else { ("Complete", "") };
-        let done = json!({"status": {"conditions": [{"type": kind, "status": "True", "reason": reason}]}});
+        let (kinds, reason, end) = if failed {
+            (["FailureTarget", "Failed"], "BackoffLimitExceeded", None)
+        } else {
+            (["SuccessCriteriaMet", "Complete"], "CompletionsReached", Some(NOON))
+        };
+        let conditions = kinds.map(|kind| json!({"type": kind, "status": "True", "reason": reason}));
+        let done = json!({"status": {"conditions": conditions, "startTime": NOON, "completionTime": end}});
         let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(done)).await;
     }
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use super::Tally;
 use super::rate::Rate;
 use super::schedule::Schedules;
+use super::watch_health::WatchHealth;
 use super::watches::{Binding, BindingState, Monitor, Watches};
 use crate::catalog::Hook;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::hook::context::required_bindings;
 use crate::hook::snapshot::{Change, Snapshot};
-use crate::hook::{BindingContext, RunContexts};
+use crate::hook::{BindingContext, KubernetesBinding, RunContexts};
 use crate::name::{BindingKey, CronLine, HookId, MonitorId, Scope};
 use crate::queue::Reason;
 use crate::time::Time;
-use crate::view::{Footprint, WatchView};
+use crate::view::{Footprint, OwnWatchView, WatchView};
 
 /// All bindings that are switched on, and how often hooks may run.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub(crate) struct Bindings {
     schedules: Schedules,
     /// The limits of the hooks that have one.
     rates: BTreeMap<HookId, Rate>,
+    /// The watches that no binding asked for and that do not work, by what they watch.
+    pub(super) own_watches: BTreeMap<String, WatchHealth>,
 }
 
 /// How far the Synchronization of a binding is.
@@ -136,26 +139,61 @@ impl Bindings {
         listing.map(|(hook, index, _, _)| self.missing_list(&hook.id, index))
     }
 
-    /// Returns the first binding of `hooks` whose Synchronization is waited for and not through.
-    pub(crate) fn unsynchronized(&self, hooks: &[Arc<Hook>]) -> Option<Reason> {
+    /// Iterates over the bindings of `hooks` whose Synchronization is waited for and not through.
+    pub(crate) fn unsynchronized<'a>(
+        &'a self,
+        hooks: &'a [Arc<Hook>],
+    ) -> impl Iterator<Item = (BindingKey, Reason)> + 'a {
         let is_under_way = |state: &BindingState| matches!(state, BindingState::Synchronizing { .. });
-        let mut waited = self.watches.waited(hooks);
-        let (hook, _, binding, _) = waited.find(|(_, _, _, state)| is_under_way(state))?;
-        Some(Reason::Synchronization(format!("{} of hook {}", binding.name, hook.id)))
+        let under_way = self.watches.waited(hooks).filter(move |(_, _, _, state)| is_under_way(state));
+        under_way.filter_map(|(hook, index, binding, _)| {
+            let users = &self.watches.monitor_of(&hook.id, index)?.users;
+            let key = users.iter().find(|key| key.hook == hook.id && key.index == index)?;
+            let what = format!("{} of hook {}", binding.name, hook.id);
+            Some((key.clone(), Reason::Synchronization(what)))
+        })
     }
 
-    /// Returns the first hook that has not seen the objects of a kind that a start waits for, and the kind.
-    pub(crate) fn unready(&self, hooks: &[Arc<Hook>]) -> Option<(HookId, String)> {
-        let mut waited = self.watches.waited(hooks);
-        let (hook, _, binding, _) = waited.find(|(_, _, _, state)| !matches!(state, BindingState::Live))?;
-        Some((hook.id.clone(), binding.selection.kind.clone()))
+    /// Returns whether a binding in `main` waits for its list: then the hook has no Synchronization in `main` yet.
+    pub(crate) fn is_listing(&self, hook: &Hook) -> bool {
+        self.unlisted_in_main(hook).next().is_some()
+    }
+
+    /// Returns whether a binding in `main` waits for what a module may bring: the whole hook waits for it.
+    pub(crate) fn needs_module(&self, hook: &Hook) -> bool {
+        self.unlisted_in_main(hook).any(|monitor| monitor.obstacle().is_some())
+    }
+
+    fn unlisted_in_main<'a>(&'a self, hook: &'a Hook) -> impl Iterator<Item = &'a Monitor> + 'a {
+        let in_main = hook.spec.kubernetes.iter().enumerate().filter(|(_, binding)| binding.queue.is_main());
+        in_main
+            .filter_map(|(index, _)| self.watches.monitor_of(&hook.id, index))
+            .filter(|watch| !watch.listed)
+    }
+
+    /// Returns the first hook that has not seen the objects that a start waits for, and what it waits for: what a module
+    /// may bring, if that is missing for any.
+    pub(crate) fn unready(&self, hooks: &[Arc<Hook>]) -> Option<(HookId, Reason)> {
+        let waits = |(hook, index, binding, state): (&Hook, usize, &KubernetesBinding, &BindingState)| {
+            let reason = match state {
+                BindingState::Live => return None,
+                BindingState::Listing => self.missing_list(&hook.id, index),
+                BindingState::Synchronizing { .. } => {
+                    Reason::Synchronization(format!("{} of hook {}", binding.name, hook.id))
+                }
+            };
+            Some((hook.id.clone(), reason))
+        };
+        let waits: Vec<(HookId, Reason)> = self.watches.waited(hooks).filter_map(waits).collect();
+        let missing = waits.iter().find(|(_, reason)| reason.may_come_from_modules());
+        missing.or(waits.first()).cloned()
     }
 
     /// Returns what a binding waits for whose list is not complete.
     pub(crate) fn missing_list(&self, hook: &HookId, index: usize) -> Reason {
         let monitor = self.watches.monitor_of(hook, index);
-        if let Some(kind) = monitor.and_then(|monitor| monitor.missing_kind.clone()) {
-            return Reason::Kind(kind);
+        if let Some(obstacle) = monitor.and_then(Monitor::obstacle) {
+            return obstacle;
         }
         let kind = monitor.map_or("", |monitor| monitor.spec.selection.kind.as_str());
         Reason::List(format!("{kind} for hook {hook}"))
@@ -241,15 +279,24 @@ impl Bindings {
             objects: monitor.snapshot.len(),
             listed: monitor.listed,
             missing_kind: monitor.missing_kind.clone(),
-            failure: monitor.failure.clone(),
-            broken_for: monitor.broken_since.map(|since| now.since(since)),
+            failure: monitor.failure().cloned(),
+            broken_for: monitor.broken_since().map(|since| now.since(since)),
         };
         self.watches.iter().map(view).collect()
+    }
+
+    /// Returns a picture of the watches that no binding asked for and that do not work.
+    pub(crate) fn broken_own_watches(&self, now: Time) -> Vec<OwnWatchView> {
+        let view = |(name, health): (&String, &WatchHealth)| {
+            let (failure, since) = (Arc::clone(health.failure()?), health.since()?);
+            Some(OwnWatchView { name: name.clone(), failure, broken_for: now.since(since) })
+        };
+        self.own_watches.iter().filter_map(view).collect()
     }
 
     /// Adds what the bindings hold to `footprint`.
     pub(crate) fn count_in(&self, footprint: &mut Footprint) {
         (footprint.held_back, footprint.objects) = self.watches.sizes();
-        footprint.entries += self.watches.iter().count() + self.rates.len();
+        footprint.entries += self.watches.iter().count() + self.rates.len() + self.own_watches.len();
     }
 }

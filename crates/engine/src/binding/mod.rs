@@ -7,9 +7,11 @@ mod rate;
 mod schedule;
 mod tally;
 mod watch_events;
+mod watch_health;
 mod watches;
 
 pub use bindings::WatchedObjects;
 pub(crate) use bindings::{Bindings, Synchronization};
 pub(crate) use rate::timeout;
 pub use tally::Tally;
+pub(crate) use watch_health::Restored;

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Bindings;
+use super::watch_health::Restored;
 use super::watches::{BindingState, Listing};
 use crate::failure::Failure;
+use crate::hook::combine;
 use crate::hook::snapshot::{Change, Item, Key, Objects};
-use crate::hook::{WatchEvent, combine};
 use crate::name::{BindingKey, HookId, MonitorId};
+use crate::queue::Reason;
 use crate::time::Time;
 
 /// What a change of an object led to in one watch.
@@ -40,21 +43,17 @@ impl Bindings {
     /// Records the change of an object in all snapshots. Returns what it led to in each.
     pub(crate) fn object_changed(
         &mut self,
-        event: WatchEvent,
         key: &Key,
+        is_gone: bool,
         items: Vec<(MonitorId, Arc<Item>)>,
     ) -> Vec<Observed> {
         let mut observed = Vec::with_capacity(items.len());
         for (id, item) in items {
             let Some(monitor) = self.watches.monitor_mut(id) else { continue };
-            // What failed at another object is over, as far as anybody can tell.
-            monitor.failure = None;
-            monitor.broken_since = None;
             let before = monitor.snapshot.len();
-            let change = match event {
-                WatchEvent::Added | WatchEvent::Modified => monitor.put(key.clone(), item),
-                WatchEvent::Deleted => monitor.remove(key, Some(item)),
-            };
+            let change =
+                if is_gone { monitor.remove(key, Some(item)) } else { monitor.put(key.clone(), item) };
+            monitor.judge_filter();
             let is_other_size = monitor.snapshot.len() != before;
             observed.push(Observed { monitor: id, change, is_other_size });
         }
@@ -79,8 +78,7 @@ impl Bindings {
     /// Records that the kind of a watch exists: it is listed next. Returns whether the watch exists.
     pub(crate) fn kind_appeared(&mut self, id: MonitorId) -> bool {
         let Some(monitor) = self.watches.monitor_mut(id) else { return false };
-        monitor.missing_kind = None;
-        monitor.broken_since = None;
+        monitor.appear();
         true
     }
 
@@ -89,11 +87,54 @@ impl Bindings {
         Some(self.watches.monitor_mut(id)?.vanish(kind, now))
     }
 
-    /// Records that a watch broke. The adapter goes on trying.
-    pub(crate) fn watch_failed(&mut self, id: MonitorId, failure: Failure, now: Time) {
-        let Some(monitor) = self.watches.monitor_mut(id) else { return };
-        monitor.broken_since.get_or_insert(now);
-        monitor.failure = Some(Arc::new(failure));
+    /// Records that a watch broke. The adapter goes on trying. Returns its kind, and for how long it does not work if that is
+    /// long and was not announced.
+    pub(crate) fn watch_failed(
+        &mut self,
+        id: MonitorId,
+        failure: Failure,
+        now: Time,
+    ) -> Option<(String, Duration)> {
+        let monitor = self.watches.monitor_mut(id)?;
+        let lasting = monitor.fail(failure, now)?;
+        Some((monitor.spec.selection.kind.clone(), lasting))
+    }
+
+    /// Returns why a watch has no first list, where a module may bring what is missing.
+    pub(crate) fn obstacle(&self, id: MonitorId) -> Option<Reason> {
+        self.watches.monitor(id)?.obstacle()
+    }
+
+    /// Records that it is announced that a watch does not work.
+    pub(crate) fn watch_announced(&mut self, id: MonitorId) {
+        if let Some(monitor) = self.watches.monitor_mut(id) {
+            monitor.announce();
+        }
+    }
+
+    /// Records that a watch works. Returns its kind and what that ends, if it did not.
+    pub(crate) fn watch_restored(&mut self, id: MonitorId, now: Time) -> Option<(String, Restored)> {
+        let monitor = self.watches.monitor_mut(id)?;
+        let restored = monitor.restore(now)?;
+        Some((monitor.spec.selection.kind.clone(), restored))
+    }
+
+    /// Records that a watch of the operator itself broke. Returns for how long it does not work, if that is long and was not
+    /// announced.
+    pub(crate) fn own_watch_failed(&mut self, watch: &str, failure: Failure, now: Time) -> Option<Duration> {
+        self.own_watches.entry(watch.to_owned()).or_default().fail(failure, now)
+    }
+
+    /// Records that it is announced that a watch of the operator itself does not work.
+    pub(crate) fn own_watch_announced(&mut self, watch: &str) {
+        if let Some(health) = self.own_watches.get_mut(watch) {
+            health.announce();
+        }
+    }
+
+    /// Records that a watch of the operator itself works. Returns what that ends, if it did not.
+    pub(crate) fn own_watch_restored(&mut self, watch: &str, now: Time) -> Option<Restored> {
+        self.own_watches.remove(watch)?.restore(now)
     }
 
     /// Returns the bindings that a change of an object runs; those whose Synchronization is not through hold it back.

@@ -2,14 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Tally;
+use super::watch_health::{Restored, WatchHealth};
 use crate::catalog::Hook;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 use crate::hook::{KubernetesBinding, MonitorSpec};
 use crate::name::{BindingKey, HookId, MonitorId, Scope};
+use crate::queue::Reason;
 use crate::time::Time;
+
+/// How long the first list is refused until others need not wait for it. A right may come a moment later than the operator.
+const REFUSED: Duration = Duration::from_secs(5);
 
 /// All watches, and all bindings that are switched on.
 #[derive(Debug, Default)]
@@ -35,10 +41,16 @@ pub(super) struct Monitor {
     pub(super) listed: bool,
     /// The kind that it waits for.
     pub(super) missing_kind: Option<String>,
-    /// Why it broke, until it works again.
-    pub(super) failure: Option<Arc<Failure>>,
-    /// Since when it waits for its kind or is broken.
-    pub(super) broken_since: Option<Time>,
+    /// Since when it waits for that.
+    missing_since: Option<Time>,
+    /// Since when a right is missing for its first list, if its last failure was that one.
+    refused_since: Option<Time>,
+    /// Whether that is so for so long that the right is not about to come.
+    is_refused: bool,
+    /// Whether it works.
+    health: WatchHealth,
+    /// Whether its filter works on all objects.
+    filter: WatchHealth,
 }
 
 /// A kubernetes binding that is switched on.
@@ -107,8 +119,11 @@ impl Watches {
                 tally: Tally::default(),
                 listed: false,
                 missing_kind: None,
-                failure: None,
-                broken_since: None,
+                missing_since: None,
+                refused_since: None,
+                is_refused: false,
+                health: WatchHealth::default(),
+                filter: WatchHealth::default(),
             }
         });
         monitor.users.insert(key.clone());
@@ -253,11 +268,65 @@ impl Monitor {
         let changes = self.snapshot.replace(objects.into_iter().collect());
         self.tally.count(&changes, &self.snapshot);
         let first = !std::mem::replace(&mut self.listed, true);
-        self.missing_kind = None;
-        self.failure = None;
-        self.broken_since = None;
+        (self.missing_kind, self.missing_since, self.is_refused) = (None, None, false);
+        self.judge_filter();
         // What the first list shows is what the Synchronization shows.
         if first { Listing { changes: Vec::new(), first } } else { Listing { changes, first } }
+    }
+
+    /// Records that the kind exists: its objects are listed and watched anew.
+    pub(super) fn appear(&mut self) {
+        (self.missing_kind, self.missing_since, self.is_refused) = (None, None, false);
+        self.health = WatchHealth::default();
+    }
+
+    /// Records why the watch or its filter does not work. Returns for how long the watch has not, if that is long and was not announced.
+    pub(super) fn fail(&mut self, failure: Failure, now: Time) -> Option<Duration> {
+        if failure.kind == FailureKind::HookOutput {
+            // Who wrote the filter is told by the status of the operator. The watch itself works.
+            self.filter.fail(failure, now);
+            return None;
+        }
+        if failure.kind == FailureKind::Forbidden && !self.listed {
+            let since = *self.refused_since.get_or_insert(now);
+            self.is_refused |= now.since(since) >= REFUSED;
+        } else {
+            self.refused_since = None;
+        }
+        self.health.fail(failure, now)
+    }
+
+    /// Returns why it has no first list, where a module may bring what is missing: a kind, or a right.
+    pub(super) fn obstacle(&self) -> Option<Reason> {
+        let refused = || self.is_refused.then(|| Reason::Right(self.spec.selection.kind.clone()));
+        self.missing_kind.clone().map(Reason::Kind).or_else(refused)
+    }
+
+    /// Records that it is announced that the watch does not work.
+    pub(super) fn announce(&mut self) {
+        self.health.announce();
+    }
+
+    /// Records that the watch works. Returns what that ends, if it did not.
+    pub(super) fn restore(&mut self, now: Time) -> Option<Restored> {
+        self.health.restore(now)
+    }
+
+    /// Forgets that the filter did not work when it has worked on the last state of each object.
+    pub(super) fn judge_filter(&mut self) {
+        if !self.snapshot.has_failed() {
+            self.filter = WatchHealth::default();
+        }
+    }
+
+    /// Returns why the watch or its filter does not work.
+    pub(super) fn failure(&self) -> Option<&Arc<Failure>> {
+        self.health.failure().or(self.filter.failure())
+    }
+
+    /// Returns since when it waits for its kind, or does not work.
+    pub(super) fn broken_since(&self) -> Option<Time> {
+        self.missing_since.or(self.health.since()).or(self.filter.since())
     }
 
     /// Records that an object is there. Returns the change that hooks see.
@@ -283,7 +352,8 @@ impl Monitor {
     /// Records that the kind does not exist any more: its objects are gone with it.
     pub(super) fn vanish(&mut self, kind: String, now: Time) -> Vec<Change> {
         self.missing_kind = Some(kind);
-        self.broken_since.get_or_insert(now);
+        self.missing_since.get_or_insert(now);
+        self.is_refused = false;
         let changes = self.snapshot.replace(BTreeMap::new());
         self.tally.count(&changes, &self.snapshot);
         if self.listed { changes } else { Vec::new() }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::effect::{Basis, ConfigText};
 use crate::event::ConfigData;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{ModuleName, RunId};
@@ -82,6 +83,11 @@ impl ConfigMap {
         self.saves.insert(run, PendingSave { key, text, value });
     }
 
+    /// Returns what a new text of `key` is made from: the text that was read last.
+    pub(super) fn basis(&self, key: &str) -> Basis {
+        Basis::Text(self.seen.get(key).cloned().map(ConfigText))
+    }
+
     /// Records that the ConfigMap has what we wrote, since `version`.
     pub(super) fn saved(&mut self, save: PendingSave, version: &str) {
         if let Ok(version) = version.parse() {
@@ -113,6 +119,17 @@ impl ConfigMap {
             Some(text) => self.seen.insert(key.to_owned(), text.clone()),
             None => self.seen.remove(key),
         };
+    }
+
+    /// Forgets what was read about a module that is gone. If it comes back, what the ConfigMap says then counts.
+    pub(super) fn forget_module(&mut self, key: &str) {
+        self.flags.remove(key);
+        self.maintenance.remove(key);
+        self.good.remove(key);
+        for key in keys_of(key) {
+            self.seen.remove(&key);
+            self.problems.remove(&key);
+        }
     }
 
     /// Records whether a key is good.
@@ -172,6 +189,11 @@ impl ConfigMap {
             }
         }
     }
+}
+
+/// Returns the keys of the ConfigMap that are about the module with the key `key`.
+pub(super) fn keys_of(key: &str) -> [String; 3] {
+    [format!("{key}Enabled"), format!("{key}Maintenance"), key.to_owned()]
 }
 
 /// Returns the failure of a key that can't be used.

@@ -10,8 +10,11 @@ use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::event::HookOutput;
-use crate::name::{ModuleName, Scope};
+use crate::name::Scope;
 use crate::notice::Notice;
+
+/// How many flags of modules are remembered that are not there.
+const ABSENT: usize = 1_000;
 
 impl Configuration {
     /// Returns what flags say about a module, without its script.
@@ -20,7 +23,7 @@ impl Configuration {
         if let Some(flag) = &module.enabled {
             opinions.push(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) });
         }
-        if let Some(flag) = self.dynamic_flags.get(&module.name) {
+        if let Some(flag) = self.dynamic_flags.get(&module.key) {
             opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
         }
         if let Some(on) = self.config_map.flags.get(&*module.key).copied() {
@@ -30,9 +33,9 @@ impl Configuration {
         Decision { enabled, opinions }
     }
 
-    /// Returns what a global hook says about a module.
-    pub(crate) fn dynamic_flag(&self, name: &ModuleName) -> Option<&DynamicFlag> {
-        self.dynamic_flags.get(name)
+    /// Returns what a global hook says about the module with the key `key`.
+    pub(crate) fn dynamic_flag(&self, key: &str) -> Option<&DynamicFlag> {
+        self.dynamic_flags.get(key)
     }
 
     /// Records what a global hook says about modules. Returns whether that is something new.
@@ -47,24 +50,29 @@ impl Configuration {
         flags.extend(output.values_patch.enabled());
         let mut is_new = false;
         for (key, flag) in flags {
-            let Some(name) = self.module_by_key(key).cloned() else {
+            let known = self.dynamic_flags.get(key.as_str());
+            if flag.is_some() && self.module_by_key(key).is_none() {
+                let has_room = known.is_some() || self.dynamic_flags.len() < self.keys.len() + ABSENT;
+                let kept = if has_room { "; it counts when one comes" } else { "" };
                 let message = format!(
-                    "{} sets {key}Enabled, but there is no module with the key {key}",
+                    "{} sets {key}Enabled, but there is no module with the key {key}{kept}",
                     described(hook)
                 );
                 cx.notify(Notice::Warned { scope: Scope::Global, message });
-                continue;
-            };
-            let known = self.dynamic_flags.get(&name);
+                if !has_room {
+                    continue;
+                }
+            }
             is_new |= known.map(|known| known.on) != *flag;
             match flag {
                 // To say the same again is nothing new.
                 Some(on) if known.is_some_and(|known| known.on == *on && known.hook == hook.id) => {}
                 Some(on) => {
                     let (hook, since, cause) = (hook.id.clone(), cx.now, cause.clone());
-                    self.dynamic_flags.insert(name, DynamicFlag { on: *on, hook, since, cause });
+                    self.dynamic_flags
+                        .insert(key.as_str().into(), DynamicFlag { on: *on, hook, since, cause });
                 }
-                None => drop(self.dynamic_flags.remove(&name)),
+                None => drop(self.dynamic_flags.remove(key.as_str())),
             }
         }
         is_new

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use values::Section;
+use values::patch::{Operation, Patch};
 
 use super::Configuration;
+use super::redaction::without;
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::context::Context;
@@ -61,7 +63,7 @@ impl Configuration {
         if output.failed.is_none()
             && let Err(failure) = self.judged(hook, &output)
         {
-            return Carried::Failed(failure, usage);
+            return Carried::Failed(without_output(&output, failure), usage);
         }
         self.carry_out(cx, hook, Prepared { output, usage, patched: false, saved: None }, cause)
     }
@@ -86,7 +88,7 @@ impl Configuration {
             }
             None => failure,
         };
-        Carried::Failed(failure, prepared.usage)
+        Carried::Failed(without_output(&prepared.output, failure), prepared.usage)
     }
 
     /// Forgets a write of the ConfigMap for a hook whose answer is not wanted any more.
@@ -113,7 +115,7 @@ impl Configuration {
             (Ok(_), None) => Carried::Failed(mismatch("a change of the ConfigMap"), prepared.usage),
             (Err(mut failure), _) => {
                 note_done(&mut failure, prepared.patched, false);
-                Carried::Failed(failure, prepared.usage)
+                Carried::Failed(without_output(&prepared.output, failure), prepared.usage)
             }
         }
     }
@@ -131,14 +133,14 @@ impl Configuration {
             );
         }
         if let Some(failure) = prepared.output.failed.take() {
-            return Carried::Failed(failure, usage);
+            return Carried::Failed(without_output(&prepared.output, failure), usage);
         }
         // The values may have changed while objects were patched, so all is judged once more.
         let section = match self.judged(hook, &prepared.output) {
             Ok(section) => section,
             Err(mut failure) => {
                 note_done(&mut failure, prepared.patched, prepared.saved.is_some());
-                return Carried::Failed(failure, usage);
+                return Carried::Failed(without_output(&prepared.output, failure), usage);
             }
         };
         let scope = &hook.id.scope;
@@ -150,8 +152,9 @@ impl Configuration {
             let run = cx.ids.run();
             let key = section.key().to_owned();
             let text = values::yaml::emit_v3(&config);
+            let basis = self.config_map.basis(&key);
             self.config_map.save_began(run, key.clone(), text.clone(), config);
-            let effect = Effect::SaveConfigValues { run, key, text: Some(ConfigText(text)) };
+            let effect = Effect::SaveConfigValues { run, key, text: Some(ConfigText(text)), basis };
             return Carried::Saving(prepared, run, effect);
         }
         let changed = self.section(scope).is_some_and(|now| !Arc::ptr_eq(now.result(), section.result()));
@@ -199,6 +202,13 @@ impl Configuration {
             .map_err(|e| wrong("a config values patch", &e))?;
         section.with_values_patch(&output.values_patch).map_err(|e| wrong("a values patch", &e))
     }
+}
+
+/// Returns a failure with what everybody may read of it: not the values that the hook wanted to set.
+fn without_output(output: &HookOutput, failure: Failure) -> Failure {
+    let operations = [&output.values_patch, &output.config_patch].into_iter().flat_map(Patch::operations);
+    let values: Vec<&Value> = operations.filter_map(Operation::value).collect();
+    without(&values, failure)
 }
 
 /// Returns the hook in the words of a message.

@@ -7,7 +7,8 @@ use serde_json::Value;
 use values::Section;
 
 use super::Configuration;
-use super::config_map::{Changes, ConfigMap, bad_key};
+use super::config_map::{Changes, ConfigMap, bad_key, keys_of};
+use super::redaction::without;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::event::ConfigData;
@@ -64,6 +65,7 @@ impl Configuration {
 
     /// Records that the ConfigMap could not be read: what it said before stays in force.
     pub(crate) fn config_map_rejected(&mut self, cx: &mut Context, failure: Failure) {
+        let failure = self.told(failure, None, None);
         let since = self.config_map.rejected.take().map_or(cx.now, |(_, since)| since);
         self.config_map.rejected = Some((failure, since));
         self.report_problems(cx);
@@ -82,7 +84,7 @@ impl Configuration {
             if !data.0.contains_key(&key) {
                 self.config_map.good.insert(key.clone());
             }
-            for key in [format!("{key}Enabled"), format!("{key}Maintenance"), key] {
+            for key in keys_of(&key) {
                 self.config_map.seen.remove(&key);
             }
         }
@@ -185,6 +187,9 @@ impl Configuration {
             }
             Err(failure) => {
                 self.config_map.see(key, text);
+                // What is no value yet can be one that was mistyped.
+                let text = Value::from(text.cloned().unwrap_or_default());
+                let failure = without(&[&text], self.told(failure, scope.module(), None));
                 return self.config_map.judge(key, Some(failure));
             }
         };
@@ -200,8 +205,12 @@ impl Configuration {
         if section.config().map(|config| &**config) == value.as_ref() {
             return self.config_map.judge(key, None);
         }
+        let wanted = value.clone().unwrap_or_default();
         match configured(&section, value) {
-            Err(failure) => self.config_map.judge(key, Some(failure)),
+            Err(failure) => {
+                let failure = without(&[&wanted], self.told(failure, scope.module(), None));
+                self.config_map.judge(key, Some(failure));
+            }
             Ok(section) => {
                 self.config_map.judge(key, None);
                 self.set_section(cx, scope, section);
@@ -235,6 +244,12 @@ impl Configuration {
     }
 }
 
+/// How much memory the values of one key may take, in bytes.
+///
+/// A few copies of it exist at a time: as configured and as laid over the other layers, before and after an edit, and in
+/// what charts are rendered with. A key has a megabyte of text at most; written for people, that stays below.
+const MAX_SECTION: usize = 24 << 20;
+
 /// What a key of the ConfigMap is about.
 enum Owner {
     Enabled(String),
@@ -251,7 +266,7 @@ enum Parsed {
 
 fn parsed_section(key: &str, text: Option<&String>) -> Result<Parsed, Failure> {
     let Some(text) = text else { return Ok(Parsed::Section(None)) };
-    let value = values::yaml::parse(text).map_err(|error| {
+    let value = values::yaml::parse_within(text, MAX_SECTION).map_err(|error| {
         bad_key(key, &format!("bad yaml at key '{key}': {error}"))
             .advise("the last good values stay in force; correct the text of this key")
     })?;

@@ -6,9 +6,13 @@ use serde_json::Value;
 
 use super::Configuration;
 use crate::context::Context;
+use crate::effect::ValuesInput;
+use crate::failure::Failure;
+use crate::hook::metric::MetricOperation;
 use crate::name::{ModuleName, Scope};
 use crate::notice::Notice;
-use crate::view::{Secrets, masked_text};
+use crate::secrets::Secrets;
+use crate::view::masked_text;
 
 impl Configuration {
     /// Masks the values in all notices that were added since the last call, unless notices may quote values.
@@ -19,6 +23,9 @@ impl Configuration {
     }
 
     fn redact_notice(&self, notice: &mut Notice) {
+        if let Notice::MetricsExported { hook, operations } = notice {
+            return self.redact_labels(hook.scope.module(), operations);
+        }
         // Whose values its texts may quote: those of a module, or those of all.
         let module = match notice {
             Notice::TaskFinished { task, failure: Some(_), .. } | Notice::TaskWaits { task, .. } => {
@@ -39,6 +46,7 @@ impl Configuration {
             | Notice::MetricsForgotten { .. }
             | Notice::ModuleChanged { reason: None, .. }
             | Notice::ModulesDiscovered { .. }
+            | Notice::ScriptsAskedAgain { .. }
             | Notice::QueueChanged { .. }
             | Notice::QueueCompacted { .. }
             | Notice::ReleaseDrifted { .. }
@@ -48,23 +56,46 @@ impl Configuration {
             | Notice::TaskFinished { failure: None, .. }
             | Notice::TaskQueued { .. }
             | Notice::TaskStarted { .. }
-            | Notice::TaskStopped { .. } => return,
+            | Notice::TaskStopped { .. }
+            | Notice::WatchRestored { .. } => return,
         };
+        if self.config.quote_values {
+            return;
+        }
         let secrets = self.secrets(module);
         if let Notice::TaskFinished { failure: Some(failure), .. }
         | Notice::DiscoveryFailed { failure }
         | Notice::WatchFailed { failure, .. } = notice
         {
-            *failure = secrets.hide_in(failure);
+            *failure = secrets.hide_in(failure.for_everybody());
         } else if let Notice::ConfigChecked { problems } = notice {
             for problem in problems {
-                *problem = secrets.hide_in(problem);
+                *problem = secrets.hide_in(problem.for_everybody());
             }
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {
             *text = secrets.hide(text).into_owned();
+        }
+    }
+
+    /// Masks secrets in the labels that a hook of `module` exports. Other values are what labels are for.
+    fn redact_labels(&self, module: Option<&ModuleName>, operations: &mut Arc<[MetricOperation]>) {
+        if self.config.quote_values || operations.iter().all(|operation| operation.labels.is_empty()) {
+            return;
+        }
+        // A global hook reads the global section only.
+        let own = module.and_then(|name| self.sections.get(name));
+        let sections = std::iter::once(&self.global).chain(own);
+        let sections: Vec<Arc<Value>> =
+            sections.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect();
+        let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
+        let secrets = Secrets::named(&values);
+        for operation in Arc::make_mut(operations) {
+            for label in operation.labels.values_mut() {
+                *label = secrets.hide(label).into_owned();
+            }
         }
     }
 
@@ -76,6 +107,28 @@ impl Configuration {
         let sections = self.sections_seen_by(module);
         let values: Vec<&Value> = sections.iter().map(AsRef::as_ref).collect();
         Secrets::of(&values).into_owned()
+    }
+
+    /// Returns `failure` with what everybody may read of it, for as long as it is shown.
+    ///
+    /// It can quote the values that are in force, and what was `read` when that began which failed. The values
+    /// may have changed meanwhile.
+    pub(crate) fn told(
+        &self,
+        failure: Failure,
+        module: Option<&ModuleName>,
+        read: Option<&ValuesInput>,
+    ) -> Failure {
+        let seen = self.sections_seen_by(module);
+        let is_old = |section: &&Arc<Value>| !seen.iter().any(|now| Arc::ptr_eq(now, section));
+        let read = read.into_iter().flat_map(ValuesInput::sections).filter(is_old);
+        let values: Vec<&Value> = seen.iter().chain(read).map(AsRef::as_ref).collect();
+        without(&values, failure)
+    }
+
+    /// Returns a failure as notices may quote it.
+    pub(crate) fn shown<'f>(&self, failure: &'f Failure) -> &'f Failure {
+        if self.config.quote_values { failure } else { failure.for_everybody() }
     }
 
     /// Returns a text without the values of a module and of the global section.
@@ -92,4 +145,13 @@ impl Configuration {
         let seen = std::iter::once(&self.global).chain(own).chain(all);
         seen.flat_map(|section| [Arc::clone(section.result()), section.config_or_null()]).collect()
     }
+}
+
+/// Returns `failure` with what everybody may read of it who may not know `values`.
+pub(super) fn without(values: &[&Value], mut failure: Failure) -> Failure {
+    let masked = Secrets::of(values).hide_in(failure.for_everybody());
+    if masked != *failure.for_everybody() {
+        failure.masked = Some(Arc::new(masked));
+    }
+    failure
 }

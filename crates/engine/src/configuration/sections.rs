@@ -13,7 +13,7 @@ use super::decision::DynamicFlag;
 use crate::catalog::{Global, Module};
 use crate::config::Config;
 use crate::context::Context;
-use crate::effect::{ConfigText, Effect, ModuleValues, ValuesInput};
+use crate::effect::{Basis, ConfigText, Effect, ModuleValues, ValuesInput};
 use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId, Scope};
 
@@ -26,8 +26,8 @@ pub(crate) struct Configuration {
     /// The modules by the keys of their sections.
     pub(super) keys: BTreeMap<Arc<str>, ModuleName>,
     pub(super) config_map: ConfigMap,
-    /// What global hooks say about modules.
-    pub(super) dynamic_flags: BTreeMap<ModuleName, DynamicFlag>,
+    /// What global hooks say about modules, by their keys; some of those modules may not be there.
+    pub(super) dynamic_flags: BTreeMap<Arc<str>, DynamicFlag>,
     /// Writes of the ConfigMap that commands wait for, and what is answered.
     command_saves: BTreeMap<RunId, (CommandId, String)>,
 }
@@ -56,7 +56,10 @@ impl Configuration {
     /// Makes the keys of exactly these modules known.
     pub(crate) fn set_keys<'m>(&mut self, modules: impl IntoIterator<Item = &'m Arc<Module>>) {
         let keys = modules.into_iter().map(|module| (Arc::clone(&module.key), module.name.clone()));
-        self.keys = keys.collect();
+        let old = std::mem::replace(&mut self.keys, keys.collect());
+        for key in old.keys().filter(|key| !self.keys.contains_key(*key)) {
+            self.config_map.forget_module(key);
+        }
     }
 
     /// Gives a module the values of its files.
@@ -146,7 +149,7 @@ impl Configuration {
         ValuesInput {
             global: Arc::clone(self.global.result()),
             global_config: self.global.config_or_null(),
-            enabled_modules: module.is_some().then(|| Arc::clone(enabled)),
+            enabled_modules: module.is_some().then(|| Arc::clone(enabled).into()),
             module,
         }
     }
@@ -171,7 +174,9 @@ impl Configuration {
         let message = format!("module {} is {word} by key {key} of {}", module.name, self.place());
         let run = cx.ids.run();
         self.command_saves.insert(run, (id, message));
-        cx.push(Effect::SaveConfigValues { run, key, text: Some(ConfigText(on.to_string())) });
+        let text = Some(ConfigText(on.to_string()));
+        // Whoever gives the command says what the key is to be, whatever it says now.
+        cx.push(Effect::SaveConfigValues { run, key, text, basis: Basis::Nothing });
     }
 
     /// Answers the command that waits for a write of the ConfigMap. Returns the outcome if none does.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ahead::ScriptsAhead;
 use super::progress::Progress;
 use super::readiness::Readiness;
 use crate::cause::Cause;
@@ -12,7 +13,7 @@ use crate::hook::Lifecycle;
 use crate::module::{Lower, ModuleState, Modules};
 use crate::name::{ModuleName, QueueName, TaskId};
 use crate::notice::Notice;
-use crate::queue::{End, Next, Queues};
+use crate::queue::{End, Next, Queues, Reason};
 use crate::task::{
     Converge, ConvergeMode, ConvergePhase, Discovery, ModuleDelete, ModuleRun, ParallelModuleRun, Task,
     TaskHead, TaskKind, Trigger,
@@ -28,6 +29,7 @@ pub(crate) struct Converges {
     has_begun: bool,
     /// How many discoveries were completed.
     pub(super) discoveries: u64,
+    pub(super) ahead: ScriptsAhead,
     pub(super) readiness: Readiness,
     pub(super) progress: Progress,
 }
@@ -59,6 +61,10 @@ impl Converges {
         loop {
             match &mut converge.phase {
                 ConvergePhase::StandBy if converge.mode == ConvergeMode::Full => {
+                    if lower.queues.has_aside() {
+                        // An older one may wait for its modules, which run in this one.
+                        drop_tasks(lower, Some(head.id));
+                    }
                     converge.phase = ConvergePhase::BeforeAll;
                     self.has_begun = true;
                     let generation = head.generation.unwrap_or_default();
@@ -72,7 +78,7 @@ impl Converges {
                     converge.phase = ConvergePhase::Discovering(Discovery::default());
                 }
                 ConvergePhase::Discovering(discovery) => {
-                    let stopped = self.discover(modules, lower, discovery, converge.force_scripts);
+                    let stopped = self.discover(modules, lower, head, discovery, converge.force_scripts);
                     if let Some(next) = stopped {
                         return next;
                     }
@@ -83,6 +89,11 @@ impl Converges {
                     }
                 }
                 ConvergePhase::Modules => {
+                    let late = lower.queues.modules_aside(head.generation);
+                    if !late.is_empty() {
+                        let names: Vec<&str> = late.iter().map(ModuleName::as_str).collect();
+                        return Next::Aside(Reason::Modules(names.join(", ")));
+                    }
                     let values_before = Arc::clone(lower.configuration.global_values());
                     converge.phase = ConvergePhase::AfterAll { values_before };
                     let hooks = modules.global_hook_tasks(lower.cx, head, Lifecycle::AfterAll);
@@ -122,7 +133,7 @@ impl Converges {
                 if head.trigger == Trigger::ConfigMapChangedModules {
                     head.trigger = Trigger::ConfigMapChanged;
                 }
-                drop_tasks(modules, lower, Some(head.id));
+                drop_tasks(lower, Some(head.id));
                 None
             }
             ConvergeMode::Full => {
@@ -190,13 +201,12 @@ impl Converges {
     /// Makes every task of an older converge worthless and puts a new one in their place.
     pub(crate) fn restart(
         &mut self,
-        modules: &mut Modules,
         lower: &mut Lower<'_>,
         trigger: Trigger,
         force_scripts: bool,
         cause: &Cause,
     ) {
-        let end = if drop_tasks(modules, lower, None) { End::Front } else { End::Back };
+        let end = if drop_tasks(lower, None) { End::Front } else { End::Back };
         let triggers = (trigger, Trigger::ReloadAllModules);
         let task = self.task(lower.cx, ConvergeMode::Full, triggers, force_scripts, cause);
         lower.queues.put(lower.cx, &QueueName::main(), end, vec![task]);
@@ -255,6 +265,19 @@ impl Converges {
     }
 }
 
+/// Returns whether the converge `generation` is at `point` now: it looks at what the hooks there did when all are through.
+pub(crate) fn is_at(queues: &Queues, generation: Option<u64>, point: Lifecycle) -> bool {
+    let is_it = |task: &Task| {
+        task.head.generation == generation
+            && task.converge().is_some_and(|converge| match converge.phase {
+                ConvergePhase::BeforeAll => point == Lifecycle::BeforeAll,
+                ConvergePhase::AfterAll { .. } => point == Lifecycle::AfterAll,
+                ConvergePhase::StandBy | ConvergePhase::Discovering(_) | ConvergePhase::Modules => false,
+            })
+    };
+    queues.main_tasks().any(is_it)
+}
+
 /// Returns the runs of those of `names` that are on, each with its CRDs before it.
 fn changed_runs(
     cx: &mut Context,
@@ -281,16 +304,14 @@ fn changed_runs(
 }
 
 /// Drops the tasks of converges, but not the one with the id `except`. Returns whether there were any.
-fn drop_tasks(modules: &mut Modules, lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
+fn drop_tasks(lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
     let mut any = false;
     for queue in lower.queues.names() {
         if !queue.is_main() && !queue.is_parallel() {
             continue;
         }
         let keep = |task: &Task| Some(task.head.id) == except || !task.is_of_converge();
-        let dropped = lower.queues.drop_tasks(&queue, keep);
-        any |= dropped.any();
-        modules.forget(lower.bindings, &dropped);
+        any |= lower.drop_tasks_in(&queue, keep);
         lower.queues.cancel_backoff(&queue);
     }
     any

@@ -3,67 +3,149 @@
 use std::sync::Arc;
 
 use super::Converges;
+use super::ahead::{Claim, Follows};
+use super::script::{question, script_effect};
 use crate::cause::Cause;
 use crate::configuration::Opinion;
 use crate::context::Context;
-use crate::effect::{Effect, ValuesInput};
-use crate::event::Usage;
-use crate::module::{Lower, Modules};
-use crate::name::{HookId, ModuleName, Scope};
-use crate::notice::{HookEnd, Notice};
-use crate::queue::{Next, Reason};
-use crate::task::{Answer, Discovery, Question, ScriptInFlight, TaskHead, Trigger};
+use crate::enabled::EnabledModules;
+use crate::event::{Usage, Verdict};
+use crate::failure::Failure;
+use crate::module::{Lower, ModuleState, Modules};
+use crate::name::{ModuleName, RunId};
+use crate::notice::Notice;
+use crate::queue::{Next, Queues, Reason};
+use crate::task::{Answer, ConvergePhase, Discovery, Question, ScriptInFlight, TaskHead, Trigger};
 
 impl Converges {
     /// Goes on with a discovery. Returns `None` when it is complete.
     pub(super) fn discover(
-        &self,
+        &mut self,
         modules: &Modules,
         lower: &mut Lower<'_>,
+        head: &TaskHead,
         discovery: &mut Discovery,
         force_scripts: bool,
     ) -> Option<Next> {
         if let Some(failure) = lower.configuration.blocking_problem(values::name::GLOBAL) {
             return Some(Next::Fail(failure.clone()));
         }
+        let since = self.begin_discovery(modules, lower, discovery);
+        let since = force_scripts.then_some(since);
         while let Some(module) = modules.at(discovery.next) {
             let spec = module.spec();
             let mut decision = lower.configuration.flags_of(spec);
             if let Some(script) = spec.enabled_script.as_ref().filter(|_| decision.enabled) {
-                let sections = lower.configuration.read_by_script(&spec.name);
-                let enabled = discovery.enabled.as_slice().into();
-                let question = Question { sections, enabled, content: script.content };
-                let is_fresh = !force_scripts || discovery.next < discovery.asked;
-                match module.answer_to(&question).filter(|_| is_fresh) {
-                    Some(verdict) => {
-                        decision.enabled = verdict.enabled;
-                        decision.opinions.push(Opinion::Script(verdict.clone()));
+                let question = question(lower, &spec.name, script, &discovery.enabled);
+                if let Some(verdict) = module.answer_to(&question, since) {
+                    decision.enabled = verdict.enabled;
+                    decision.opinions.push(Opinion::Script(verdict.clone()));
+                } else {
+                    let next = self.ask(modules, lower, module, question, since);
+                    if self.config.script_concurrency > 1 {
+                        self.ahead.follow(discovery, module, since, head.cause.is_of_start());
                     }
-                    None if !lower.queues.has_slot() => return Some(Next::Wait(Reason::Slot)),
-                    None => {
-                        discovery.asked = discovery.next + 1;
-                        let run = lower.cx.ids.run();
-                        let scope = Scope::Module(spec.name.clone());
-                        let input = modules.input(lower.configuration, &scope);
-                        let enabled_modules = Some(Arc::clone(&question.enabled));
-                        let effect = Effect::RunEnabledScript {
-                            run,
-                            module: Arc::clone(spec),
-                            values: ValuesInput { enabled_modules, ..input },
-                            timeout: self.config.script_timeout,
-                        };
-                        let answer = ScriptInFlight { module: spec.name.clone(), question };
-                        return Some(Next::Run(run, Answer::Script(Box::new(answer)), Box::new(effect)));
-                    }
+                    return Some(next);
                 }
             }
-            if decision.enabled {
-                discovery.enabled.push(spec.name.clone());
-            }
+            self.ahead.decided(discovery.next, decision.enabled);
+            discovery.enabled.find(&spec.name, decision.enabled);
             discovery.decisions.push(decision);
             discovery.next += 1;
         }
+        self.ahead.stop();
         None
+    }
+
+    /// Returns the last run before the discovery.
+    fn begin_discovery(&mut self, modules: &Modules, lower: &Lower<'_>, discovery: &mut Discovery) -> RunId {
+        if let Some(since) = discovery.since {
+            return since;
+        }
+        self.ahead.stop();
+        let is_on = |module: &&ModuleState| match self.discoveries {
+            0 => lower.configuration.flags_of(module.spec()).enabled,
+            _ => module.is_on(),
+        };
+        let expected = || modules.in_order().filter(is_on).map(|module| &module.spec().name);
+        let known = modules.enabled();
+        // One list for all discoveries: answers know it, and it is compared with itself.
+        let is_known = expected().eq(known.iter());
+        let expected = if is_known { Arc::clone(known) } else { expected().cloned().collect() };
+        discovery.enabled = EnabledModules::expecting(expected);
+        *discovery.since.insert(lower.cx.ids.newest_run())
+    }
+
+    /// Asks the script of a module in its turn.
+    fn ask(
+        &mut self,
+        modules: &Modules,
+        lower: &mut Lower<'_>,
+        module: &ModuleState,
+        question: Question,
+        since: Option<RunId>,
+    ) -> Next {
+        let spec = module.spec();
+        match self.ahead.claim(lower.cx, &spec.name, &question, since) {
+            Claim::InTheWay => Next::Wait(Reason::EarlierRun),
+            Claim::Join(run, script, values) => Next::Join(run, Answer::Script(Box::new(script)), values),
+            Claim::Nothing => {
+                let script = ScriptInFlight { module: spec.name.clone(), question };
+                let (run, effect) = script_effect(&self.config, modules, lower, spec, &script);
+                Next::Run(run, Answer::Script(Box::new(script)), Box::new(effect))
+            }
+        }
+    }
+
+    /// Plans to ask those scripts again, after the first converge, whose values its hooks have changed: so the first edit of the
+    /// ConfigMap finds the answers.
+    pub(super) fn ask_after_start(&mut self, modules: &Modules) {
+        if self.config.script_concurrency > 1 {
+            self.ahead.follow_start(modules);
+        }
+    }
+
+    /// Asks scripts before their turn, as many as may run.
+    pub(crate) fn ask_ahead(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+        let most = match self.ahead.follows() {
+            None => return,
+            Some(Follows::Discovery(since)) if is_discovering(lower.queues, since) => {
+                self.config.script_concurrency.saturating_sub(1)
+            }
+            Some(Follows::Discovery(_)) => return self.ahead.stop(),
+            // Nobody waits for these: one at a time, and only when there is nothing else to do.
+            Some(Follows::Start) if self.readiness.has_begun() => return,
+            Some(Follows::Start) => 1,
+        };
+        self.ahead.ask(&self.config, modules, lower, most);
+    }
+
+    /// Records how a script ended. Returns the outcome if a discovery waits for it.
+    pub(crate) fn script_finished(
+        &mut self,
+        modules: &mut Modules,
+        lower: &mut Lower<'_>,
+        run: RunId,
+        outcome: Result<Verdict, Failure>,
+        usage: Option<Usage>,
+    ) -> Option<(Result<Verdict, Failure>, Option<Usage>)> {
+        self.ahead.finish(modules, lower, run, outcome, usage)
+    }
+
+    /// Makes sure that the script of a module is asked again.
+    pub(crate) fn forget_script(&mut self, modules: &mut Modules, cx: &mut Context, name: &ModuleName) {
+        modules.forget_script(name);
+        self.ahead.forget(cx, name);
+    }
+
+    /// Asks nothing more ahead, as the operator ends.
+    pub(crate) fn end_scripts_ahead(&mut self, cx: &mut Context) {
+        self.ahead.end(cx);
+    }
+
+    /// Returns whether a script runs that no discovery waits for.
+    pub(crate) fn has_scripts_ahead(&self) -> bool {
+        !self.ahead.is_at_rest()
     }
 
     /// Makes what a discovery found out true. Returns whether a module was switched on or off.
@@ -92,21 +174,10 @@ impl Converges {
     }
 }
 
-/// Reports how a run of the enabled script of a module ended.
-pub(crate) fn report_script(
-    cx: &mut Context,
-    head: &TaskHead,
-    module: &ModuleName,
-    usage: Option<Usage>,
-    outcome: HookEnd,
-) {
-    cx.notify(Notice::HookRan {
-        hook: HookId { scope: Scope::Module(module.clone()), name: "enabled".into() },
-        binding: "enabled",
-        queue: head.queue.clone(),
-        usage,
-        outcome,
-        is_task: false,
-        startup: head.cause.is_of_start(),
-    });
+/// Returns whether the discovery that began after the run `since` is under way.
+fn is_discovering(queues: &Queues, since: RunId) -> bool {
+    let converge = queues.main_head().and_then(|task| task.converge());
+    converge.is_some_and(|converge| {
+        matches!(&converge.phase, ConvergePhase::Discovering(discovery) if discovery.since == Some(since))
+    })
 }

@@ -1,6 +1,9 @@
 //! Ends of converges: when the operator is ready, and when nothing goes on.
 
+use std::time::Duration;
+
 use super::Converges;
+use super::progress::Wait;
 use super::readiness::Ended;
 use crate::cause::Cause;
 use crate::context::Context;
@@ -19,7 +22,8 @@ impl Converges {
     }
 
     /// Looks whether a converge began or ended.
-    pub(crate) fn check_end(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+    pub(crate) fn check_end(&mut self, modules: &mut Modules, lower: &mut Lower<'_>) {
+        report(lower.cx, self.progress.given_up(lower.cx.now));
         let expected = lower.queues.take_expected();
         let unready = lower.queues.unready();
         if !self.readiness.has_begun() {
@@ -34,11 +38,18 @@ impl Converges {
         if unready > 0 {
             return;
         }
-        let Some(ended) = self.readiness.end(lower.cx.now, self.generation()) else { return };
+        let Some(ended) = self.readiness.end(lower.cx.now, self.generation()) else {
+            modules.forget_changes();
+            return;
+        };
         let Ended { begun_at, cause, generation, first } = ended;
         let took = lower.cx.now.since(begun_at);
+        if let Some(generation) = generation {
+            modules.converge_ended(lower.cx, generation, took, &cause);
+        }
         lower.cx.notify(Notice::ConvergeFinished { generation, took, first, cause: cause.clone() });
         if first {
+            self.ask_after_start(modules);
             modules.enable_global_schedules(lower.bindings);
             let main = QueueName::main();
             let kind = TaskKind::DiscoverHelmReleases;
@@ -49,25 +60,37 @@ impl Converges {
 
     /// Looks whether the operator has become ready.
     ///
-    /// A global hook whose kind does not exist yet holds no other back, but what it does for all
+    /// A global hook that waits for what a module may bring holds no other back, but what it does for all
     /// modules is not done before: the operator is not called ready.
     pub(crate) fn check_ready(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
         if self.readiness.is_ready() || !self.is_first_done() {
             return;
         }
         let unready = lower.bindings.unready(modules.global_hooks());
+        let late = || lower.queues.global_hook_aside().filter(|(_, reason)| reason.may_come_from_modules());
+        let unready = unready.or_else(late);
         if !self.readiness.set_ready(unready.is_none()) {
             return;
         }
-        let Some((hook, kind)) = unready else { return lower.cx.notify(Notice::Ready) };
-        let why = format!("hook {hook} waits for kind {kind}, which does not exist");
-        lower.cx.notify(Notice::ReadinessWaits { hook, kind });
-        lower.cx.notify(Notice::Stuck { why });
+        let now = lower.cx.now;
+        let Some((hook, reason)) = unready else {
+            self.progress.hook_waits(None, now);
+            return lower.cx.notify(Notice::Ready);
+        };
+        let wait = Wait { how: format!("hook {hook} waits: {reason}"), patience: reason.patience() };
+        self.progress.hook_waits(Some(wait), now);
+        let (reason, advice) = (reason.to_string(), reason.advice());
+        lower.cx.notify(Notice::ReadinessWaits { hook, reason, advice });
     }
 
     /// Records that the run of a module succeeded.
-    pub(crate) fn run_succeeded(&mut self, module: &ModuleName) {
-        self.progress.succeeded(module);
+    pub(crate) fn run_succeeded(&mut self, now: Time, module: &ModuleName) {
+        self.progress.succeeded(module, now);
+    }
+
+    /// Returns when to look whether nothing but waiting is left.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.progress.due()
     }
 
     /// Records that a task failed, and reports when nothing goes on. `failure` quotes no values.
@@ -76,9 +99,9 @@ impl Converges {
     }
 
     /// Records that a task waits for what does not come by itself, and reports when nothing goes on.
-    /// `reason` quotes no values.
-    pub(crate) fn task_waits(&mut self, cx: &mut Context, task: &TaskInfo, reason: &str) {
-        report(cx, self.progress.waits(task, reason));
+    /// `reason` quotes no values; `patience` is how long it may take after the last module that may have brought it.
+    pub(crate) fn task_waits(&mut self, cx: &mut Context, task: &TaskInfo, reason: &str, patience: Duration) {
+        report(cx, self.progress.waits(task, reason, patience));
     }
 
     /// Returns a picture of how far converges are.

@@ -2,13 +2,15 @@
 //!
 //! See docs/contract.md#a-converge.
 
+mod ahead;
 mod converges;
 mod discovery;
 mod ends;
 mod parallel;
 mod progress;
 mod readiness;
+mod script;
 
-pub(crate) use converges::Converges;
-pub(crate) use discovery::report_script;
-pub(crate) use parallel::{member_ended, put_behind};
+pub(crate) use converges::{Converges, is_at};
+pub(crate) use parallel::member_ended;
+pub(crate) use script::{record_answer, report_script};

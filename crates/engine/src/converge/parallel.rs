@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::Converges;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::module::{ModuleState, Modules};
+use crate::module::Modules;
 use crate::name::{ModuleName, QueueName};
 use crate::queue::{End, Next, Queues, Reason};
 use crate::task::{ModuleRun, ParallelModuleRun, Task, TaskHead, TaskKind};
-use crate::time::Time;
 
 impl Converges {
     /// Queues the runs of parallel modules, then waits for them.
@@ -36,7 +35,10 @@ impl Converges {
             }
         }
         let names: Vec<&str> = parallel.waiting_for.iter().map(ModuleName::as_str).collect();
-        Next::Wait(Reason::Modules(names.join(", ")))
+        let reason = Reason::Modules(names.join(", "));
+        // A later module may bring the kinds that these lack.
+        let is_stuck = parallel.waiting_for.is_subset(&queues.modules_aside(head.generation));
+        if is_stuck { Next::Aside(reason) } else { Next::Wait(reason) }
     }
 }
 
@@ -58,37 +60,17 @@ pub(crate) fn member_ended(
             }
             Some(failure) => {
                 task.head.failures = task.head.failures.saturating_add(1);
-                let message = format!("\n\tErrors:\n\t- {name}: {failure}");
-                let shown = Failure { message, chain: Vec::new(), ..failure.clone() };
+                let of_member = |failure: &Failure| Failure {
+                    message: format!("\n\tErrors:\n\t- {name}: {failure}"),
+                    chain: Vec::new(),
+                    masked: None,
+                    ..failure.clone()
+                };
+                let masked = failure.masked.as_deref().map(|masked| Arc::new(of_member(masked)));
+                let shown = Failure { masked, ..of_member(failure) };
                 task.head.last_failure = Some(Arc::new(shown));
             }
         }
         true
     });
-}
-
-/// Moves the task that waits for the parallel run of `name` behind the other runs of its converge, if
-/// all that it still waits for are modules whose charts have kinds that do not exist.
-pub(crate) fn put_behind(
-    queues: &mut Queues,
-    modules: &Modules,
-    name: &ModuleName,
-    generation: Option<u64>,
-    now: Time,
-) {
-    let main = QueueName::main();
-    let lacks_kind = |name: &ModuleName| modules.get(name).is_some_and(ModuleState::lacks_kind);
-    let is_stuck = |task: &Task| {
-        let TaskKind::ParallelModuleRun(parallel) = &task.kind else { return false };
-        task.head.generation == generation
-            && parallel.waiting_for.contains(name)
-            && parallel.waiting_for.iter().all(lacks_kind)
-            && queues.has_other_runs(&main, task.head.id, generation, now)
-    };
-    let head = queues.get(&main).and_then(|queue| queue.first_waiting());
-    if head.is_some_and(is_stuck)
-        && let Some(task) = queues.take_next(&main, |_| true)
-    {
-        queues.put_behind(task);
-    }
 }

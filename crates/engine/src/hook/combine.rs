@@ -1,7 +1,7 @@
 //! Merges binding contexts. See docs/hooks.md#how-waiting-runs-are-merged.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::hook::context::{BindingContext, Trigger};
@@ -13,7 +13,8 @@ use crate::hook::spec::WatchEvent;
 /// The hook sees the snapshots of a group as they are when it runs, so the
 /// contexts before the last one would tell it nothing more.
 ///
-/// Of very many, states of objects are dropped that a later state of the same object makes worthless.
+/// Of very many, those are dropped that tell the hook nothing: states of objects with a later state of the same object,
+/// and further times that one schedule was due.
 pub(crate) fn append(contexts: &mut Vec<BindingContext>, later: impl IntoIterator<Item = BindingContext>) {
     for context in later {
         if is_full(contexts) {
@@ -31,11 +32,13 @@ fn push(contexts: &mut Vec<BindingContext>, context: BindingContext) {
 }
 
 /// Appends a change to those that wait for a Synchronization, in the same way.
+///
+/// Additions stay beside the modification that follows: the hook may ask for events of one of the two types only.
 pub(crate) fn hold_back(changes: &mut Vec<Change>, change: Change) {
     if is_full(changes) {
         let mut compacted = Compacted::new();
         for change in changes.drain(..) {
-            if compacted.is_new((0, &change.key), change.event) {
+            if change.event == WatchEvent::Added || compacted.is_new((0, &change.key), change.event) {
                 compacted.list.push(change);
             } else if let Some(earlier) = compacted.earlier((0, &change.key)) {
                 earlier.item = change.item;
@@ -99,10 +102,17 @@ impl<T> Compacted<T> {
     }
 }
 
-/// Drops states of objects that a later one of the same object makes worthless. Deletions stay.
+/// Drops states of objects that a later one of the same object makes worthless, and schedules that are there already.
+/// Deletions stay.
 fn condense(contexts: &mut Vec<BindingContext>) {
     let mut compacted = Compacted::new();
+    let mut schedules: BTreeSet<Arc<str>> = BTreeSet::new();
     for context in contexts.drain(..) {
+        // All times that a schedule was due look the same to its hook: it is shown the snapshots of its run.
+        let is_schedule = context.group.is_none() && matches!(context.trigger, Trigger::Schedule);
+        if is_schedule && !schedules.insert(Arc::clone(&context.binding)) {
+            continue;
+        }
         let Trigger::Event { binding, event, key, item, .. } = &context.trigger else {
             push(&mut compacted.list, context);
             continue;
@@ -205,15 +215,46 @@ mod tests {
         condense(&mut contexts);
         let all: Vec<String> = contexts.iter().map(shown).collect();
         assert_eq!(all, ["Added a 50000", "Deleted a gone", "Added a 99999"]);
-        let mut held_back = Vec::new();
-        for _ in 0..100_000 {
-            let Trigger::Event { event, key, item, .. } = event("a", WatchEvent::Modified, "1").trigger
-            else {
+    }
+
+    #[test]
+    fn of_very_many_changes_that_are_held_back_additions_modifications_and_deletions_stay() {
+        use WatchEvent::{Added, Deleted, Modified};
+        let change = |what, text: &str| {
+            let Trigger::Event { event, key, item, .. } = event("a", what, text).trigger else {
                 unreachable!()
             };
-            hold_back(&mut held_back, Change { event, key, item });
+            Change { event, key, item }
+        };
+        let mut held_back = Vec::new();
+        for life in ["one", "two"] {
+            hold_back(&mut held_back, change(Added, life));
+            for round in 0..100_000 {
+                hold_back(&mut held_back, change(Modified, &round.to_string()));
+            }
+            hold_back(&mut held_back, change(Deleted, life));
         }
         assert!(held_back.len() <= 2 * MANY, "{}", held_back.len());
+        let mut told: Vec<WatchEvent> = held_back.iter().map(|change| change.event).collect();
+        told.dedup();
+        assert_eq!(told, [Added, Modified, Deleted, Added, Modified, Deleted]);
+        let last = held_back.iter().rfind(|change| change.event == Modified).unwrap();
+        assert_eq!(last.item.object(), Some(&b"99999"[..]));
+    }
+
+    #[test]
+    fn of_very_many_schedules_each_stays_once_before_what_came_behind_it() {
+        let due = |name: &str| BindingContext { binding: name.into(), ..schedule('s', 0) };
+        let mut contexts = Vec::new();
+        append(&mut contexts, [due("tick"), event("a", WatchEvent::Deleted, "gone"), due("tock")]);
+        for _ in 0..50_000 {
+            append(&mut contexts, [due("tick"), due("tock")]);
+        }
+        assert!(contexts.len() <= 2 * MANY, "{}", contexts.len());
+        condense(&mut contexts);
+        assert_eq!(names(&contexts), "tick plain tock");
+        append(&mut contexts, (0..500).map(|_| due("tick")));
+        assert_eq!(contexts.len(), 503, "few are shown one by one");
     }
 
     #[test]

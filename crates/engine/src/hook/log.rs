@@ -1,11 +1,15 @@
-//! From what a hook prints to log entries.
+//! From what a hook prints to log entries, which quote no values.
+//!
+//! What was read is masked first, and cut and encoded then: half of a value is not recognised any more.
 
 use serde_json::{Map, Value};
+
+use crate::secrets::Secrets;
 
 /// How many bytes of a line or of the fields of a entry are kept.
 const LONGEST_TEXT: usize = 10_000;
 
-/// How long a line may become before it is taken as complete.
+/// How much of a line is read; the rest is left out.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// How much text is kept while the end of a JSON value is waited for.
@@ -55,12 +59,14 @@ pub struct Entry {
 ///
 /// A line is complete when its end was seen, however the text arrives. A line
 /// that begins with `{` begins a JSON object, which can go on over more lines;
-/// what turns out to be none is logged line by line. Nothing is lost.
+/// what turns out to be none is logged line by line. No line is lost; long ones are cut.
 #[derive(Debug, Default)]
 pub struct LineLog {
     /// Whether JSON lists are kept together as well.
     with_lists: bool,
     line: Vec<u8>,
+    /// Whether the line is complete as far as it is read: what follows up to its end is left out.
+    is_cut: bool,
     json: Option<Json>,
 }
 
@@ -82,16 +88,22 @@ impl LineLog {
 
     /// Takes in a line, without its end, and returns what is complete now.
     pub fn feed(&mut self, line: &str) -> Vec<Entry> {
-        let mut entries = self.push(line.as_bytes());
-        entries.extend(self.push(b"\n"));
+        let mut entries = self.push(line.as_bytes(), &Secrets::default());
+        entries.extend(self.push(b"\n", &Secrets::default()));
         entries
     }
 
-    /// Takes in bytes as they come and returns what is complete now.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Entry> {
+    /// Takes in bytes as they come and returns what is complete now, without the `secrets`.
+    pub fn push(&mut self, bytes: &[u8], secrets: &Secrets<'_>) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut rest = bytes;
         while !rest.is_empty() {
+            if self.is_cut {
+                let end = rest.iter().position(|byte| *byte == b'\n');
+                self.is_cut = end.is_none();
+                rest = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+                continue;
+            }
             if self.line.is_empty() {
                 // What stands before a line says nothing; what it begins with says how long it may become.
                 rest = rest.trim_ascii_start();
@@ -102,19 +114,20 @@ impl LineLog {
             let (piece, behind) = rest.split_at(end.map_or(room.min(rest.len()), |end| end + 1));
             self.line.extend_from_slice(piece);
             rest = behind;
-            if end.is_some() || piece.len() == room {
-                self.end_line(&mut entries);
+            self.is_cut = end.is_none() && piece.len() == room;
+            if end.is_some() || self.is_cut {
+                self.end_line(&mut entries, secrets);
             }
         }
         entries
     }
 
-    /// Returns what is left when the stream has ended.
-    pub fn finish(mut self) -> Vec<Entry> {
+    /// Returns what is left when the stream has ended, without the `secrets`.
+    pub fn finish(mut self, secrets: &Secrets<'_>) -> Vec<Entry> {
         let mut entries = Vec::new();
-        self.end_line(&mut entries);
+        self.end_line(&mut entries, secrets);
         if let Some(json) = self.json.take() {
-            plain_lines(&json.text, &mut entries);
+            plain_lines(&json.text, false, secrets, &mut entries);
         }
         entries
     }
@@ -124,22 +137,26 @@ impl LineLog {
         first == Some(&b'{') || (self.with_lists && first == Some(&b'['))
     }
 
-    fn end_line(&mut self, entries: &mut Vec<Entry>) {
+    fn end_line(&mut self, entries: &mut Vec<Entry>, secrets: &Secrets<'_>) {
         let begins_json = self.begins_json(None);
-        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        let mut line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        if self.is_cut {
+            // Half of a letter.
+            line.truncate(line.trim_end_matches(char::REPLACEMENT_CHARACTER).len());
+        }
         if line.trim().is_empty() {
             return;
         }
         let mut json = match self.json.take() {
             Some(json) => json,
             None if begins_json => Json::default(),
-            None => return plain_lines(&line, entries),
+            None => return plain_lines(&line, self.is_cut, secrets, entries),
         };
         json.add(&line);
         match json.read() {
-            Reading::Complete(value) => entries.push(entry_of(value, &json.text)),
-            Reading::Open if json.text.len() <= LONGEST_JSON => self.json = Some(json),
-            Reading::Open | Reading::Broken => plain_lines(&json.text, entries),
+            Reading::Complete(value) => entries.push(entry_of(value, &json.text, secrets)),
+            Reading::Open if json.text.len() <= LONGEST_JSON && !self.is_cut => self.json = Some(json),
+            Reading::Open | Reading::Broken => plain_lines(&json.text, self.is_cut, secrets, entries),
         }
     }
 }
@@ -182,14 +199,24 @@ impl Json {
     }
 }
 
-fn plain_lines(text: &str, entries: &mut Vec<Entry>) {
+/// Adds an entry for each line of a text, whose last line can be cut.
+fn plain_lines(text: &str, is_cut: bool, secrets: &Secrets<'_>, entries: &mut Vec<Entry>) {
+    let text = if is_cut { secrets.hide_cut(text) } else { secrets.hide(text) };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     entries.extend(lines.map(|line| Entry { level: Level::Info, message: cut(line), fields: String::new() }));
+    if let Some(last) = entries.last_mut().filter(|last| is_cut && !last.message.ends_with(CUT)) {
+        last.message.push_str(CUT);
+    }
 }
 
-fn entry_of(value: Value, text: &str) -> Entry {
+fn entry_of(mut value: Value, text: &str, secrets: &Secrets<'_>) -> Entry {
+    secrets.hide_in_value(&mut value);
     let Value::Object(mut map) = value else {
-        return Entry { level: Level::Info, message: cut(text.trim()), fields: String::new() };
+        return Entry {
+            level: Level::Info,
+            message: cut(secrets.hide(text.trim()).as_ref()),
+            fields: String::new(),
+        };
     };
     let level = map
         .remove("level")
@@ -240,8 +267,9 @@ mod tests {
 
     fn logged(chunks: &[&str], proxy_json: bool) -> Vec<String> {
         let mut output = LineLog::new(proxy_json);
-        let mut entries: Vec<Entry> = chunks.iter().flat_map(|chunk| output.push(chunk.as_bytes())).collect();
-        entries.extend(output.finish());
+        let mut entries: Vec<Entry> =
+            chunks.iter().flat_map(|chunk| output.push(chunk.as_bytes(), &Secrets::default())).collect();
+        entries.extend(output.finish(&Secrets::default()));
         shown(&entries)
     }
 
@@ -262,7 +290,7 @@ mod tests {
         assert_eq!(shown(&log.feed("one")), ["Info one"]);
         assert!(log.feed("{").is_empty());
         assert_eq!(shown(&log.feed("\"msg\": \"two\"}")), ["Info two {\"proxyJsonLog\":true}"]);
-        assert!(log.finish().is_empty());
+        assert!(log.finish(&Secrets::default()).is_empty());
     }
 
     #[test]
@@ -314,12 +342,52 @@ mod tests {
         assert!(entries[0].ends_with("xxx:truncated\"},\"proxyJsonLog\":true}"));
     }
 
+    /// Returns what is logged of a text by who may not know `secret`.
+    fn masked(text: &str, secret: &Value) -> Vec<String> {
+        let secrets = Secrets::of(&[secret]);
+        let mut output = LineLog::new(true);
+        let mut entries = output.push(text.as_bytes(), &secrets);
+        entries.extend(output.finish(&secrets));
+        shown(&entries)
+    }
+
+    #[test]
+    fn slip_03_a_value_in_a_json_line_is_masked_before_it_is_encoded() {
+        let secret = Value::from("p&ss<w>rd \"x\"");
+        let line =
+            serde_json::json!({"msg": "login", "user": {"key": secret, "p&ss<w>rd \"x\"": 1}}).to_string();
+        let shown = masked(&line, &secret);
+        assert_eq!(
+            shown,
+            [r#"Info login {"hook_user":{"******":1,"key":"******"},"proxyJsonLog":true}"#],
+            "{line}"
+        );
+        let as_go_writes_it = String::from_utf8(golang::json::bytes(&secret)).unwrap();
+        assert_eq!(masked(&as_go_writes_it, &secret), [r#"Info "******""#]);
+    }
+
+    #[test]
+    fn slip_03_a_long_line_is_masked_before_it_is_cut() {
+        let token: String = (b'a'..=b'z').cycle().step_by(7).take(2_103).map(char::from).collect();
+        let secret = Value::from(token.as_str());
+        for before in [0, 8_434, 9_995, LONGEST_LINE - 2_000, LONGEST_LINE - 7] {
+            let line = format!("{}{token} and more", "-".repeat(before));
+            for line in [line.clone(), serde_json::json!({"msg": "x", "line": line}).to_string()] {
+                let shown = masked(&line, &secret).concat();
+                assert!(!shown.contains(&token[..12]) && !shown.contains(&token[2_080..]), "{before}");
+            }
+        }
+        // What is left of a line can begin with anything, so it is left out.
+        let line = format!("{}\nnext", "-".repeat(3 * LONGEST_LINE));
+        assert_eq!(masked(&line, &secret).len(), 2);
+    }
+
     #[test]
     fn memory_is_bounded_whatever_is_printed() {
         let mut output = LineLog::new(true);
         let mut count = 0;
         for chunk in std::iter::repeat_n("{\"a\":[".repeat(4096), 200) {
-            count += output.push(chunk.as_bytes()).len();
+            count += output.push(chunk.as_bytes(), &Secrets::default()).len();
             assert!(output.line.len() <= LONGEST_JSON + chunk.len(), "{}", output.line.len());
         }
         assert!(count > 0);

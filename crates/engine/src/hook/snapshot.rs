@@ -1,6 +1,6 @@
 //! The objects that one watch with one filter knows, shared by everybody who reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub struct Item {
     object: Option<Arc<[u8]>>,
     filter_result: Option<Arc<[u8]>>,
     checksum: Checksum,
+    /// Whether the filter did not work on the object.
+    failed: bool,
 }
 
 impl Item {
@@ -51,7 +53,7 @@ impl Item {
     /// `json` is the object; it is kept only if some binding shows it.
     pub fn unfiltered(json: Arc<[u8]>, keep: bool) -> Self {
         let checksum = Checksum::of_bytes(&json);
-        Self { object: keep.then_some(json), filter_result: None, checksum }
+        Self { object: keep.then_some(json), filter_result: None, checksum, failed: false }
     }
 
     /// Returns an item whose change is a change of the filter's result, given as JSON.
@@ -59,7 +61,12 @@ impl Item {
     /// Items of several filters can share the bytes of one object.
     pub fn filtered(object: Option<Arc<[u8]>>, filter_result: Arc<[u8]>) -> Self {
         let checksum = Checksum::of_bytes(&filter_result);
-        Self { object, filter_result: Some(filter_result), checksum }
+        Self { object, filter_result: Some(filter_result), checksum, failed: false }
+    }
+
+    /// Returns the item of an object that the filter did not work on. No hook is shown it, but the object counts as known.
+    pub fn failed(object: Option<Arc<[u8]>>) -> Self {
+        Self { failed: true, ..Self::filtered(object, b"null".as_slice().into()) }
     }
 
     /// Returns the object as JSON, if it is kept.
@@ -108,17 +115,31 @@ pub struct Change {
 ///
 /// A clone is cheap and stays as it is: it is the moment at which it was taken.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Snapshot(Arc<BTreeMap<Key, Arc<Item>>>);
+pub struct Snapshot {
+    /// The last good state of each object.
+    objects: Arc<BTreeMap<Key, Arc<Item>>>,
+    /// The objects whose filter did not work on their last state.
+    failed: Arc<BTreeMap<Key, Arc<Item>>>,
+}
 
 impl Snapshot {
     /// Records the state of an object that was added or modified.
     ///
-    /// Returns `None` if a hook would see no difference. Whether it is `Added` or
-    /// `Modified` is decided here, from what is known, and not by the watch: after
-    /// a gap a watch calls things new that are not.
+    /// Returns `None` if a hook would see no difference, or if the filter did not work: the last good state stays. What is
+    /// not known is `Added`, and what is known `Modified`, as for an informer of client-go. An object counts as known too
+    /// when its filter did not work before.
     pub fn put(&mut self, key: Key, item: Arc<Item>) -> Option<Change> {
-        let objects = Arc::make_mut(&mut self.0);
+        if item.failed {
+            Arc::make_mut(&mut self.failed).insert(key, item);
+            return None;
+        }
+        let had_failed = self.failed.contains_key(&key);
+        if had_failed {
+            Arc::make_mut(&mut self.failed).remove(&key);
+        }
+        let objects = Arc::make_mut(&mut self.objects);
         let event = match objects.get(&key) {
+            None if had_failed => WatchEvent::Modified,
             None => WatchEvent::Added,
             Some(known) if known.checksum == item.checksum => {
                 // Parts of the object that the filter does not see may have changed.
@@ -135,10 +156,12 @@ impl Snapshot {
     ///
     /// Returns `None` if the object was not known.
     pub fn remove(&mut self, key: &Key, last: Option<Arc<Item>>) -> Option<Change> {
-        if !self.0.contains_key(key) {
-            return None;
-        }
-        let (key, known) = Arc::make_mut(&mut self.0).remove_entry(key)?;
+        let remove = |from: &mut Arc<BTreeMap<Key, Arc<Item>>>| {
+            let is_there = from.contains_key(key);
+            is_there.then(|| Arc::make_mut(from).remove_entry(key)).flatten()
+        };
+        let (failed, good) = (remove(&mut self.failed), remove(&mut self.objects));
+        let (key, known) = good.or(failed)?;
         Some(Change { event: WatchEvent::Deleted, key, item: last.unwrap_or(known) })
     }
 
@@ -161,7 +184,8 @@ impl Snapshot {
         listed: BTreeMap<Key, Arc<Item>>,
     ) -> Vec<Change> {
         let is_gone = |key: &&Key| is_listed(key) && !listed.contains_key(*key);
-        let gone: Vec<Key> = self.0.keys().filter(is_gone).cloned().collect();
+        let known = self.objects.keys().chain(self.failed.keys());
+        let gone: BTreeSet<Key> = known.filter(is_gone).cloned().collect();
         let mut changes: Vec<Change> = gone.iter().filter_map(|key| self.remove(key, None)).collect();
         changes.extend(listed.into_iter().filter_map(|(key, item)| self.put(key, item)));
         changes
@@ -169,28 +193,33 @@ impl Snapshot {
 
     /// Returns the object at `key`.
     pub fn get(&self, key: &Key) -> Option<&Arc<Item>> {
-        self.0.get(key)
+        self.objects.get(key)
     }
 
     /// Returns all objects, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Arc<Item>)> {
-        self.0.iter()
+        self.objects.iter()
     }
 
     /// Returns how many objects there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.objects.len()
     }
 
     /// Returns whether there are no objects.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.objects.is_empty()
+    }
+
+    /// Returns whether there are objects whose filter did not work on their last state.
+    pub fn has_failed(&self) -> bool {
+        !self.failed.is_empty()
     }
 }
 
 impl FromIterator<(Key, Arc<Item>)> for Snapshot {
     fn from_iter<T: IntoIterator<Item = (Key, Arc<Item>)>>(items: T) -> Self {
-        Self(Arc::new(items.into_iter().collect()))
+        Self { objects: Arc::new(items.into_iter().collect()), failed: Arc::default() }
     }
 }
 
@@ -238,6 +267,30 @@ mod tests {
         assert_eq!(told(&[change.unwrap()]), ["Deleted a/b 2"]);
         assert_eq!(snapshot.remove(&key, None), None);
         assert!(snapshot.is_empty());
+    }
+
+    #[test]
+    fn slip_16_an_object_whose_filter_failed_is_known_from_then_on() {
+        let failed = |text: &str| Arc::new(Item::failed(Some(text.as_bytes().into())));
+        let (a, b, c) = (Key::new("ns", "a"), Key::new("ns", "b"), Key::new("ns", "c"));
+        let mut snapshot = Snapshot::default();
+        for key in [&a, &b, &c] {
+            assert_eq!(snapshot.put(key.clone(), failed("bad")), None);
+        }
+        assert!(snapshot.is_empty() && snapshot.has_failed(), "no hook is shown it");
+        let change = snapshot.put(a.clone(), item("1")).unwrap();
+        assert_eq!(told(&[change]), ["Modified ns/a 1"]);
+        // The last good state stays.
+        assert_eq!(snapshot.put(a.clone(), failed("bad again")), None);
+        assert_eq!(snapshot.get(&a).unwrap().object(), Some(&b"1"[..]));
+        assert_eq!(snapshot.put(a.clone(), item("1")), None);
+        assert_eq!(told(&[snapshot.remove(&b, None).unwrap()]), ["Deleted ns/b bad"]);
+        // A new list is no other than the watch.
+        let changes = snapshot.replace([(a, failed("worse")), (c, item("3"))].into());
+        assert_eq!(told(&changes), ["Modified ns/c 3"]);
+        let changes = snapshot.replace(BTreeMap::new());
+        assert_eq!(told(&changes), ["Deleted ns/a 1", "Deleted ns/c 3"]);
+        assert!(!snapshot.has_failed());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{BrokenPart, Global};
+use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::name::{HookName, Scope};
@@ -25,7 +26,7 @@ impl BrokenFiles {
 
     /// Records and reports that changed files can't be loaded at all.
     pub(super) fn reject(&mut self, cx: &mut Context, failure: Failure) {
-        if self.rejected.as_ref() == Some(&failure) {
+        if self.rejected.as_ref().is_some_and(|known| known.repeats(&failure)) {
             return;
         }
         let message = format!("changed files can't be loaded, the old ones stay in force: {failure}");
@@ -34,10 +35,25 @@ impl BrokenFiles {
     }
 
     /// Returns `new` with the old versions of what is broken in it, and reports what that is.
-    pub(super) fn repair(&mut self, cx: &mut Context, old: &Global, new: &Arc<Global>) -> Arc<Global> {
+    pub(super) fn repair(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        old: &Global,
+        new: &Arc<Global>,
+    ) -> Arc<Global> {
         self.rejected = None;
-        let known = std::mem::replace(&mut self.global, new.broken.clone());
-        for part in new.broken.iter().filter(|part| !known.contains(part)) {
+        let known = std::mem::take(&mut self.global);
+        for part in &new.broken {
+            let is_same =
+                |other: &&BrokenPart| other.hook == part.hook && other.failure.repeats(&part.failure);
+            if let Some(same) = known.iter().find(is_same) {
+                self.global.push(same.clone());
+                continue;
+            }
+            // What it quotes may not be a value any more when somebody reads it.
+            let failure = configuration.told(part.failure.clone(), None, None);
+            self.global.push(BrokenPart { hook: part.hook.clone(), failure });
             let what = match &part.hook {
                 Some(hook) => format!("global hook {hook}"),
                 None => "the global schemas".to_owned(),

@@ -30,7 +30,7 @@ impl Modules {
                     if !module.is_active && module.release == Release::Absent {
                         return Next::Gone;
                     }
-                    if module.stale_runs > 0 {
+                    if lower.queues.has_stale_run(name) {
                         return Next::Wait(Reason::EarlierRun);
                     }
                     delete.stage = if spec.has_chart && module.release != Release::Absent {
@@ -65,9 +65,10 @@ impl Modules {
     }
 
     fn begin_deletion(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
-        self.set_phase(lower.cx, lower.configuration, name, Phase::Deleting, None);
+        let why = self.states.get(name).and_then(|module| Some(module.decision.as_ref()?.to_string()));
+        self.set_phase(lower.cx, lower.configuration, name, Phase::Deleting, why);
         self.disable_schedules(lower.bindings, name);
-        self.drop_tasks_of(lower, name);
+        drop_tasks_of(lower, name);
         lower.bindings.disable_unlisted(lower.cx, &Scope::Module(name.clone()));
         let Some(module) = self.states.get_mut(name) else { return };
         // Whatever comes next, the module's hooks have to prepare everything again.
@@ -88,11 +89,9 @@ impl Modules {
         lower.cx.notify(Notice::MetricsForgotten { scope });
         self.set_phase(lower.cx, lower.configuration, name, Phase::Disabled, None);
     }
+}
 
-    /// Drops the tasks of a module that runs no more, in all queues; its removal stays.
-    fn drop_tasks_of(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
-        self.drop_tasks(lower, |task| {
-            task.module() != Some(name) || matches!(task.kind, TaskKind::ModuleDelete(_))
-        });
-    }
+/// Drops the tasks of a module that runs no more, in all queues; its removal stays.
+fn drop_tasks_of(lower: &mut Lower<'_>, name: &ModuleName) {
+    lower.drop_tasks(|task| task.module() != Some(name) || matches!(task.kind, TaskKind::ModuleDelete(_)));
 }

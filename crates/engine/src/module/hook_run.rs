@@ -25,7 +25,12 @@ impl Modules {
             self.miss_event(&run.hook);
             return Next::Gone;
         };
-        if let Some(reason) = self.broken_version(&run.hook).or_else(|| not_now(lower, &hook)) {
+        let overtakes =
+            || lower.queues.events_aside(&head.queue, &run.hook).filter(|_| run.is_of_events(&run.hook));
+        if let Some(reason) = overtakes() {
+            return Next::Wait(reason);
+        }
+        if let Some(reason) = self.broken_version(&run.hook).or_else(|| not_now(lower, head, &hook)) {
             return Next::Wait(reason);
         }
         if hook.spec.config_version == ConfigVersion::V1 {
@@ -63,7 +68,7 @@ impl Modules {
         contexts: Vec<BindingContext>,
         binding_type: BindingType,
     ) -> Next {
-        let missing = not_now(lower, hook).or_else(|| lower.bindings.missing_for(hook, &contexts));
+        let missing = not_now(lower, head, hook).or_else(|| lower.bindings.missing_for(hook, &contexts));
         if let Some(reason) = missing {
             return Next::Wait(reason);
         }
@@ -151,8 +156,12 @@ pub(crate) fn report_run(
 }
 
 /// Returns why the hook can't start at this moment, whatever it is started for.
-fn not_now(lower: &Lower<'_>, hook: &Hook) -> Option<Reason> {
-    if lower.queues.has_slot() { lower.bindings.held_up(&hook.id, lower.cx.now) } else { Some(Reason::Slot) }
+fn not_now(lower: &Lower<'_>, head: &TaskHead, hook: &Hook) -> Option<Reason> {
+    if lower.queues.has_slot(&head.queue) {
+        lower.bindings.held_up(&hook.id, lower.cx.now)
+    } else {
+        Some(Reason::Slot)
+    }
 }
 
 /// Adds the runs of the same hook that directly follow to `run`.

@@ -12,7 +12,7 @@ use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
 use crate::name::{BindingKey, CronLine, HookId, ModuleName, QueueName};
 use crate::notice::Notice;
-use crate::queue::{End, Next, Reason};
+use crate::queue::{End, Next, Queues, Reason};
 use crate::task::{BindingType, HookRun, Task, TaskHead, TaskKind, Trigger};
 
 impl Modules {
@@ -46,19 +46,22 @@ impl Modules {
             let state = lower.bindings.synchronization(id, index);
             if binding.queue.is_main() && state == Some(Synchronization::Listing) {
                 let reason = lower.bindings.missing_list(id, index);
-                // A module may bring a kind, and modules come later; the binding starts by itself then.
-                let waits = !matches!(reason, Reason::Kind(_));
-                return if waits { Next::Wait(reason) } else { Next::Done };
+                // Modules come later; the binding starts by itself when one has brought what is missing.
+                return if reason.may_come_from_modules() { Next::Done } else { Next::Wait(reason) };
             }
         }
         Next::Then(self.queue_synchronizations(lower, head, &[hook]))
     }
 
-    /// Waits for the Synchronizations of global hooks, but not for kinds that do not exist.
-    pub(crate) fn advance_wait(&self, bindings: &Bindings) -> Next {
-        let hooks = &self.global.hooks;
-        let missing = bindings.unlisted(hooks).find(|reason| !matches!(reason, Reason::Kind(_)));
-        missing.or_else(|| bindings.unsynchronized(hooks)).map_or(Next::Done, Next::Wait)
+    /// Waits for the Synchronizations of global hooks, but not for those that wait for what a module may bring.
+    pub(crate) fn advance_wait(&self, bindings: &Bindings, queues: &Queues) -> Next {
+        let hooks: Vec<Arc<Hook>> =
+            self.global.hooks.iter().filter(|hook| !bindings.needs_module(hook)).cloned().collect();
+        let mut unlisted = bindings.unlisted(&hooks).filter(|reason| !reason.may_come_from_modules());
+        let mut under_way = bindings.unsynchronized(&hooks);
+        let goes_on = |(key, _): &(BindingKey, Reason)| queues.synchronization_aside(key).is_none();
+        let reason = unlisted.next().or_else(|| under_way.find(goes_on).map(|(_, reason)| reason));
+        reason.map_or(Next::Done, Next::Wait)
     }
 
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
@@ -168,10 +171,18 @@ impl Modules {
             else {
                 continue;
             };
+            // The order of the configuration is kept: the last of them to be listed queues all.
+            if lower.bindings.is_listing(&hook) {
+                continue;
+            }
             let cause = Cause::outside(format!("kinds of hook {id} are listed"));
             let head = TaskHead::new(lower.cx, &main, Trigger::Kubernetes, cause, None);
             let first = self.queue_synchronizations(lower, &head, &[hook]);
-            lower.queues.put(lower.cx, &main, End::Back, first);
+            // Whatever waits for it must not stand before it.
+            lower.queues.put_before(lower.cx, &main, first, |task| {
+                task.hook_run().is_some_and(|run| run.hook == id)
+                    || matches!(task.kind, TaskKind::GlobalHookWaitKubernetesSynchronization)
+            });
         }
     }
 

@@ -7,13 +7,16 @@ mod hook_run;
 mod hooks;
 mod modules;
 mod release;
+mod release_drift;
 mod reload;
 mod run;
 mod state;
 mod view;
 mod watch_events;
+mod watch_health;
 
 pub(crate) use hook_run::report_run;
 pub(crate) use modules::{Lower, Modules};
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};
+pub(crate) use watch_events::kind_appeared;

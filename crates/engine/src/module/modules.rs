@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
+use super::events::{Announcements, Change};
 use super::{ModuleState, Phase};
 use crate::binding::Bindings;
 use crate::catalog::{Catalog, Global, Hook, Module};
@@ -11,12 +12,13 @@ use crate::cause::Cause;
 use crate::config::Config;
 use crate::configuration::{Configuration, Decision};
 use crate::context::Context;
-use crate::effect::{Announcement, Effect, ValuesInput};
+use crate::effect::ValuesInput;
+use crate::enabled::EnabledModules;
 use crate::event::Verdict;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope};
+use crate::name::{HookId, ModuleName, QueueName, ReleaseName, RunId, Scope};
 use crate::notice::Notice;
-use crate::queue::{Dropped, End, Queues, Reason};
+use crate::queue::{End, Queues, Reason};
 use crate::task::{ModuleDelete, ModuleRun, Question, ScriptAnswer, Task, TaskKind, Trigger};
 
 /// All modules and global hooks.
@@ -36,8 +38,7 @@ pub(crate) struct Modules {
     pub(super) order: Vec<ModuleName>,
     /// The modules that are on, as they run.
     pub(super) enabled: Arc<[ModuleName]>,
-    /// Some module run may wait for a kind.
-    pub(super) has_kind_waiters: bool,
+    pub(super) announcements: Announcements,
 }
 
 /// The surroundings of a call, and the machines below the modules, which steps of modules and hooks work with.
@@ -51,6 +52,26 @@ pub(crate) struct Lower<'a> {
     pub(crate) configuration: &'a mut Configuration,
     /// What hooks see of the cluster.
     pub(crate) bindings: &'a mut Bindings,
+}
+
+impl Lower<'_> {
+    /// Drops all tasks that `keep` rejects, in all queues.
+    pub(crate) fn drop_tasks(&mut self, keep: impl Fn(&Task) -> bool) {
+        for queue in self.queues.names() {
+            self.drop_tasks_in(&queue, &keep);
+        }
+    }
+
+    /// Drops the tasks of a queue that `keep` rejects. Returns whether there were any.
+    pub(crate) fn drop_tasks_in(&mut self, queue: &QueueName, keep: impl Fn(&Task) -> bool) -> bool {
+        let dropped = self.queues.drop_tasks(queue, keep);
+        for task in dropped.tasks() {
+            for key in task.hook_run().into_iter().flat_map(|run| &run.synchronizes) {
+                self.bindings.mark_queued(key, false);
+            }
+        }
+        dropped.any()
+    }
 }
 
 impl Modules {
@@ -121,6 +142,11 @@ impl Modules {
         self.states.get(name).is_some_and(ModuleState::is_on)
     }
 
+    /// Returns the modules that are on, as they run.
+    pub(crate) fn enabled(&self) -> &Arc<[ModuleName]> {
+        &self.enabled
+    }
+
     /// Returns the hooks of a scope, if it exists.
     pub(crate) fn hooks_of(&self, scope: &Scope) -> Option<&[Arc<Hook>]> {
         match scope {
@@ -139,8 +165,13 @@ impl Modules {
     }
 
     /// Records and reports that changed files can't be loaded at all.
-    pub(crate) fn catalog_rejected(&mut self, cx: &mut Context, failure: Failure) {
-        self.broken_files.reject(cx, failure);
+    pub(crate) fn catalog_rejected(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        failure: Failure,
+    ) {
+        self.broken_files.reject(cx, configuration.told(failure, None, None));
     }
 
     /// Returns why no process may be started from the file of `hook`, if its new version is broken.
@@ -149,7 +180,7 @@ impl Modules {
             Scope::Global => self.broken_files.of_hook(&hook.name)?,
             Scope::Module(module) => self.states.get(module)?.broken_version.as_ref()?,
         };
-        Some(Reason::BrokenVersion(failure.message.clone()))
+        Some(Reason::BrokenVersion(failure.for_everybody().message.clone()))
     }
 
     /// Returns the number that the hooks of a scope are sorted by.
@@ -180,14 +211,55 @@ impl Modules {
         if module.phase != phase {
             module.since = cx.now;
         }
+        let change = module.phase.change_to(phase);
         module.phase = phase;
-        let why = reason.as_ref().map(|why| format!(": {}", configuration.without_values(name, why)));
-        let message = format!("module {name} is {}{}", phase.as_str(), why.unwrap_or_default());
-        if let Some(message) = module.announced.admit(message, cx.now) {
-            let (reason, warning) = phase.event();
-            cx.push(Effect::Announce(Announcement { module: name.clone(), warning, reason, message }));
+        if let Some(change) = change {
+            let why = reason.as_deref().map(|why| configuration.without_values(name, why));
+            self.announce(cx, name, change, why.as_deref());
         }
         cx.notify(Notice::ModuleChanged { module: name.clone(), phase: phase.as_str(), reason });
+    }
+
+    /// Writes a Kubernetes Event about a module. `why` quotes no values.
+    pub(super) fn announce(
+        &mut self,
+        cx: &mut Context,
+        name: &ModuleName,
+        change: Change,
+        why: Option<&str>,
+    ) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        let what = match change {
+            Change::Disabled => "is switched off and removed",
+            Change::Enabled => "is switched on",
+            Change::Failed => "failed",
+            Change::Installed => "was installed",
+            Change::Orphaned => "is orphaned",
+            Change::Parked => "is parked",
+            Change::Recovered => "runs again after it had failed",
+            Change::Resumed => "is no longer parked",
+            Change::TookOver => "took objects over",
+            Change::Upgraded => "was upgraded",
+        };
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let message = format!("module {name} {what}{why}");
+        self.announcements.announce(cx, (name, &mut module.announced), change, message);
+    }
+
+    /// Records that no converge is under way: what changed now is part of none.
+    pub(crate) fn forget_changes(&mut self) {
+        self.announcements.forget_changes();
+    }
+
+    /// Writes a Kubernetes Event about the end of a converge, if it changed anything.
+    pub(crate) fn converge_ended(
+        &mut self,
+        cx: &mut Context,
+        generation: u64,
+        took: std::time::Duration,
+        cause: &Cause,
+    ) {
+        self.announcements.converge_ended(cx, generation, took, cause);
     }
 
     /// Returns why a module does what it does not, for commands.
@@ -215,11 +287,11 @@ impl Modules {
         &mut self,
         cx: &Context,
         name: &ModuleName,
-        question: Question,
+        (run, question): (RunId, Question),
         verdict: Verdict,
     ) {
         if let Some(module) = self.states.get_mut(name) {
-            module.script = Some(ScriptAnswer { question, verdict, at: cx.now });
+            module.script = Some(ScriptAnswer { question, verdict, run, at: cx.now });
         }
     }
 
@@ -234,7 +306,7 @@ impl Modules {
                 module.phase = Phase::Disabled;
             }
             let reason = (decision.enabled && !was_on).then(|| decision.to_string());
-            module.decision = Some(decision);
+            let is_new = module.decision.replace(decision).is_none();
             let (is_on, is_active) = (module.is_on(), module.is_active);
             let has_missed = is_on && std::mem::take(&mut module.missed_events);
             if was_on && !is_on {
@@ -244,6 +316,9 @@ impl Modules {
                 lower.bindings.disable_scope(lower.cx, &Scope::Module(name.clone()));
             }
             if is_on && !was_on {
+                if !is_new {
+                    self.announce(lower.cx, name, Change::Enabled, reason.as_deref());
+                }
                 self.set_phase(lower.cx, lower.configuration, name, Phase::Starting, reason);
             } else if !is_on && !is_active {
                 self.set_phase(lower.cx, lower.configuration, name, Phase::Disabled, None);
@@ -253,8 +328,8 @@ impl Modules {
     }
 
     /// Records which modules are on. Returns all modules with what they are now.
-    pub(crate) fn set_enabled(&mut self, enabled: Vec<ModuleName>) -> Arc<[(ModuleName, bool)]> {
-        self.enabled = enabled.into();
+    pub(crate) fn set_enabled(&mut self, enabled: EnabledModules) -> Arc<[(ModuleName, bool)]> {
+        self.enabled = enabled.into_names();
         self.in_order().map(|module| (module.spec.name.clone(), module.is_on())).collect()
     }
 
@@ -286,42 +361,19 @@ impl Modules {
         if let Some(module) = self.states.get_mut(name).filter(|module| !module.first_run_done) {
             module.started_hooks.clear();
         }
-        self.set_phase(cx, configuration, name, Phase::Failed, Some(failure.message.clone()));
+        self.set_phase(
+            cx,
+            configuration,
+            name,
+            Phase::Failed,
+            Some(configuration.shown(failure).message.clone()),
+        );
     }
 
     /// Records that the CRDs of a module are installed.
     pub(crate) fn crds_ensured(&mut self, name: &ModuleName) {
         if let Some(module) = self.states.get_mut(name) {
             module.crds_of = Some(module.spec.content);
-        }
-    }
-
-    /// Drops all tasks that `keep` rejects, in all queues.
-    pub(super) fn drop_tasks(&mut self, lower: &mut Lower<'_>, keep: impl Fn(&Task) -> bool) {
-        for queue in lower.queues.names() {
-            let dropped = lower.queues.drop_tasks(&queue, &keep);
-            self.forget(lower.bindings, &dropped);
-        }
-    }
-
-    /// Records that tasks were dropped.
-    pub(crate) fn forget(&mut self, bindings: &mut Bindings, dropped: &Dropped) {
-        for task in dropped.tasks() {
-            for key in task.hook_run().into_iter().flat_map(|run| &run.synchronizes) {
-                bindings.mark_queued(key, false);
-            }
-        }
-        let running = dropped.running.as_ref().and_then(Task::module);
-        if let Some(module) = running.and_then(|name| self.states.get_mut(name)) {
-            module.stale_runs += 1;
-        }
-    }
-
-    /// Records that an effect of a dropped task ended: what waits for that goes on.
-    pub(crate) fn stale_run_ended(&mut self, queues: &mut Queues, task: &Task) {
-        if let Some(module) = task.module().and_then(|name| self.states.get_mut(name)) {
-            module.stale_runs = module.stale_runs.saturating_sub(1);
-            queues.wake(|reason| *reason == Reason::EarlierRun);
         }
     }
 
@@ -359,6 +411,7 @@ impl Modules {
         }
         module.upgrades.clear();
         let why = "resumed by command".to_owned();
+        self.announce(cx, name, Change::Resumed, None);
         self.set_phase(cx, configuration, name, Phase::Starting, Some(why));
         Ok(())
     }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::events::Change;
+use super::release_drift::DriftReport;
 use super::state::{Parked, Release, Upgrade};
 use super::{Modules, Phase};
 use crate::cause::Cause;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::Effect;
-use crate::event::{Drift, ReleaseAction, ReleaseOutcome};
+use crate::event::{Drift, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind};
 use crate::failure::Failure;
 use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
@@ -18,9 +20,6 @@ use crate::task::{ModuleDelete, Running, Task, TaskHead, TaskKind, Trigger};
 
 /// How many upgrades alike make a loop.
 const LOOP: usize = 3;
-
-/// How many objects that others changed are recorded of one release.
-const CHANGED: usize = 100;
 
 /// How close together they are.
 const LOOP_TIME: Duration = Duration::from_mins(15);
@@ -37,14 +36,22 @@ impl Modules {
     ) {
         let cause = &running.task.head.cause;
         let action = outcome.as_ref().ok().map(|outcome| outcome.action);
+        if outcome.as_ref().is_err_and(Failure::is_cancelled) {
+            // The next start looks at what is left of it.
+            return;
+        }
         let (took, startup) = (cx.now.since(running.since), cause.is_of_start());
         cx.notify(Notice::ReleaseRan { module: name.clone(), action, took, startup });
         let Some(module) = self.states.get_mut(name) else { return };
         // Also when the answer is not wanted any more: the cluster is as it is.
         module.release = known_release(outcome);
         let Some(outcome) = outcome.as_ref().ok().filter(|_| !running.dropped) else { return };
-        if outcome.action != ReleaseAction::Unchanged {
-            module.changed_objects.clear();
+        match outcome.action {
+            ReleaseAction::Installed | ReleaseAction::Upgraded => module.drift.upgraded(&outcome.taken_over),
+            ReleaseAction::Absent | ReleaseAction::Uninstalled | ReleaseAction::Unmanaged => {
+                module.drift.clear();
+            }
+            ReleaseAction::Unchanged => {}
         }
         let is_managed = match outcome.action {
             ReleaseAction::Installed | ReleaseAction::Unchanged | ReleaseAction::Upgraded => true,
@@ -58,6 +65,22 @@ impl Modules {
             } else {
                 Effect::ForgetRelease { module }
             });
+        }
+        if let Some(first) = outcome.taken_over.first() {
+            let taken = taken_over(first, outcome.taken_over.len());
+            self.announce(cx, name, Change::TookOver, Some(&taken));
+        }
+        if matches!(outcome.action, ReleaseAction::Absent | ReleaseAction::Uninstalled) {
+            self.release_gone(&ReleaseName::from(name.as_str()));
+        }
+        let deployed = format!("revision {} of its release is deployed", outcome.revision);
+        match outcome.action {
+            ReleaseAction::Installed => self.announce(cx, name, Change::Installed, Some(&deployed)),
+            ReleaseAction::Upgraded => self.announce(cx, name, Change::Upgraded, Some(&deployed)),
+            ReleaseAction::Absent
+            | ReleaseAction::Unchanged
+            | ReleaseAction::Uninstalled
+            | ReleaseAction::Unmanaged => {}
         }
         if outcome.action == ReleaseAction::Upgraded {
             let root = cause.links().first().copied().unwrap_or_default().to_owned();
@@ -107,7 +130,34 @@ impl Modules {
         false
     }
 
-    /// Records and reports that a release differs from its chart, and queues a run of its module.
+    /// Forgets that objects were taken over from a release that is gone.
+    fn release_gone(&mut self, release: &ReleaseName) {
+        let gone = format!("{}/{release}", self.config.namespace);
+        for module in self.states.values_mut() {
+            module.drift.release_gone(&gone);
+        }
+    }
+
+    /// Records and reports which kinds of objects of a release can't be watched.
+    pub(crate) fn release_unwatched(
+        &mut self,
+        cx: &mut Context,
+        name: &ModuleName,
+        kinds: Vec<UnwatchedKind>,
+    ) {
+        let Some(module) = self.states.get_mut(name).filter(|module| module.is_on()) else { return };
+        for UnwatchedKind { kind, why } in module.drift.unwatched(kinds) {
+            let message = format!(
+                "objects of kind {kind} of its release are not watched, what is deleted comes back with its next run only: {why}"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });
+        }
+    }
+
+    /// Records and reports that a release differs from its chart, and queues a run of its module if that can help.
+    ///
+    /// A field that somebody else changed is reported only: a run would run its hooks and write nothing, because
+    /// the chart renders what it did before.
     pub(crate) fn release_drifted(
         &mut self,
         cx: &mut Context,
@@ -115,17 +165,23 @@ impl Modules {
         name: &ModuleName,
         drift: Drift,
     ) {
+        let Some(module) = self.states.get_mut(name).filter(|module| module.is_on()) else { return };
         let (trigger, what) = match &drift {
             Drift::Absent(object) => (Trigger::AbsentResources, format!("{object} is gone")),
-            Drift::Changed(object) => (Trigger::ReleaseDrifted, format!("{object} was changed")),
+            Drift::Changed { object, place } => {
+                let what = match module.drift.changed(object, place, cx.now) {
+                    None => return,
+                    Some(DriftReport::Change) => format!("{object} was changed by others at {place}"),
+                    Some(DriftReport::Quarrel) => format!(
+                        "{object} is changed by others again and again, now at {place}; this is not told any more until they leave it alone for an hour"
+                    ),
+                };
+                cx.notify(Notice::ReleaseDrifted { module: name.clone(), drift, what });
+                return;
+            }
+            Drift::Restored(object) => return module.drift.restored(object, cx.now),
             Drift::Status(what) => (Trigger::ReleaseStatus, what.clone()),
         };
-        let Some(module) = self.states.get_mut(name).filter(|module| module.is_on()) else { return };
-        if let Drift::Changed(object) = &drift
-            && module.changed_objects.len() < CHANGED
-        {
-            module.changed_objects.insert(object.clone());
-        }
         cx.notify(Notice::ReleaseDrifted { module: name.clone(), drift, what: what.clone() });
         let is_running = queues.in_flight().any(|running| {
             running.task.module_run().is_some_and(|run| run.module == *name && run.is_before_upgrade())
@@ -179,12 +235,20 @@ impl Modules {
         configuration: &mut Configuration,
         release: &ReleaseName,
     ) {
+        self.release_gone(release);
         let name = ModuleName::from(release.as_str());
         if self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
             self.states.remove(&name);
             configuration.remove_module(cx, &name);
         }
     }
+}
+
+/// Writes an Event about objects that a module took over from other releases.
+/// Returns in words what was taken over.
+fn taken_over(first: &TakenObject, count: usize) -> String {
+    let more = if count > 1 { format!(" and {} more objects", count - 1) } else { String::new() };
+    format!("{} of release {}{more}; one of the two charts should not render it", first.object, first.release)
 }
 
 fn known_release(outcome: &Result<ReleaseOutcome, Failure>) -> Release {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Lower, ModuleState, Modules, Phase, hooks};
 use crate::catalog::{Catalog, Global, Hook, Module};
 use crate::cause::Cause;
-use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, QueueName, Scope};
@@ -39,7 +38,7 @@ impl Modules {
         self.warnings = new.warnings;
         self.complete = new.complete;
         let old = Arc::clone(&self.global);
-        self.global = self.broken_files.repair(lower.cx, &old, &new.global);
+        self.global = self.broken_files.repair(lower.cx, lower.configuration, &old, &new.global);
         let everything = self.reload_global(lower, &old, is_converged, cause);
         let mut reloaded = self.reload_modules(lower, &new.modules);
         reloaded.everything |= everything;
@@ -80,7 +79,7 @@ impl Modules {
             }
             lower.bindings.disable_schedules(hook, 0);
             if now.is_none() {
-                self.drop_tasks(lower, |task| task.hook_run().is_none_or(|run| run.hook != hook.id));
+                lower.drop_tasks(|task| task.hook_run().is_none_or(|run| run.hook != hook.id));
             }
         }
         let mut fresh = Vec::new();
@@ -131,14 +130,14 @@ impl Modules {
                 }
                 Some(state) => {
                     if let Some(failure) = module.broken.as_ref().filter(|_| state.spec.broken.is_none()) {
-                        self.keep_old_version(lower.cx, &module.name, failure);
+                        self.keep_old_version(lower, &module.name, failure.clone());
                         continue;
                     }
                     reloaded.everything |=
                         state.spec.order != module.order || state.spec.enabled != module.enabled;
                     match self.adopt_module(lower, module) {
                         Ok(()) => drop(reloaded.modules.insert(module.name.clone())),
-                        Err(failure) => self.keep_old_version(lower.cx, &module.name, &failure),
+                        Err(failure) => self.keep_old_version(lower, &module.name, failure),
                     }
                 }
             }
@@ -156,15 +155,16 @@ impl Modules {
     }
 
     /// Leaves the old version of a module in force; its tasks wait until a better one comes.
-    fn keep_old_version(&mut self, cx: &mut Context, name: &ModuleName, failure: &Failure) {
+    fn keep_old_version(&mut self, lower: &mut Lower<'_>, name: &ModuleName, failure: Failure) {
         let Some(state) = self.states.get_mut(name) else { return };
-        if state.broken_version.as_ref() != Some(failure) {
-            let message = format!(
-                "the new version of module {name} can't be used, the old one stays in force: {failure}"
-            );
-            cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });
+        if state.broken_version.as_ref().is_some_and(|known| known.repeats(&failure)) {
+            return;
         }
-        state.broken_version = Some(failure.clone());
+        let message =
+            format!("the new version of module {name} can't be used, the old one stays in force: {failure}");
+        lower.cx.notify(Notice::Warned { scope: Scope::Module(name.clone()), message });
+        // What it quotes may not be a value any more when somebody reads it.
+        state.broken_version = Some(lower.configuration.told(failure, Some(name), None));
     }
 
     /// Puts a new version of a module's files into force.
@@ -216,7 +216,7 @@ impl Modules {
         let why =
             "its directory is gone; its release stays until the next start or `module purge`".to_owned();
         self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
-        self.drop_tasks(lower, |task| task.module() != Some(name));
+        lower.drop_tasks(|task| task.module() != Some(name));
         if was_watched {
             lower.cx.push(Effect::ForgetRelease { module: name.clone() });
         }

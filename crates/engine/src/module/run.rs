@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
 use crate::hook::Lifecycle;
 use crate::name::{ModuleName, Scope};
-use crate::queue::{Next, Queues, Reason};
+use crate::queue::{Next, Reason};
 use crate::task::{Answer, ModuleRun, RunStage, Task, TaskHead, TaskKind, Trigger};
 
 impl Modules {
@@ -48,10 +48,11 @@ impl Modules {
                 RunStage::BeforeHelm(n) => {
                     if let Some(hook) = hooks_at(&spec, Lifecycle::BeforeHelm).get(n) {
                         let next = self.start_lifecycle_hook(lower, head, hook, Lifecycle::BeforeHelm);
-                        let Next::Wait(reason @ Reason::Kind(_)) = next else { return next };
-                        // The module that brings the kind may be among the others; hooks start over then.
-                        run.stage = RunStage::Begin;
-                        return self.wait_for_kind(lower.cx, lower.queues, head, run, reason);
+                        if matches!(&next, Next::Wait(reason) if reason.may_come_from_modules()) {
+                            // Other modules go first, and may change what the hooks before this one saw.
+                            run.stage = RunStage::Begin;
+                        }
+                        return next;
                     }
                     run.stage = RunStage::Upgrade;
                 }
@@ -71,6 +72,13 @@ impl Modules {
         }
     }
 
+    /// Begins to install the CRDs of a module.
+    pub(crate) fn advance_crds(&self, cx: &mut Context, name: &ModuleName) -> Next {
+        let Some(module) = self.states.get(name).filter(|module| module.is_on()) else { return Next::Gone };
+        let (run, module) = (cx.ids.run(), Arc::clone(&module.spec));
+        Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
+    }
+
     /// Checks whether the module can run at all.
     fn begin_run(
         &mut self,
@@ -81,11 +89,11 @@ impl Modules {
     ) -> Option<Next> {
         let name = &run.module;
         let module = self.states.get_mut(name)?;
-        if module.stale_runs > 0 {
+        if lower.queues.has_stale_run(name) {
             return Some(Next::Wait(Reason::EarlierRun));
         }
         if let Some(failure) = &module.broken_version {
-            return Some(Next::Wait(Reason::BrokenVersion(failure.message.clone())));
+            return Some(Next::Wait(Reason::BrokenVersion(failure.for_everybody().message.clone())));
         }
         module.is_active = true;
         if let Some(failure) = &spec.broken {
@@ -105,7 +113,6 @@ impl Modules {
             self.set_phase(lower.cx, lower.configuration, name, phase, None);
         }
         run.stage = RunStage::OnStartup;
-        run.waits_for_kind = false;
         for queue in spec.hooks.iter().flat_map(|hook| hook.spec.queues()) {
             lower.queues.ensure(queue);
         }
@@ -125,59 +132,22 @@ impl Modules {
             self.enable_bindings(lower, hook);
         }
         // The order of the configuration is kept, so nothing is queued until everything is listed that is waited for.
-        let missing = lower.bindings.unlisted(&spec.hooks).next();
-        match missing {
-            Some(reason @ Reason::Kind(_)) => {
-                return Some(self.wait_for_kind(lower.cx, lower.queues, head, run, reason));
-            }
-            Some(reason) => return Some(Next::Wait(reason)),
-            None => {}
+        if let Some(reason) = lower.bindings.unlisted(&spec.hooks).next() {
+            return Some(Next::Wait(reason));
         }
         let first = self.queue_synchronizations(lower, head, &spec.hooks);
         if !first.is_empty() {
             return Some(Next::First(first));
         }
-        if let Some(reason) = lower.bindings.unsynchronized(&spec.hooks) {
-            return Some(Next::Wait(reason));
+        let under_way = lower.bindings.unsynchronized(&spec.hooks).next();
+        if let Some((key, reason)) = under_way {
+            // It may wait for a kind itself; then this run waits for that kind, too.
+            return Some(Next::Wait(lower.queues.synchronization_aside(&key).unwrap_or(reason)));
         }
         self.states.get_mut(&run.module)?.is_synchronizing = false;
         run.stage = RunStage::BeforeHelm(0);
         self.enable_schedules(lower, &run.module);
         None
-    }
-
-    /// Returns what a run does that waits for a kind: the others of its converge go first.
-    fn wait_for_kind(
-        &mut self,
-        cx: &Context,
-        queues: &Queues,
-        head: &TaskHead,
-        run: &mut ModuleRun,
-        reason: Reason,
-    ) -> Next {
-        run.waits_for_kind = true;
-        self.has_kind_waiters = true;
-        if queues.has_other_runs(&head.queue, head.id, head.generation, cx.now) {
-            Next::Behind
-        } else {
-            Next::Wait(reason)
-        }
-    }
-
-    /// Makes every run that waits for a kind be tried again: one of them may go on now.
-    pub(crate) fn reconsider_kinds(&mut self, queues: &mut Queues) {
-        if !std::mem::take(&mut self.has_kind_waiters) {
-            return;
-        }
-        for queue in queues.names() {
-            queues.edit(&queue, |task| {
-                if let TaskKind::ModuleRun(run) = &mut task.kind {
-                    run.waits_for_kind = false;
-                }
-                // All tasks are looked at.
-                false
-            });
-        }
     }
 
     fn start_upgrade(&self, cx: &mut Context, configuration: &Configuration, spec: &Arc<Module>) -> Next {

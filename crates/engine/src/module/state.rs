@@ -1,17 +1,18 @@
 //! What is known about one module.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::events::Announced;
+use super::events::{Announced, Change};
+use super::release_drift::ReleaseDrift;
 use crate::catalog::{Hook, Module};
 use crate::configuration::Decision;
 use crate::event::Verdict;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::hook::Lifecycle;
-use crate::name::HookName;
+use crate::name::{HookName, RunId};
 use crate::task::{Question, ScriptAnswer};
 use crate::time::Time;
 
@@ -49,8 +50,8 @@ pub(crate) struct ModuleState {
     pub(super) last_error: Option<Arc<Failure>>,
     /// Why its release is left alone, if it is.
     pub(super) parked: Option<Parked>,
-    /// Objects of its release that somebody else changed since the last upgrade.
-    pub(super) changed_objects: BTreeSet<String>,
+    /// What others did to the objects of its release.
+    pub(super) drift: ReleaseDrift,
     /// The last upgrades.
     pub(super) upgrades: VecDeque<Upgrade>,
     /// What its enabled script said, and to which question.
@@ -59,8 +60,6 @@ pub(crate) struct ModuleState {
     pub(super) is_synchronizing: bool,
     /// Events were lost while it was off without being removed.
     pub(super) missed_events: bool,
-    /// How many effects are in flight whose answers are not wanted any more.
-    pub(super) stale_runs: usize,
     /// The Kubernetes Events about it.
     pub(super) announced: Announced,
 }
@@ -151,16 +150,17 @@ impl Phase {
         self.into()
     }
 
-    /// Returns the reason of the Kubernetes Event about it, and whether that is a warning.
-    pub(super) fn event(self) -> (&'static str, bool) {
-        match self {
-            Self::Disabled => ("ModuleDisabled", false),
-            Self::Deleting => ("ModuleDeleting", false),
-            Self::Failed => ("ModuleFailed", true),
-            Self::Orphaned => ("ModuleOrphaned", true),
-            Self::Parked => ("ModuleParked", true),
-            Self::Running => ("ModuleRunning", false),
-            Self::Starting => ("ModuleStarting", false),
+    /// Returns what a person wants to hear of the step to `next`, if anything.
+    ///
+    /// Modules that are on from the beginning, and do what they did, are no news.
+    pub(super) fn change_to(self, next: Self) -> Option<Change> {
+        match next {
+            Self::Deleting => Some(Change::Disabled),
+            Self::Failed => Some(Change::Failed),
+            Self::Orphaned => Some(Change::Orphaned),
+            Self::Parked => Some(Change::Parked),
+            Self::Running => (self == Self::Failed).then_some(Change::Recovered),
+            Self::Disabled | Self::Starting => None,
         }
     }
 }
@@ -184,12 +184,11 @@ impl ModuleState {
             release_watched: false,
             last_error: None,
             parked: None,
-            changed_objects: BTreeSet::new(),
+            drift: ReleaseDrift::default(),
             upgrades: VecDeque::new(),
             script: None,
             is_synchronizing: false,
             missed_events: false,
-            stale_runs: 0,
             announced: Announced::default(),
         }
     }
@@ -214,15 +213,16 @@ impl ModuleState {
         self.first_run_done
     }
 
-    /// Returns what its enabled script said to this question, if it was asked.
-    pub(crate) fn answer_to(&self, question: &Question) -> Option<&Verdict> {
-        let answer = self.script.as_ref().filter(|answer| answer.question == *question)?;
+    /// Returns what its enabled script said to this question, if it was asked after the run `since`.
+    pub(crate) fn answer_to(&self, question: &Question, since: Option<RunId>) -> Option<&Verdict> {
+        let is_new = |answer: &&ScriptAnswer| since.is_none_or(|since| answer.run > since);
+        let answer = self.script.as_ref().filter(is_new).filter(|answer| answer.question == *question)?;
         Some(&answer.verdict)
     }
 
-    /// Returns whether its last failure was that its chart has a kind that does not exist.
-    pub(crate) fn lacks_kind(&self) -> bool {
-        self.last_error.as_ref().is_some_and(|error| error.kind == FailureKind::MissingKind)
+    /// Returns what its enabled script said last; yes when it was never asked.
+    pub(crate) fn last_verdict(&self) -> bool {
+        self.script.as_ref().is_none_or(|answer| answer.verdict.enabled)
     }
 
     /// Returns the next hook whose `onStartup` did not run as it is now.
@@ -246,7 +246,7 @@ impl ModuleState {
         self.last_error = None;
         self.parked = None;
         self.upgrades.clear();
-        self.changed_objects.clear();
+        self.drift.clear();
         self.is_synchronizing = false;
         self.missed_events = false;
     }

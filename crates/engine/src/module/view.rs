@@ -38,6 +38,7 @@ fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> Modul
         Release::Absent => ("absent", None),
         Release::Broken => ("broken", None),
         Release::Deployed { revision, .. } => ("deployed", Some(revision)),
+        Release::Unknown if !spec.has_chart => ("no chart", None),
         Release::Unknown => ("unknown", None),
         Release::Unmanaged => ("unmanaged", None),
     };
@@ -57,7 +58,9 @@ fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> Modul
         release,
         maintenance: configuration.is_in_maintenance(&spec.key),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
-        changed_objects: module.changed_objects.iter().cloned().collect(),
+        changed_objects: module.drift.differing().collect(),
+        taken_objects: module.drift.taken().to_vec(),
+        unwatched_kinds: module.drift.unwatched_kinds().to_vec(),
         broken_version: module.broken_version.clone().or_else(|| spec.broken.clone()),
         hooks: spec.hooks.iter().map(|hook| hook.id.clone()).collect(),
     }
@@ -66,7 +69,7 @@ fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> Modul
 /// Returns who says what about a module; before the first discovery that is what flags say.
 fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> Vec<OpinionView> {
     let decision = module.decision.clone().unwrap_or_else(|| configuration.flags_of(&module.spec));
-    let flag = configuration.dynamic_flag(&module.spec.name);
+    let flag = configuration.dynamic_flag(&module.spec.key);
     let view = |opinion: Opinion| {
         let (source, says, by, reason, since) = match opinion {
             Opinion::Static { on, file } => (Source::Static, on, file.to_string(), None, None),
@@ -77,7 +80,9 @@ fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> V
             Opinion::ConfigMap { on, key } => (Source::ConfigMap, on, key, None, None),
             Opinion::Script(verdict) => {
                 let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
-                let since = module.script.as_ref().map(|answer| answer.at);
+                // It may have said something else since, which the next discovery goes by.
+                let said = module.script.as_ref().filter(|answer| answer.verdict == verdict);
+                let since = said.map(|answer| answer.at);
                 (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
             }
         };

@@ -1,17 +1,17 @@
 //! What watches report reaches hooks: all snapshots change first, then the hooks are queued.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Lower, Modules};
 use crate::binding::Bindings;
 use crate::cause::Cause;
 use crate::context::Context;
-use crate::failure::{Failure, FailureKind};
-use crate::hook::WatchEvent;
 use crate::hook::snapshot::{Change, Item, Key, Objects};
-use crate::name::{BindingKey, MonitorId};
+use crate::name::{BindingKey, HookId, MonitorId};
 use crate::notice::{Notice, ObservedBinding};
 use crate::queue::Reason;
+use crate::task::{ModuleRun, Task};
 
 impl Modules {
     /// Handles the lists that begin or renew watches.
@@ -19,8 +19,7 @@ impl Modules {
         for (id, listing) in lower.bindings.list(lists) {
             if listing.first {
                 let hooks = lower.bindings.listed_first(id);
-                self.reconsider_kinds(lower.queues);
-                lower.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
+                look_again(lower, &hooks);
                 self.synchronize_late(lower, hooks);
             }
             for change in &listing.changes {
@@ -34,11 +33,11 @@ impl Modules {
     pub(crate) fn object_changed(
         &mut self,
         lower: &mut Lower<'_>,
-        event: WatchEvent,
         key: &Key,
+        is_gone: bool,
         items: Vec<(MonitorId, Arc<Item>)>,
     ) {
-        for observed in lower.bindings.object_changed(event, key, items) {
+        for observed in lower.bindings.object_changed(key, is_gone, items) {
             if let Some(change) = &observed.change {
                 self.deliver(lower, observed.monitor, change);
             }
@@ -68,27 +67,8 @@ impl Modules {
         for change in &changes {
             self.deliver(lower, id, change);
         }
-        lower.queues.wake(|reason| matches!(reason, Reason::List(_) | Reason::Kind(_)));
+        lower.queues.wake(|reason| matches!(reason, Reason::List(_)));
         self.report_snapshot(lower.cx, lower.bindings, id);
-    }
-
-    /// Records and reports that a watch broke. The adapter goes on trying.
-    pub(crate) fn watch_failed(
-        &self,
-        cx: &mut Context,
-        bindings: &mut Bindings,
-        id: MonitorId,
-        mut failure: Failure,
-    ) {
-        let Some(users) = bindings.users(id) else { return };
-        if failure.kind == FailureKind::HookOutput {
-            failure.message = format!("{}: {}", self.described(users.iter()), failure.message);
-            failure.advice.get_or_insert_with(|| {
-                "correct the jqFilter of the binding, or the object that it does not work on".to_owned()
-            });
-        }
-        bindings.watch_failed(id, failure.clone(), cx.now);
-        cx.notify(Notice::WatchFailed { monitor: id, failure });
     }
 
     /// Queues the hooks that a change of an object runs.
@@ -116,7 +96,7 @@ impl Modules {
     }
 
     /// Returns hooks and their bindings in words, the first three by name.
-    fn described<'k>(&self, keys: impl ExactSizeIterator<Item = &'k BindingKey>) -> String {
+    pub(super) fn described<'k>(&self, keys: impl ExactSizeIterator<Item = &'k BindingKey>) -> String {
         const NAMED: usize = 3;
         let more = keys.len().saturating_sub(NAMED);
         let name = |key: &BindingKey| {
@@ -125,5 +105,26 @@ impl Modules {
         };
         let names = keys.take(NAMED).map(name).collect::<Vec<_>>().join("; ");
         if more == 0 { names } else { format!("{names}; and {more} more") }
+    }
+}
+
+/// Lets all look once more for what they wait for who wait for the first lists of `hooks`, in their queues or aside.
+pub(super) fn look_again(lower: &mut Lower<'_>, hooks: &BTreeSet<HookId>) {
+    lower.queues.wake(|reason| matches!(reason, Reason::List(_)));
+    lower.queues.take_back(|task| concerns(task, hooks));
+}
+
+/// Returns whether a task runs one of `hooks`, or the module of one.
+fn concerns(task: &Task, hooks: &BTreeSet<HookId>) -> bool {
+    let runs = |run: &ModuleRun| hooks.iter().any(|hook| hook.scope.module() == Some(&run.module));
+    task.hook_run().is_some_and(|run| hooks.contains(&run.hook)) || task.module_run().is_some_and(runs)
+}
+
+/// Handles that the kind of a watch exists: it is listed next.
+pub(crate) fn kind_appeared(lower: &mut Lower<'_>, id: MonitorId) {
+    if lower.bindings.kind_appeared(id) {
+        let users = lower.bindings.users(id).into_iter().flatten();
+        let hooks = users.map(|key| key.hook.clone()).collect();
+        lower.queues.take_back(|task| concerns(task, &hooks));
     }
 }

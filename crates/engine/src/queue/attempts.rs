@@ -7,8 +7,9 @@ use super::journal::Ending;
 use super::{Blocked, Finished, Queues, Reason};
 use crate::config::OnModuleFailure;
 use crate::context::Context;
-use crate::effect::Effect;
+use crate::effect::{Effect, ValuesInput};
 use crate::failure::{Failure, FailureKind};
+use crate::memory::ShortMemory;
 use crate::name::{QueueName, RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
 use crate::task::{Answer, Running, Task, TaskKind};
@@ -26,8 +27,35 @@ impl Queues {
     ) {
         note_begun(cx, &mut task);
         self.processes += usize::from(answer.is_process());
+        if let Some(values) = effect.values() {
+            task.head.read = Some(values.clone());
+        }
         cx.push(effect);
         self.put_running(Running { task, run, answer, since: cx.now, dropped: false });
+    }
+
+    /// Makes the first task of a queue wait for a process that was begun before, and that read these values.
+    pub(crate) fn join(
+        &mut self,
+        cx: &mut Context,
+        mut task: Task,
+        run: RunId,
+        answer: Answer,
+        values: ValuesInput,
+    ) {
+        note_begun(cx, &mut task);
+        task.head.read = Some(values);
+        self.put_running(Running { task, run, answer, since: cx.now, dropped: false });
+    }
+
+    /// Counts a process that no task waits for.
+    pub(crate) fn process_began(&mut self) {
+        self.processes += 1;
+    }
+
+    /// Counts the end of a process that no task waited for.
+    pub(crate) fn process_ended(&mut self) {
+        self.processes = self.processes.saturating_sub(1);
     }
 
     /// Takes the task out whose effect ended. An answer that is not wanted is counted.
@@ -37,18 +65,39 @@ impl Queues {
             return Finished::Unknown;
         };
         if running.answer.is_process() {
-            self.processes = self.processes.saturating_sub(1);
+            self.process_ended();
         }
         if !running.dropped {
             return Finished::Awaited(Box::new(running));
         }
         self.stale_answers += 1;
-        Finished::Dropped(Box::new(running))
+        Finished::Dropped
     }
 
-    /// Returns whether another process of a hook or script may run.
-    pub(crate) fn has_slot(&self) -> bool {
-        self.processes < self.config.max_hooks.max(1)
+    /// Returns whether another process of a hook or script may run because of a task in `queue`.
+    ///
+    /// The limit is there for floods of events. Modules, and what is in `main` before them, never wait for it: their
+    /// queues are few, and each has one process at most. They wait only while memory is short.
+    pub(crate) fn has_slot(&self, queue: &QueueName) -> bool {
+        let is_free = queue.is_main() || queue.is_parallel();
+        (is_free && self.short_memory.is_none()) || self.has_free_slot()
+    }
+
+    /// Returns whether a process may run that waits for a place.
+    pub(crate) fn has_free_slot(&self) -> bool {
+        // One goes on when memory is short: if nothing ran, nothing would ever change.
+        let places = if self.short_memory.is_some() { 1 } else { self.config.max_hooks.max(1) };
+        self.processes < places
+    }
+
+    /// Takes note of how much memory is used.
+    pub(crate) fn memory_changed(&mut self, used: u64, limit: u64) {
+        self.short_memory = ShortMemory::of(used, limit);
+    }
+
+    /// Returns how much memory is used, while that is close to the limit.
+    pub(crate) fn short_memory(&self) -> Option<ShortMemory> {
+        self.short_memory
     }
 
     /// Returns how many processes of hooks and scripts run.
@@ -61,10 +110,16 @@ impl Queues {
         self.stale_answers
     }
 
-    /// Puts a task back that can't go on yet, and reports why if that is new.
+    /// Puts a task back that can't go on yet, and reports why if that is new. If it `is_aside`, the others pass it.
     ///
     /// Returns the task if a person has to do something about it and that was not reported before.
-    pub(crate) fn wait(&mut self, cx: &mut Context, task: Task, reason: Reason) -> Option<TaskInfo> {
+    pub(crate) fn wait(
+        &mut self,
+        cx: &mut Context,
+        task: Task,
+        reason: Reason,
+        is_aside: bool,
+    ) -> Option<TaskInfo> {
         let mut needs_help = None;
         if self.journal.waits_since(task.head.id, &reason).is_none() {
             self.journal.waits(task.head.id, reason.clone(), cx.now);
@@ -73,7 +128,12 @@ impl Queues {
             needs_help = advice.is_some().then(|| info.clone());
             cx.notify(Notice::TaskWaits { task: info, reason: reason.to_string(), advice });
         }
-        self.put_blocked(task, Blocked::Waiting { reason, since: cx.now });
+        let why = Blocked::Waiting { reason, since: cx.now };
+        if is_aside {
+            self.set_aside(task, why);
+        } else {
+            self.put_blocked(task, why);
+        }
         needs_help
     }
 
@@ -115,20 +175,19 @@ impl Queues {
         delay
     }
 
-    /// Puts a task that failed back to the head of its queue, or behind the other module runs of its converge.
+    /// Puts a task that failed back to the head of its queue, behind the other module runs of its converge, or aside.
     pub(crate) fn retry_later(&mut self, now: Time, mut task: Task, failure: Failure, delay: Duration) {
-        let is_kind_missing = failure.kind == FailureKind::MissingKind;
+        let lacks_kind = failure.kind == FailureKind::MissingKind;
         task.head.last_failure = Some(Arc::new(failure));
-        // The module that brings the kind may be among the others.
-        let may_pass = self.config.on_module_failure == OnModuleFailure::Pass || is_kind_missing;
-        let is_run = task.module_run().is_some();
-        if may_pass
-            && is_run
-            && self.has_other_runs(&task.head.queue, task.head.id, task.head.generation, now)
-        {
+        let backoff = Blocked::Backoff { until: now + delay, delay };
+        let may_pass = self.config.on_module_failure == OnModuleFailure::Pass && task.module_run().is_some();
+        if lacks_kind && task.module_run().is_some() {
+            // The module that brings the kind may be anywhere behind it.
+            self.set_aside(task, backoff);
+        } else if may_pass && self.has_other_runs(&task.head.queue, task.head.id, task.head.generation, now) {
             self.put_behind(task);
         } else {
-            self.put_blocked(task, Blocked::Backoff { until: now + delay, delay });
+            self.put_blocked(task, backoff);
         }
     }
 
@@ -139,7 +198,7 @@ impl Queues {
     }
 
     /// Puts a module run behind the last other one of its converge.
-    pub(crate) fn put_behind(&mut self, task: Task) {
+    pub(super) fn put_behind(&mut self, task: Task) {
         self.rebuild(&task.head.queue.clone(), |mut tasks| {
             let is_run = |other: &Task| {
                 other.head.generation == task.head.generation
@@ -152,17 +211,11 @@ impl Queues {
     }
 
     /// Returns whether module runs of the converge `generation` other than the task `id` wait that could go on.
-    pub(crate) fn has_other_runs(
-        &self,
-        queue: &QueueName,
-        id: TaskId,
-        generation: Option<u64>,
-        now: Time,
-    ) -> bool {
+    fn has_other_runs(&self, queue: &QueueName, id: TaskId, generation: Option<u64>, now: Time) -> bool {
         let waiting = self.by_name.get(queue).into_iter().flat_map(|queue| &queue.tasks);
         waiting.filter(|other| other.head.generation == generation && other.head.id != id).any(|other| {
-            other.module_run().map_or(matches!(other.kind, TaskKind::ParallelModuleRun(_)), |run| {
-                !run.waits_for_kind && other.head.not_before.is_none_or(|until| until <= now)
+            other.module_run().map_or(matches!(other.kind, TaskKind::ParallelModuleRun(_)), |_| {
+                other.head.not_before.is_none_or(|until| until <= now)
             })
         })
     }

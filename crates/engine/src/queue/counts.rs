@@ -47,6 +47,22 @@ impl Counts {
         }
     }
 
+    /// Counts a task that is aside. What a global hook does late is not what the end of a converge waits for.
+    pub(super) fn add_aside(&mut self, task: &Task) {
+        self.add(task);
+        if task.hook_run().is_some() {
+            self.remove_unready(task);
+        }
+    }
+
+    /// Counts a task out that was aside.
+    pub(super) fn remove_aside(&mut self, task: &Task) {
+        if task.hook_run().is_some() {
+            self.add_unready(task);
+        }
+        self.remove(task);
+    }
+
     /// Counts a task that runs.
     pub(super) fn add_unready(&mut self, task: &Task) {
         self.unready += usize::from(task.counts_for_readiness());

@@ -2,6 +2,7 @@
 //!
 //! See docs/contract.md#queues-and-tasks.
 
+mod aside;
 mod attempts;
 mod counts;
 mod fifo;

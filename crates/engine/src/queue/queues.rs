@@ -10,6 +10,7 @@ use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
 use crate::hook::combine;
+use crate::memory::ShortMemory;
 use crate::name::{HookId, ModuleName, QueueName, RunId};
 use crate::notice::Notice;
 use crate::task::{ConvergeMode, HookRun, Running, Task, TaskKind, Trigger};
@@ -24,16 +25,16 @@ pub(crate) struct Queues {
     pub(super) config: Arc<Config>,
     pub(super) by_name: BTreeMap<QueueName, Queue>,
     /// Queues whose first task is worth a look.
-    dirty: BTreeSet<QueueName>,
+    pub(super) dirty: BTreeSet<QueueName>,
     /// When a queue becomes worth a look.
-    wakeups: BTreeSet<(Time, QueueName)>,
+    pub(super) wakeups: BTreeSet<(Time, QueueName)>,
     /// Queues whose first task waits for something.
     waiting: BTreeSet<QueueName>,
     /// Queues whose first task waits for a place among the running hooks, and since when.
     slots: BTreeSet<(Time, QueueName)>,
     /// Which queue waits for which answer.
     runs: BTreeMap<RunId, QueueName>,
-    counts: Counts,
+    pub(super) counts: Counts,
     /// When the first task was put that readiness waits for, since the last call of [`Queues::take_expected`], and why.
     expected: Option<(Time, Cause)>,
     /// Queues whose length changed since the last call of [`Queues::report_lengths`].
@@ -43,6 +44,8 @@ pub(crate) struct Queues {
     pub(super) journal: Journal,
     /// How many processes of hooks and scripts run.
     pub(super) processes: usize,
+    /// How many bytes are used and may be used, while that is close.
+    pub(super) short_memory: Option<ShortMemory>,
     /// How many answers came that were not wanted any more.
     pub(super) stale_answers: u64,
 }
@@ -62,7 +65,7 @@ pub(crate) enum Finished {
     /// Its task waits for it.
     Awaited(Box<Running>),
     /// Its task was dropped; the queue goes on.
-    Dropped(Box<Running>),
+    Dropped,
     /// No task waits for it.
     Unknown,
 }
@@ -101,11 +104,6 @@ impl Queues {
         }
     }
 
-    /// Returns the queue, if it exists.
-    pub(crate) fn get(&self, name: &QueueName) -> Option<&Queue> {
-        self.by_name.get(name)
-    }
-
     /// Iterates over the queues, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&QueueName, &Queue)> {
         self.by_name.iter()
@@ -119,6 +117,15 @@ impl Queues {
     /// Iterates over the tasks of `main`, the running one first.
     pub(crate) fn main_tasks(&self) -> impl Iterator<Item = &Task> {
         self.by_name.get(&QueueName::main()).into_iter().flat_map(Queue::iter)
+    }
+
+    /// Returns the first task of `main`, unless its answer is not wanted any more.
+    pub(crate) fn main_head(&self) -> Option<&Task> {
+        let main = self.by_name.get(&QueueName::main())?;
+        match &main.running {
+            Some(running) => Some(&running.task).filter(|_| !running.dropped),
+            None => main.tasks.front(),
+        }
     }
 
     /// Puts new tasks in a queue, in their order, and reports them.
@@ -136,6 +143,23 @@ impl Queues {
             cx.notify(Notice::TaskQueued { task: task.info() });
         }
         self.insert(name, end, tasks);
+    }
+
+    /// Puts new tasks before the first of a queue that does not run and that `is_later` accepts; behind all if there is none.
+    pub(crate) fn put_before(
+        &mut self,
+        cx: &mut Context,
+        name: &QueueName,
+        tasks: Vec<Task>,
+        is_later: impl Fn(&Task) -> bool,
+    ) {
+        let place = self.by_name.get(name).and_then(|queue| queue.tasks.iter().position(is_later));
+        let rest = place.and_then(|place| Some(self.by_name.get_mut(name)?.tasks.split_off(place)));
+        self.put(cx, name, End::Back, tasks);
+        if let Some((rest, queue)) = rest.zip(self.by_name.get_mut(name)) {
+            queue.tasks.extend(rest);
+            queue.blocked = None;
+        }
     }
 
     /// Puts a task back at the head of its queue, to go on at once.
@@ -224,7 +248,9 @@ impl Queues {
         Some(task)
     }
 
-    /// Changes the first task that `change` accepts, the running one too. Nothing that is counted may change.
+    /// Changes the first task that `change` accepts, the running one too, and takes it back if it was aside.
+    ///
+    /// Nothing that is counted may change.
     pub(crate) fn edit(&mut self, name: &QueueName, mut change: impl FnMut(&mut Task) -> bool) -> bool {
         let Some(queue) = self.by_name.get_mut(name) else { return false };
         let running =
@@ -233,7 +259,7 @@ impl Queues {
         if found {
             self.touch(name);
         }
-        found
+        found || self.edit_aside(name, change)
     }
 
     /// Puts `task` first in its queue and records why it does not go on.
@@ -285,6 +311,11 @@ impl Queues {
         self.runs.values().filter_map(|name| self.by_name.get(name)?.running.as_ref())
     }
 
+    /// Returns whether an effect of the module is in flight whose answer is not wanted any more.
+    pub(crate) fn has_stale_run(&self, module: &ModuleName) -> bool {
+        self.in_flight().any(|running| running.dropped && running.task.module() == Some(module))
+    }
+
     /// Returns the task that waits for `run`, with its effect.
     pub(crate) fn running(&self, run: RunId) -> Option<&Running> {
         self.by_name.get(self.runs.get(&run)?)?.running.as_ref()
@@ -305,7 +336,7 @@ impl Queues {
         }
         if queue.tasks.iter().any(|task| !keep(task)) {
             let tasks = std::mem::take(&mut queue.tasks);
-            let (kept, gone): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(keep);
+            let (kept, gone): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(&keep);
             queue.tasks = kept.into();
             queue.blocked = None;
             dropped.waiting = gone;
@@ -313,6 +344,7 @@ impl Queues {
         for task in &dropped.waiting {
             self.counts.remove(task);
         }
+        self.drop_aside(name, keep, &mut dropped);
         if dropped.any() {
             self.touch(name);
         }
@@ -340,6 +372,7 @@ impl Queues {
             queue.blocked = None;
         }
         self.touch(name);
+        self.take_back_failed(name, |_| true);
     }
 
     /// Marks all queues as worth a look whose first task waits for something that `wanted` accepts.
@@ -362,7 +395,7 @@ impl Queues {
 
     /// Marks one queue as worth a look that waits for a place among the running hooks, if there is one.
     pub(crate) fn wake_one_slot(&mut self) {
-        if !self.has_slot() {
+        if !self.has_free_slot() {
             return;
         }
         while let Some((since, name)) = self.slots.pop_first() {
@@ -381,6 +414,7 @@ impl Queues {
             && *until <= now
             && let Some((_, name)) = self.wakeups.pop_first()
         {
+            self.take_back_failed(&name, |until| until <= now);
             self.dirty.insert(name);
         }
     }
@@ -390,9 +424,7 @@ impl Queues {
         // Entries of queues that went on meanwhile stay until their time; such a look finds nothing to do.
         self.wakeups
             .iter()
-            .find(|(until, name)| {
-                self.by_name.get(name).and_then(Queue::wakeup).is_some_and(|wakeup| wakeup == *until)
-            })
+            .find(|(until, name)| self.by_name.get(name).is_some_and(|queue| queue.wakes_at(*until)))
             .map(|(until, _)| *until)
     }
 
@@ -436,7 +468,7 @@ impl Queues {
         self.counts.unready
     }
 
-    fn touch(&mut self, name: &QueueName) {
+    pub(super) fn touch(&mut self, name: &QueueName) {
         self.dirty.insert(name.clone());
         self.changed.insert(name.clone());
     }

@@ -1,6 +1,7 @@
 //! What a task waits for, and what a person can do about it.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::time::Time;
 
@@ -17,6 +18,8 @@ pub(crate) enum Reason {
     List(String),
     /// Other modules.
     Modules(String),
+    /// The right to list and watch the kind of a binding.
+    Right(String),
     /// Its hook may not run again so soon.
     Rate {
         /// When it may.
@@ -36,6 +39,7 @@ impl fmt::Display for Reason {
             Self::Kind(kind) => write!(f, "kind {kind} does not exist yet"),
             Self::List(what) => write!(f, "the first list of {what}"),
             Self::Modules(names) => write!(f, "modules {names}"),
+            Self::Right(kind) => write!(f, "the right to list and watch kind {kind}"),
             Self::Rate { .. } => f.write_str("executionMinInterval of its hook"),
             Self::Slot => f.write_str("a free place among the running hooks (--max-hooks)"),
             Self::Synchronization(what) => write!(f, "Synchronization of {what}"),
@@ -44,9 +48,21 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
+    /// Returns whether a module may bring it. It may stand anywhere behind in the same queue, so all others go first.
+    pub(crate) fn may_come_from_modules(&self) -> bool {
+        matches!(self, Self::Kind(_) | Self::Right(_))
+    }
+
+    /// Returns how long it may take until it is seen that the last module has brought what is missing.
+    pub(crate) fn patience(&self) -> Duration {
+        // A list that was refused is tried again after at most 36 s, and a kind is seen at once.
+        let seconds = if let Self::Right(_) = self { 45 } else { 5 };
+        Duration::from_secs(seconds)
+    }
+
     /// Returns whether it does not end by itself: a person has to do something.
     pub(crate) fn needs_help(&self) -> bool {
-        matches!(self, Self::BrokenVersion(_) | Self::Kind(_))
+        matches!(self, Self::BrokenVersion(_) | Self::Kind(_) | Self::Right(_))
     }
 
     /// Returns what a person can do about it.
@@ -67,6 +83,9 @@ impl Reason {
             Self::Modules(_) => {
                 "look at those modules: `addon-operator why module NAME`".to_owned()
             }
+            Self::Right(kind) => format!(
+                "grant the operator's ServiceAccount list and watch of {kind} (RBAC), or switch the module on that does; the task goes on by itself"
+            ),
             Self::Rate { .. } => {
                 "nothing: settings.executionMinInterval of the hook asks for this pause".to_owned()
             }

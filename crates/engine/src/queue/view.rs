@@ -13,11 +13,17 @@ impl Queues {
     /// Returns a picture of all queues: `main` first, then by name.
     pub(crate) fn views(&self, now: Time) -> Vec<QueueView> {
         let view = |(name, queue): (&QueueName, &Queue)| {
+            let in_row = queue.len() - queue.aside.len();
             let tasks = queue.iter().enumerate().map(|(place, task)| {
                 let running =
                     queue.running.as_ref().filter(|_| place == 0).map(|running| now.since(running.since));
-                let blocked = queue.blocked.as_ref().filter(|_| place == 0 && queue.running.is_none());
-                task_view(task, running, blocked, &self.journal, now)
+                let aside = place.checked_sub(in_row).and_then(|place| queue.aside.get(place));
+                let blocked = match aside {
+                    Some(aside) => Some(&aside.why),
+                    None => queue.blocked.as_ref().filter(|_| place == 0 && queue.running.is_none()),
+                };
+                let view = task_view(task, running, blocked, &self.journal, now);
+                TaskView { is_aside: aside.is_some(), ..view }
             });
             QueueView { name: name.clone(), status: status(queue, now), tasks: tasks.collect() }
         };
@@ -45,7 +51,8 @@ fn status(queue: &Queue, now: Time) -> String {
     if queue.running.is_some() {
         return "run first task".to_owned();
     }
-    match &queue.blocked {
+    let aside = queue.aside.front().filter(|_| queue.tasks.is_empty()).map(|aside| &aside.why);
+    match queue.blocked.as_ref().or(aside) {
         None => String::new(),
         Some(Blocked::Waiting { .. }) => "repeat head task".to_owned(),
         Some(Blocked::Backoff { until, delay }) => {
@@ -95,6 +102,7 @@ fn task_view(
         hook: task.hook_run().map(|run| run.hook.clone()),
         blocked_for: blocked_since.map(|since| now.since(since)),
         wait_advice: waiting.map(|(reason, _)| reason.advice()),
+        is_aside: false,
     }
 }
 

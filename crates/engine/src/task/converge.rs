@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::Trigger;
 use crate::configuration::Decision;
+use crate::enabled::EnabledModules;
 use crate::event::Verdict;
-use crate::name::ModuleName;
+use crate::name::{ModuleName, RunId};
 use crate::time::Time;
 
 /// How far a converge got.
@@ -63,11 +64,11 @@ pub(crate) struct Discovery {
     /// The place of the next module.
     pub(crate) next: usize,
     /// The modules found enabled so far.
-    pub(crate) enabled: Vec<ModuleName>,
+    pub(crate) enabled: EnabledModules,
     /// What was found out so far.
     pub(crate) decisions: Vec<Decision>,
-    /// The scripts of the modules before this place ran in this discovery.
-    pub(crate) asked: usize,
+    /// The last run before it; `None` when it did not begin. Later runs of scripts belong to it.
+    pub(crate) since: Option<RunId>,
 }
 
 /// What an enabled script reads.
@@ -76,7 +77,7 @@ pub(crate) struct Question {
     /// The global section, its configuration, the module's section, its configuration.
     pub(crate) sections: [Arc<Value>; 4],
     /// The modules found enabled before it.
-    pub(crate) enabled: Arc<[ModuleName]>,
+    pub(crate) enabled: EnabledModules,
     /// A hash of the script itself.
     pub(crate) content: u64,
 }
@@ -88,6 +89,8 @@ pub(crate) struct ScriptAnswer {
     pub(crate) question: Question,
     /// What it said.
     pub(crate) verdict: Verdict,
+    /// The run in which it said so.
+    pub(crate) run: RunId,
     pub(crate) at: Time,
 }
 

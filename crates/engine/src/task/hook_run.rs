@@ -43,6 +43,16 @@ impl BindingType {
     }
 }
 
+impl BindingType {
+    /// Returns the point of a lifecycle, if it is one.
+    pub(crate) fn lifecycle(self) -> Option<Lifecycle> {
+        match self {
+            Self::Lifecycle(point) => Some(point),
+            Self::Kubernetes | Self::Schedule => None,
+        }
+    }
+}
+
 impl HookRun {
     /// Returns the run of a hook at a point of a lifecycle.
     pub(crate) fn lifecycle(hook: HookId, point: Lifecycle) -> Self {

@@ -73,4 +73,10 @@ impl Answer {
             Self::Release(_) | Self::Task => false,
         }
     }
+
+    /// Returns whether it can be ended when the operator ends: a process, or a change of a release, which may wait
+    /// for a hook of its chart.
+    pub(crate) fn can_be_cancelled(&self) -> bool {
+        self.is_process() || matches!(self, Self::Release(_))
+    }
 }

@@ -20,6 +20,7 @@ pub(crate) use trigger::Trigger;
 
 use crate::cause::Cause;
 use crate::context::Context;
+use crate::effect::ValuesInput;
 use crate::failure::Failure;
 use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope, TaskId};
 use crate::notice::{TaskInfo, TaskType};
@@ -58,6 +59,8 @@ pub(crate) struct TaskHead {
     pub(crate) last_failure: Option<Arc<Failure>>,
     /// When it may be tried again.
     pub(crate) not_before: Option<Time>,
+    /// What the last process or chart of its attempt read as values: a failure can quote that.
+    pub(crate) read: Option<ValuesInput>,
 }
 
 /// What a [`Task`] does. The names are those of the reference operator.
@@ -106,6 +109,7 @@ impl TaskHead {
             failures: 0,
             last_failure: None,
             not_before: None,
+            read: None,
         }
     }
 }

@@ -14,8 +14,6 @@ pub(crate) struct ModuleRun {
     pub(crate) stage: RunStage,
     /// It may be the module's first run.
     pub(crate) does_startup: bool,
-    /// It waits for a kind that does not exist.
-    pub(crate) waits_for_kind: bool,
 }
 
 /// A step of a [`ModuleRun`].
@@ -49,7 +47,7 @@ pub(crate) enum RunStage {
 impl ModuleRun {
     /// Creates a run that did not begin.
     pub(crate) fn new(module: ModuleName, does_startup: bool) -> Self {
-        Self { module, stage: RunStage::Begin, does_startup, waits_for_kind: false }
+        Self { module, stage: RunStage::Begin, does_startup }
     }
 
     /// Returns whether the run will see the values as they are now: no hook and no chart has read any.

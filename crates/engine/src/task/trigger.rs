@@ -1,5 +1,9 @@
 //! What put a task in its queue.
 
+use crate::hook::BindingContext;
+use crate::hook::context::Trigger as Happening;
+use crate::name::Scope;
+
 /// What put a task in its queue, in the words that queue listings use.
 #[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq)]
 pub(crate) enum Trigger {
@@ -38,8 +42,6 @@ pub(crate) enum Trigger {
     PostConvergeCleanup,
     /// Something changed that concerns all modules: what the module runs of such a converge say.
     ReloadAllModules,
-    #[strum(to_string = "HelmReleaseDriftDetected")]
-    ReleaseDrifted,
     #[strum(to_string = "HelmReleaseUnexpectedStatus")]
     ReleaseStatus,
     Schedule,
@@ -52,4 +54,17 @@ pub(crate) enum Trigger {
     /// The operator started: what the module runs of the first converge say.
     #[strum(to_string = "OperatorStartup")]
     StartupOfModules,
+}
+
+impl Trigger {
+    /// Returns what a change of values by a run with this context is called, if it leads to anything.
+    pub(crate) fn reaction(context: &BindingContext, scope: &Scope) -> Option<Self> {
+        match (&context.trigger, scope) {
+            (Happening::Event { .. }, Scope::Global) => Some(Self::KubernetesChangedGlobalValues),
+            (Happening::Event { .. }, Scope::Module(_)) => Some(Self::KubernetesChangedModuleValues),
+            (Happening::Schedule, Scope::Global) => Some(Self::ScheduleChangedGlobalValues),
+            (Happening::Schedule, Scope::Module(_)) => Some(Self::ScheduleChangedModuleValues),
+            (Happening::Lifecycle(_) | Happening::Synchronization { .. }, _) => None,
+        }
+    }
 }

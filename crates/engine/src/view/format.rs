@@ -1,6 +1,7 @@
 //! How pictures are put into words: lengths of time, moments, texts that are not ours.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use crate::failure::Failure;
@@ -38,6 +39,29 @@ pub fn span(time: Duration) -> String {
         7_200..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
     }
+}
+
+/// Returns a text whose control characters are escapes, `\u001b`, but for the ends of lines and tabs.
+///
+/// What hooks print must not move the cursor of who reads about it, nor turn the letters around.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    let is_plain = |char: char| match char {
+        '\n' | '\t' => true,
+        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        other => !other.is_control(),
+    };
+    let Some(first) = text.find(|char| !is_plain(char)) else { return Cow::Borrowed(text) };
+    let (plain, rest) = text.split_at(first);
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(plain);
+    for char in rest.chars() {
+        if is_plain(char) {
+            shown.push(char);
+        } else {
+            let _ = write!(shown, "\\u{:04x}", u32::from(char));
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Returns `1 task` or `5 tasks`.
@@ -97,6 +121,15 @@ mod tests {
         ] {
             assert_eq!(span(Duration::from_millis(millis)), said);
         }
+    }
+
+    #[test]
+    fn slip_14_what_moves_the_cursor_is_shown_as_an_escape() {
+        assert_eq!(
+            escaped("a\u{1b}[2J\r\u{9b}1m\u{7f}\u{202e}b\n\tü"),
+            "a\\u001b[2J\\u000d\\u009b1m\\u007f\\u202eb\n\tü"
+        );
+        assert!(matches!(escaped("plain ü\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -1,68 +1,9 @@
 //! Failures as they may be shown to everybody.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use serde_json::Value;
 
 use crate::failure::Failure;
-
-/// Shorter texts are not masked: they are words like `true` and `prod` that tell nothing and occur everywhere.
-const SHORTEST: usize = 6;
-
-/// What stands for a masked text.
-const MASK: &str = "******";
-
-/// The string values of some sections that are long enough to be secrets, the longest first.
-#[derive(Clone, Default)]
-pub struct Secrets<'v>(Vec<Cow<'v, str>>);
-
-impl<'v> Secrets<'v> {
-    /// Returns the string values in `values`, as they are and as JSON writes them.
-    pub fn of(values: &[&'v Value]) -> Self {
-        let mut secrets = Vec::new();
-        for value in values {
-            collect(value, &mut secrets);
-        }
-        // The longest first, so that a value that is part of another leaves no rest.
-        secrets.sort_by(|a: &Cow<'_, str>, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        secrets.dedup();
-        Self(secrets)
-    }
-
-    /// Returns the same texts, which depend on no section any more.
-    pub fn into_owned(self) -> Secrets<'static> {
-        Secrets(self.0.into_iter().map(|secret| Cow::Owned(secret.into_owned())).collect())
-    }
-
-    /// Returns `text` with each of the texts masked.
-    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = Cow::Borrowed(text);
-        for secret in &self.0 {
-            if shown.contains(&**secret) {
-                shown = Cow::Owned(shown.replace(&**secret, MASK));
-            }
-        }
-        shown
-    }
-
-    /// Returns a failure that quotes none of the texts.
-    pub fn hide_in(&self, failure: &Failure) -> Failure {
-        let hidden = |text: &String| self.hide(text).into_owned();
-        Failure {
-            kind: failure.kind,
-            message: hidden(&failure.message),
-            chain: failure.chain.iter().map(hidden).collect(),
-            advice: failure.advice.as_ref().map(hidden),
-        }
-    }
-}
-
-impl fmt::Debug for Secrets<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
-    }
-}
+use crate::secrets::Secrets;
 
 /// Returns `failure` as one line that quotes none of the string values in `values`.
 ///
@@ -84,27 +25,6 @@ pub fn ends(text: &str) -> String {
         [] => String::new(),
         [line] => (*line).to_owned(),
         [first, .., last] => format!("{first} … {last}"),
-    }
-}
-
-fn collect<'v>(value: &'v Value, secrets: &mut Vec<Cow<'v, str>>) {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        Value::String(text) => {
-            // A text of several lines is quoted line by line.
-            for part in std::iter::once(text.as_str()).chain(text.lines().map(str::trim)) {
-                if part.chars().count() < SHORTEST {
-                    continue;
-                }
-                secrets.push(Cow::Borrowed(part));
-                if part.contains(['"', '\\']) {
-                    let escaped = Value::from(part).to_string();
-                    secrets.push(Cow::Owned(escaped.trim_matches('"').to_owned()));
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, secrets)),
-        Value::Object(map) => map.values().for_each(|item| collect(item, secrets)),
     }
 }
 
@@ -130,22 +50,6 @@ mod tests {
         ] {
             assert_eq!(masked(&failure(text), &[&values]), shown);
         }
-    }
-
-    #[test]
-    fn a_value_that_is_part_of_another_leaves_no_rest() {
-        let values = json!(["secret", "secret-and-more"]);
-        assert_eq!(masked(&failure("x secret-and-more y"), &[&values]), "x ****** y");
-    }
-
-    #[test]
-    fn a_log_keeps_its_lines_and_json_its_form() {
-        let values = json!({"key": "line one\nsecret line two", "quoted": "say \"hunter22\" twice"});
-        let secrets = Secrets::of(&[&values]);
-        assert_eq!(secrets.hide("a\n  line one\n  secret line two\nb"), "a\n  ******\n  ******\nb");
-        assert_eq!(secrets.hide(&json!({"k": "say \"hunter22\" twice"}).to_string()), r#"{"k":"******"}"#);
-        assert_eq!(secrets.hide("nothing"), "nothing");
-        assert_eq!(format!("{:?}", secrets.into_owned()), "Secrets(5)");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod format;
 pub mod graph;
 pub mod journal;
 mod mask;
+mod problems;
 pub mod status;
 mod suggestion;
 pub mod why;
@@ -13,14 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
+use crate::event::{TakenObject, UnwatchedKind};
 use crate::failure::Failure;
+use crate::memory::ShortMemory;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 
+pub use crate::secrets::Secrets;
 pub use footprint::Footprint;
-pub use format::{Format, span};
-pub use mask::{Secrets, ends, masked, masked_text};
+pub use format::{Format, escaped, span};
+pub use mask::{ends, masked, masked_text};
+pub use problems::{Problem, problems};
 pub use suggestion::nearest;
 
 /// What the operator is doing, at one moment.
@@ -36,6 +41,8 @@ pub struct View {
     pub modules: Vec<ModuleView>,
     /// All watches.
     pub watches: Vec<WatchView>,
+    /// The watches of the operator itself that do not work.
+    pub broken_own_watches: Vec<OwnWatchView>,
     /// How far converges are.
     pub converge: ConvergeView,
     /// What is wrong with the ConfigMap, key by key.
@@ -48,12 +55,43 @@ pub struct View {
     pub journal: Vec<TaskEnd>,
     /// How many processes of hooks and scripts run.
     pub processes: usize,
+    /// How much memory is used, while that is so close to the limit that hooks run one at a time.
+    pub short_memory: Option<ShortMemory>,
     /// How many answers came that no task waited for any more.
     pub stale_answers: u64,
     /// The ConfigMap: `namespace/name`.
     pub config_map: String,
     /// Whether the operator is about to end.
     pub is_ending: bool,
+}
+
+impl View {
+    /// Returns the picture with what everybody may read of each failure.
+    ///
+    /// Values that are in force by now are not masked in it, where they were none when it failed.
+    #[must_use]
+    pub fn for_everybody(mut self) -> Self {
+        let tasks = self.queues.iter_mut().flat_map(|queue| &mut queue.tasks);
+        let modules = self.modules.iter_mut().map(|module| &mut module.last_error);
+        let watches = self.watches.iter_mut().map(|watch| &mut watch.failure);
+        let ends = self.journal.iter_mut().map(|end| &mut end.failure);
+        let shared = tasks.map(|task| &mut task.last_failure).chain(modules).chain(watches).chain(ends);
+        for failure in shared.flatten() {
+            if let Some(masked) = &failure.masked {
+                *failure = Arc::clone(masked);
+            }
+        }
+        let modules = self.modules.iter_mut();
+        let of_modules =
+            modules.flat_map(|module| module.config_problem.iter_mut().chain(&mut module.broken_version));
+        let of_config = self.config_problems.iter_mut().map(|problem| &mut problem.failure);
+        for failure in of_modules.chain(of_config).chain(&mut self.file_problems) {
+            if let Some(masked) = failure.masked.take() {
+                *failure = Arc::unwrap_or_clone(masked);
+            }
+        }
+        self
+    }
 }
 
 /// A queue.
@@ -65,6 +103,21 @@ pub struct QueueView {
     pub status: String,
     /// Its tasks, the head first.
     pub tasks: Vec<TaskView>,
+}
+
+impl QueueView {
+    /// Returns how long the queue has been at its first task: running, failing or waiting; `None` when none holds it back.
+    ///
+    /// A queue that is busy with ever new tasks is at each of them for a short time only.
+    pub fn head_for(&self) -> Option<Duration> {
+        let head = self.tasks.first().filter(|task| !task.is_aside)?;
+        Some(head.running.max(head.blocked_for).unwrap_or_default())
+    }
+
+    /// Iterates over the tasks that the first one holds back. Those that are aside hold nothing back and are not held back.
+    pub(crate) fn behind_head(&self) -> impl Iterator<Item = &TaskView> {
+        self.tasks.iter().skip(1).filter(|task| !task.is_aside)
+    }
 }
 
 /// A task.
@@ -100,6 +153,8 @@ pub struct TaskView {
     pub blocked_for: Option<Duration>,
     /// What a person can do about what it waits for.
     pub wait_advice: Option<String>,
+    /// Whether the other tasks of its queue pass it. Such tasks are the last of the list.
+    pub is_aside: bool,
 }
 
 /// How an attempt at a task ended.
@@ -152,8 +207,12 @@ pub struct ModuleView {
     pub maintenance: bool,
     /// Why its release is left alone, if it is.
     pub parked: Option<String>,
-    /// Objects of its release that somebody else changed since the last upgrade.
+    /// Objects of its release that somebody else changed since the last upgrade, each with the place.
     pub changed_objects: Vec<String>,
+    /// Objects that its last upgrade took over from other releases.
+    pub taken_objects: Vec<TakenObject>,
+    /// Kinds of objects of its release that can't be watched.
+    pub unwatched_kinds: Vec<UnwatchedKind>,
     /// Why its files are not in force, if they are not.
     pub broken_version: Option<Failure>,
     /// Its hooks.
@@ -207,6 +266,17 @@ pub struct WatchView {
     pub failure: Option<Arc<Failure>>,
     /// How long it has been waiting for its kind or broken.
     pub broken_for: Option<Duration>,
+}
+
+/// A watch of the operator itself that does not work: that of the ConfigMap, for example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnWatchView {
+    /// What it watches, in words.
+    pub name: String,
+    /// Why it does not work.
+    pub failure: Arc<Failure>,
+    /// For how long.
+    pub broken_for: Duration,
 }
 
 /// Something that is wrong with the ConfigMap.

@@ -4,183 +4,17 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::format::{Format, columns, count, span, why_module, why_queue};
-use super::why::advice;
+use super::format::{Format, columns, count, span};
+use super::problems::problems;
 use super::{ModuleView, QueueView, View, WatchView};
-use crate::name::ModuleName;
-use crate::notice::TaskType;
+use crate::event::{TakenObject, UnwatchedKind};
 
 /// How many modules one screen has room for.
 const MODULES: usize = 20;
 /// How many queues one screen has room for.
 const QUEUES: usize = 8;
-/// How many warnings about files are told.
-const WARNINGS: usize = 20;
-/// How many changed objects of a module are named.
-const CHANGED: usize = 5;
 /// How many letters of an error a row has room for.
 const ERROR: usize = 60;
-
-/// Something that needs a person, or soon may.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
-    /// What it is about: `module web`, `queue main`, `ConfigMap`.
-    pub about: String,
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub advice: String,
-    /// The module whose values it may quote; `None` for any.
-    pub module: Option<ModuleName>,
-}
-
-/// Returns all that is wrong, the worst first.
-pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for queue in &view.queues {
-        problems.extend(queue_problem(queue, format));
-    }
-    for module in &view.modules {
-        problems.extend(module_problem(view, module, format));
-    }
-    problems.extend(view.modules.iter().filter_map(changed_problem));
-    for problem in &view.config_problems {
-        let advice = problem.failure.advice.clone();
-        let what = format.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
-        problems.push(Problem {
-            about: format!("ConfigMap {}", view.config_map),
-            what: format!("is wrong for {}: {what}", span(problem.since)),
-            advice: advice
-                .unwrap_or_else(|| "correct that key; what was good before stays in force".to_owned()),
-            module: None,
-        });
-    }
-    for failure in &view.file_problems {
-        let usual = "correct the file that is named; it is read again by itself";
-        problems.push(Problem {
-            about: "files".to_owned(),
-            what: format!("changed files are not in force: {}", format.failure(failure)),
-            advice: failure.advice.clone().unwrap_or_else(|| usual.to_owned()),
-            module: None,
-        });
-    }
-    problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, format)));
-    let more = view.warnings.len().saturating_sub(WARNINGS);
-    let more = (more > 0).then(|| format!("{more} more; the log has all"));
-    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
-    problems.extend(warnings.map(|what| Problem {
-        about: "files:".to_owned(),
-        what,
-        advice: "correct that; all else goes on meanwhile".to_owned(),
-        module: None,
-    }));
-    problems
-}
-
-fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
-    let head = queue.tasks.first()?;
-    // The run of a module is told of with the module.
-    let failure = head.last_failure.as_ref().filter(|_| head.kind != TaskType::ModuleRun)?;
-    let behind = behind(queue);
-    let since = head.blocked_for.map(span).unwrap_or_default();
-    let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
-    let failed = format.failure(failure);
-    Some(Problem {
-        about: format!("queue {}", queue.name),
-        what: format!("{} {}{hook} fails for {since}, {behind}: {failed}", head.id, head.kind),
-        advice: format!("{}; more: {}", advice::about(failure, head), why_queue(&queue.name)),
-        module: head.module.clone(),
-    })
-}
-
-/// Returns how many tasks wait behind the first.
-fn behind(queue: &QueueView) -> String {
-    match queue.tasks.len() {
-        0 | 1 => "nothing waits behind it".to_owned(),
-        2 => "1 task waits behind it".to_owned(),
-        length => format!("{} tasks wait behind it", length - 1),
-    }
-}
-
-fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Option<Problem> {
-    let name = &module.name;
-    let since = span(module.since);
-    let told = |what: String, advice: String| {
-        Some(Problem { about: format!("module {name}"), what, advice, module: Some(name.clone()) })
-    };
-    if let Some(why) = &module.parked {
-        let what = format!("is parked for {since}: {}", (format.show)(why));
-        let advice = format!(
-            "`addon-operator module render {name} --diff` shows what its chart changes each time; correct it, then `addon-operator module resume {name}`"
-        );
-        return told(what, advice);
-    }
-    if module.phase == "orphaned" {
-        let what = format!("is orphaned for {since}: its directory is gone, its release stays");
-        return told(what, format!("put its directory back, or `addon-operator module purge {name}`"));
-    }
-    if let Some(broken) = &module.broken_version {
-        let what =
-            format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
-        return told(what, "correct its files; they are read again by themselves".to_owned());
-    }
-    let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
-    let blocked = view.queues.iter().find(|queue| {
-        queue
-            .tasks
-            .first()
-            .is_some_and(|head| head.kind == TaskType::ModuleRun && head.module.as_ref() == Some(name))
-    });
-    let failed = format.failure(error);
-    let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {
-        Some((queue, head)) => (
-            format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
-            advice::about(error, head),
-        ),
-        None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
-    };
-    told(what, format!("{advice}; more: {}", why_module(name)))
-}
-
-fn changed_problem(module: &ModuleView) -> Option<Problem> {
-    let (what, advice) = changed(module)?;
-    Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
-}
-
-/// Returns what others changed of the release of a module, and what to do about it.
-pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
-    let (first, rest) = module.changed_objects.split_at(module.changed_objects.len().min(CHANGED));
-    if first.is_empty() {
-        return None;
-    }
-    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-    let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
-    let advice = format!(
-        "`addon-operator module render {} --diff` shows what differs; it stays until the next upgrade, so find who writes it",
-        module.name
-    );
-    Some((what, advice))
-}
-
-fn watch_problem(watch: &WatchView, format: Format<'_>) -> Option<Problem> {
-    let about = format!("watch of {}", watch.kind);
-    let hooks: Vec<String> =
-        watch.bindings.iter().map(|(hook, binding)| format!("{hook} ({binding})")).collect();
-    let hooks = hooks.join(", ");
-    let since = watch.broken_for.map(span).unwrap_or_default();
-    if let Some(kind) = &watch.missing_kind {
-        let what =
-            format!("waits for {since} for kind {kind}, which does not exist; hooks {hooks} can't run");
-        let advice =
-            format!("install the CustomResourceDefinition of {kind}, or switch the module on that brings it");
-        return Some(Problem { about, what, advice, module: None });
-    }
-    let failure = watch.failure.as_ref()?;
-    let what = format!("is broken for {since}, hooks {hooks} see no changes: {}", format.failure(failure));
-    let usual = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
-    let advice = failure.advice.clone().unwrap_or_else(|| usual.to_owned());
-    Some(Problem { about, what, advice, module: None })
-}
 
 /// Returns whether the operator is ready and what it is doing, in one line.
 pub fn headline(view: &View) -> String {
@@ -235,7 +69,7 @@ pub fn data(view: &View, format: Format<'_>) -> Value {
 fn broken_watches(view: &View) -> (usize, usize) {
     let missing = view.watches.iter().filter(|watch| watch.missing_kind.is_some()).count();
     let broken = |watch: &&WatchView| watch.missing_kind.is_none() && watch.failure.is_some();
-    (missing, view.watches.iter().filter(broken).count())
+    (missing, view.watches.iter().filter(broken).count() + view.broken_own_watches.len())
 }
 
 fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
@@ -257,6 +91,14 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     }
     if !module.changed_objects.is_empty() {
         data.insert("changedObjects".to_owned(), json!(module.changed_objects));
+    }
+    if !module.taken_objects.is_empty() {
+        let taken = |taken: &TakenObject| json!({"object": taken.object, "release": taken.release});
+        data.insert("takenObjects".to_owned(), module.taken_objects.iter().map(taken).collect());
+    }
+    if !module.unwatched_kinds.is_empty() {
+        let kind = |unwatched: &UnwatchedKind| json!({"kind": unwatched.kind, "why": unwatched.why});
+        data.insert("unwatchedKinds".to_owned(), module.unwatched_kinds.iter().map(kind).collect());
     }
     if let Some(broken) = &module.broken_version {
         data.insert("brokenVersion".to_owned(), format.failure(broken).into());

@@ -189,5 +189,5 @@ pub(crate) fn key(name: &str) -> Key {
 
 /// Returns the change of an object that one watch sees.
 pub(crate) fn changed(monitor: MonitorId, change: WatchEvent, key: Key, item: Arc<Item>) -> Event {
-    Event::ObjectChanged { change, key, items: vec![(monitor, item)] }
+    Event::ObjectChanged { key, is_gone: change == WatchEvent::Deleted, items: vec![(monitor, item)] }
 }

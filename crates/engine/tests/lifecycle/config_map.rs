@@ -4,7 +4,7 @@ use engine::{Event, Failure, FailureKind, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, TICK, config, configures, cron, files};
+use crate::build::{Files, TICK, config, configures, cron, files, patches, reread};
 use crate::world::World;
 
 fn two() -> Files {
@@ -319,4 +319,80 @@ fn tasks_know_the_edit_that_caused_them() {
     world.run_for(101);
     let cause = world.view().queues[0].tasks[0].cause.clone();
     assert_eq!(cause, "ConfigMap ops/addon-operator key beta rv 123 → converge 2 → module beta");
+}
+
+/// Lets the module web go, removes what a ConfigMap says about it, and lets it come back.
+fn came_back(configured: &[(&str, &str)], was_on: bool) -> World {
+    let with = files().module(10, "web").module(20, "api");
+    let mut without = with.clone();
+    without.modules.remove(0);
+    let start = if was_on { &[] } else { configured };
+    let mut world = World::new(&with).configured(start);
+    world.run_for(1_000);
+    for event in [config(150, configured), reread(&without), config(151, &[]), reread(&with)] {
+        world.send_in(1, event);
+        world.run_for(10_000);
+    }
+    world
+}
+
+#[test]
+fn slip_18c_what_the_config_map_said_about_a_module_is_forgotten_with_its_key() {
+    for was_on in [true, false] {
+        let world = came_back(&[("webEnabled", "false")], was_on);
+        assert_eq!(world.view().modules[0].enabled, Some(true), "it was on: {was_on}");
+        let world = came_back(&[("web", "false")], was_on);
+        assert_eq!(world.view().modules[0].enabled, Some(true), "it was on: {was_on}");
+        let world = came_back(&[("webMaintenance", "NoResourceReconciliation")], was_on);
+        assert!(!world.view().modules[0].maintenance, "it was on: {was_on}");
+        for (key, text) in [("web", "- : ["), ("webEnabled", "maybe"), ("webMaintenance", "x")] {
+            let world = came_back(&[(key, text)], was_on);
+            assert_eq!(world.view().config_problems, [], "{key}, it was on: {was_on}");
+            assert_eq!(world.view().modules[0].phase, "running", "{key}, it was on: {was_on}");
+        }
+    }
+}
+
+#[test]
+fn slip_18c_what_the_config_map_says_about_an_absent_module_counts_when_it_comes() {
+    let with = files().module(10, "web").module(20, "api");
+    let mut without = with.clone();
+    without.modules.remove(0);
+    let mut world = World::new(&with).settled();
+    world.after(1, reread(&without));
+    world.after(1, config(150, &[("webEnabled", "false")]));
+    world.after(1, reread(&with));
+    assert_eq!(world.view().modules[0].enabled, Some(false));
+    world.after(1, config(151, &[]));
+    assert_eq!(world.view().modules[0].enabled, Some(true));
+}
+
+#[test]
+fn slip_18c_what_a_global_hook_says_about_an_absent_module_counts_as_the_hook_said_it_last() {
+    let with = files().global_hook("flags.sh", TICK).module(10, "web").module(20, "api");
+    let mut without = with.clone();
+    without.modules.remove(0);
+    let says = |flag: Option<bool>| {
+        let operation = match flag {
+            Some(on) => json!([{"op": "add", "path": "/webEnabled", "value": on}]),
+            None => json!([{"op": "remove", "path": "/webEnabled"}]),
+        };
+        Ok(patches(&operation))
+    };
+    for (before, meanwhile, expected) in [
+        (Some(false), None, true),
+        (None, Some(false), false),
+        (Some(false), Some(true), true),
+        (Some(true), Some(false), false),
+    ] {
+        let mut world = World::new(&with)
+            .hook("global/flags.sh", says(before))
+            .hook("global/flags.sh", says(meanwhile))
+            .settled();
+        world.after(1, cron("* * * * *"));
+        world.after(1, reread(&without));
+        world.after(1, cron("* * * * *"));
+        world.after(1, reread(&with));
+        assert_eq!(world.view().modules[0].enabled, Some(expected), "{before:?}, then {meanwhile:?}");
+    }
 }

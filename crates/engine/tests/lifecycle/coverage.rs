@@ -29,9 +29,9 @@ macro_rules! variants {
 
 variants! { EVENTS, event_name, Event:
     Started, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, ModuleLoaded,
-    NamespaceListed, ObjectChanged, ObjectsPatched, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReviewRequested, ScriptFinished, ShutdownRequested, TimerFired, WatchFailed,
+    CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded,
+    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
+    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, TimerFired, WatchFailed, WatchRestored,
 }
 
 variants! { EFFECTS, effect_name, Effect:
@@ -122,14 +122,18 @@ fn tour() {
     world.run();
     let monitor = MonitorId::new(1);
     world.send_in(0, watch_failed(FailureKind::Cluster, "x"));
+    world.send_in(0, Event::WatchRestored { monitor });
+    world.send_in(0, Event::OwnWatchChanged { watch: "CRDs".to_owned(), failure: None });
     world.send_in(0, Event::NamespaceListed { monitor, namespace: "n".into(), objects: Vec::new() });
     world.send_in(1, Event::ConfigRejected { failure: Failure::new(FailureKind::Cluster, "x") });
     world.send_in(2, drifted("a", Drift::Status("failed".into())));
+    world.send_in(2, Event::ReleaseUnwatched { module: "a".into(), kinds: Vec::new() });
     world.send_in(
         3,
         Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".into(), review: json!(null).into() },
     );
     world.send_in(4, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    world.send_in(4, Event::MemoryChanged { used: 1, limit: 2 });
     world = world.change(5, "Pod", WatchEvent::Added, "x").at(300, config(200, &[("global", "a: 1")]));
     world.run();
     world.after(1, config(201, &[("global", "a: 1"), ("aEnabled", "false")]));

@@ -96,8 +96,8 @@ fn a_failing_script_repeats_the_whole_discovery_and_holds_main_back_but_no_other
     0.050s > script #3 true
     0.050s     run enabled script of b #4 after [a]
     0.060s > script #4 failed: exit status 3
-    1.000s > object ns/x Added for m1
-    1.000s > object ns/y Added for m2
+    1.000s > object ns/x changed for m1
+    1.000s > object ns/y changed for m2
     1.000s     run hook global/side.sh #5 [nodes Added ns/y] in side
     1.010s > hook #5 ok
     5.060s > timer
@@ -197,6 +197,7 @@ fn enabled_modules_are_seen_by_hooks_but_not_by_charts() {
                         revision: 1,
                         checksum: 1,
                         changed: None,
+                        taken_over: Vec::new(),
                     };
                     events.push(Event::ReleaseFinished { run, outcome: Ok(outcome) });
                 }

@@ -241,6 +241,38 @@ fn a_hook_runs_no_more_often_than_its_interval_and_sees_what_came_meanwhile() {
 }
 
 #[test]
+fn f_h6_hooks_run_one_at_a_time_while_memory_is_short() {
+    let mut files = files();
+    for n in 0..20 {
+        let tick = format!("schedule: [{{name: tick, crontab: '* * * * *', queue: q{n}}}]");
+        files = files.global_hook(&format!("h{n}.sh"), &tick);
+    }
+    let most_at_once = |trace: &str| {
+        let (mut running, mut most) = (0_i32, 0);
+        for line in trace.lines() {
+            running += i32::from(line.contains("run hook")) - i32::from(line.contains("> hook #"));
+            most = most.max(running);
+        }
+        (most, trace.matches("run hook").count())
+    };
+    let mut world = World::new(&files).settled();
+    let used = |mib: u64| Event::MemoryChanged { used: mib << 20, limit: 512 << 20 };
+    world.send_in(100, used(500));
+    world.send_in(101, cron("* * * * *"));
+    // All of them run, one behind the other, and the picture says why.
+    assert_eq!(most_at_once(&world.run()), (1, 20));
+    let problems = world.told(engine::view::problems);
+    let told: Vec<String> =
+        problems.iter().map(|problem| format!("{} {}", problem.about, problem.what)).collect();
+    assert_eq!(told, ["memory is short: 500 of 512 MiB are used, hooks run one at a time"]);
+    world.send_in(100, used(300));
+    world.send_in(101, cron("* * * * *"));
+    let (most, runs) = most_at_once(&world.run());
+    assert!(most > 1 && runs == 20, "{most} at once, {runs} in all");
+    assert_eq!(world.view().short_memory, None);
+}
+
+#[test]
 fn f_b10_no_more_hooks_run_than_allowed() {
     let mut files = files();
     for n in 0..300 {
@@ -405,7 +437,8 @@ fn a_global_hook_whose_kind_is_missing_holds_nothing_back_but_the_operator_is_no
     assert!(!is_ready(&world));
     let waits = Notice::ReadinessWaits {
         hook: HookId { scope: Scope::Global, name: "things.sh".into() },
-        kind: "Thing".to_owned(),
+        reason: "kind Thing does not exist yet".to_owned(),
+        advice: "install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself".to_owned(),
     };
     assert_eq!((told(&world, &waits), told(&world, &Notice::Ready)), (1, 0));
     world.kind_appears("Thing");

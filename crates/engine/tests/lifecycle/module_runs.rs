@@ -359,15 +359,26 @@ fn drift_runs_the_module_unless_a_run_will_see_it_anyway() {
 }
 
 #[test]
+fn slip_07_a_field_that_others_change_again_and_again_runs_no_hook_and_no_upgrade() {
+    let mut world = World::new(&full()).settled();
+    for number in 0..20 {
+        let drift = Drift::Changed { object: "ns/ConfigMap/x".into(), place: format!("/data/{number}") };
+        world.send_in(number * 2_000, drifted("web", drift));
+    }
+    let trace = world.run();
+    assert!(!trace.contains("run hook") && !trace.contains("upgrade"), "{trace}");
+}
+
+#[test]
 fn a_release_that_is_upgraded_in_circles_is_parked_until_something_changes() {
     let mut world = World::new(&full()).settled();
     for _ in 0..4 {
         world = world.release("web", Ok(ReleaseAction::Upgraded));
-        let drift = Drift::Changed("ns/ConfigMap/x".into());
+        let drift = Drift::Absent("ns/ConfigMap/x".into());
         world.after(60_000, drifted("web", drift));
     }
     assert_eq!(world.view().modules[0].phase, "parked");
-    assert!(world.view().modules[0].parked.as_ref().unwrap().contains("ns/ConfigMap/x was changed"));
+    assert!(world.view().modules[0].parked.as_ref().unwrap().contains("ns/ConfigMap/x is gone"));
     assert_snapshot!(world.after(100, config(101, &[("web", "x: 1")])), @r"
     240.415s > ConfigMap rv 101 [web]
     240.415s     run hook web/before.sh #17 [beforeHelm]

@@ -1,5 +1,6 @@
 //! What the picture shows.
 
+use engine::view::{status, why};
 use engine::{Event, Notice};
 use insta::assert_snapshot;
 
@@ -135,4 +136,15 @@ fn the_journal_keeps_the_last_thousand_ends() {
         world.after(20, cron("* * * * *"));
     }
     assert_eq!(world.view().journal.len(), 1_000);
+}
+
+#[test]
+fn slip_19_a_module_without_chart_says_so() {
+    let world = World::new(&files().module(10, "hooks").hooks_only()).settled();
+    assert_eq!(world.view().modules[0].release, "no chart");
+    let screen = world.told(status::text);
+    assert!(screen.contains("no chart") && !screen.contains("unknown"), "{screen}");
+    assert_eq!(world.told(status::data)["modules"][0]["release"], "no chart");
+    let answer = world.told(|view, format| why::module(view, "hooks", format)).unwrap();
+    assert!(answer.facts.contains(&("release", "no chart".to_owned())), "{answer:?}");
 }

@@ -331,6 +331,19 @@ fn a_run_that_the_end_cuts_off_is_no_failure() {
 }
 
 #[test]
+fn slip_17_a_release_that_is_changed_when_the_operator_ends_is_ended_after_the_grace_and_is_no_failure() {
+    let mut world = World::new(&files().module(10, "web"))
+        .takes("release web", 60_000)
+        .at(1_000, Event::ShutdownRequested);
+    let trace = world.run();
+    assert!(trace.contains("5.000s     cancel #1") && trace.ends_with("5.005s     exit\n"), "{trace}");
+    let stopped = world.noticed(|notice| matches!(notice, Notice::TaskStopped { .. }));
+    let failed = world.noticed(|notice| matches!(notice, Notice::TaskFinished { failure: Some(_), .. }));
+    let ran = world.noticed(|notice| matches!(notice, Notice::ReleaseRan { .. }));
+    assert_eq!((stopped, failed, ran), (1, 0, 0));
+}
+
+#[test]
 fn a_place_among_the_running_hooks_is_waited_for_in_sight() {
     let files = files()
         .global_hook("a.sh", "schedule: [{name: tick, crontab: '* * * * *', queue: a}]")
@@ -367,4 +380,66 @@ fn the_end_waits_for_no_delay_and_for_no_kind() {
         let trace = world.run();
         assert!(trace.ends_with("2.000s > shutdown\n2.000s     exit\n"), "{trace}");
     }
+}
+
+#[test]
+fn slip_11_hooks_that_sleep_in_queues_of_their_own_hold_back_no_module() {
+    let mut files = files();
+    for n in 0..8 {
+        files = files.global_hook(
+            &format!("h{n}.sh"),
+            &format!("schedule: [{{name: tick, crontab: '* * * * *', queue: q{n}}}]"),
+        );
+    }
+    let files = files.module(10, "web").script().hook("b.sh", "beforeHelm: 1");
+    for (max_hooks, concurrency) in [(8, 1), (8, 2), (1, 1), (Config::default().max_hooks, 1)] {
+        let settings = Config { max_hooks, module_concurrency: concurrency, ..Config::default() };
+        let mut world = World::with_config(&files, settings).settled();
+        for n in 0..8 {
+            world = world.takes(&format!("global/h{n}.sh"), 3_600_000);
+        }
+        world.send_in(0, cron("* * * * *"));
+        world.send_in(10, config(200, &[("web", "size: 2")]));
+        let trace = world.run_for(5_000);
+        assert!(trace.contains("run enabled script of web"), "{max_hooks}: {trace}");
+        assert!(trace.contains("run hook web/b.sh") && trace.contains("upgrade web"), "{max_hooks}: {trace}");
+    }
+}
+
+#[test]
+fn f_d7_a_queue_that_is_busy_every_fifteen_seconds_is_not_stuck_and_one_that_hangs_is() {
+    let files = files()
+        .global_hook("often.sh", "schedule: [{name: tick, crontab: '*/15 * * * * *', queue: side}]")
+        .global_hook("hangs.sh", "schedule: [{name: tick, crontab: '0 * * * *', queue: slow}]")
+        .module(10, "web")
+        .hook("w.sh", "kubernetes: [{name: things, kind: Thing}]");
+    let mut world = World::new(&files).without_kind("Thing").settled();
+    world.kind_appears("Thing");
+    world.run();
+    let mut world = world.takes("global/often.sh", 14_000).takes("global/hangs.sh", 36_000_000);
+    let begun = world.later(0);
+    world.send_in(0, cron("0 * * * *"));
+    let mut longest = std::time::Duration::ZERO;
+    for scrape in 0..240 {
+        world.send_in(0, cron("*/15 * * * * *"));
+        world.run_until(begun + scrape * 15_000 + 13_000);
+        let view = world.engine.view_at(world.now);
+        let queue = |name: &str| view.queues.iter().find(|queue| queue.name.as_str() == name).unwrap();
+        assert_eq!(queue("side").tasks.len(), 1, "it is busy at every look");
+        longest = longest.max(queue("side").head_for().unwrap());
+        world.run_until(begun + (scrape + 1) * 15_000);
+        world.now = engine::Time::from_start(std::time::Duration::from_millis(begun + (scrape + 1) * 15_000));
+    }
+    assert!(longest < std::time::Duration::from_secs(15), "{longest:?}");
+    let view = world.engine.view_at(world.now);
+    let slow = view.queues.iter().find(|queue| queue.name.as_str() == "slow").unwrap();
+    assert!(slow.head_for().unwrap() >= std::time::Duration::from_secs(3_590), "{slow:?}");
+}
+
+#[test]
+fn tasks_that_are_set_aside_make_no_queue_stuck() {
+    let files = files().module(10, "web").hook("w.sh", "kubernetes: [{name: things, kind: Thing}]");
+    let world = World::new(&files).without_kind("Thing").settled();
+    let main = &world.view().queues[0];
+    assert_eq!((main.tasks.len(), main.head_for()), (2, None));
 }

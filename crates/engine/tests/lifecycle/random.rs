@@ -1,7 +1,7 @@
 //! Lives nobody thought of: random events and faults, checked for what must always hold.
 //!
 //! 1. At most one effect of a queue is in flight (`World::check`).
-//! 2. No more processes run than allowed.
+//! 2. No more processes run than allowed; `main` and the queues of parallel modules may add one each.
 //! 3. A failing head blocks its queue: a task is only overtaken by tasks that were put before it.
 //! 4. A stale answer changes nothing (`World::take_in`, in every sixteenth life).
 //! 5. No task is lost: when faults stop, all queues run empty and every module is as its flags say.
@@ -43,6 +43,7 @@ fn catalog() -> Files {
         .global_hook("watch.sh", "kubernetes: [{name: pods, kind: Pod}, {name: nodes, kind: Node, queue: side}]")
         .global_hook("all.sh", "{beforeAll: 1, afterAll: 2}")
         .module(10, "alpha")
+        .script()
         .hook("life.sh", "{onStartup: 1, beforeHelm: 1, afterHelm: 1, beforeDeleteHelm: 1, afterDeleteHelm: 1}")
         .hook("watch.sh", "kubernetes: [{name: pods, kind: Pod, group: g}, {name: things, kind: Thing, group: g, queue: side}]")
         .module(20, "beta")
@@ -51,6 +52,7 @@ fn catalog() -> Files {
         .hook("life.sh", "{beforeHelm: 2, afterDeleteHelm: 1}")
         .module(20, "gamma")
         .hooks_only()
+        .script()
         .hook("side.sh", "{onStartup: 1, kubernetes: [{name: nodes, kind: Node, queue: own, waitForSynchronization: false}]}")
 }
 
@@ -79,7 +81,8 @@ fn faults(random: &mut Random, mut world: World) -> World {
     }
     for _ in 0..random.below(3) {
         world = world.patching(Err("forbidden")).saving(Err("conflict"));
-        world = world.script("beta", if random.below(2) == 0 { Err("exit status 3") } else { Ok(true) });
+        let module = ["alpha", "beta", "gamma"][usize::try_from(random.below(3)).unwrap()];
+        world = world.script(module, if random.below(2) == 0 { Err("exit status 3") } else { Ok(true) });
     }
     world
 }
@@ -122,7 +125,7 @@ fn events(random: &mut Random, mut world: World, last: &mut BTreeMap<&'static st
                 continue;
             }
             6 | 7 => cron("1 * * * *"),
-            8 => drifted("alpha", Drift::Changed("x".into())),
+            8 => drifted("alpha", Drift::Absent("x".into())),
             9 => Event::Commanded { id: CommandId::new(1), command: Command::Converge },
             10 => {
                 let mut files = catalog();
@@ -149,10 +152,12 @@ fn life(seed: u64) -> World {
         on_module_failure: if random.below(2) == 0 { OnModuleFailure::Block } else { OnModuleFailure::Pass },
         module_concurrency: 1 + usize::try_from(random.below(3)).unwrap(),
         max_hooks: 1 + usize::try_from(random.below(4)).unwrap(),
+        script_concurrency: 1 + usize::try_from(random.below(4)).unwrap(),
         retry_max_delay: std::time::Duration::from_secs(random.below(20)),
         ..Config::default()
     };
-    let most = config.max_hooks;
+    // Modules do not wait for a place: `main` and the queues of parallel modules have one process each.
+    let most = config.max_hooks + 1 + config.module_concurrency;
     let mut world = World::with_config(&catalog(), config);
     world.repeats_answers = seed.is_multiple_of(16);
     world.is_quiet = true;

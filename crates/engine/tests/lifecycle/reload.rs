@@ -441,3 +441,24 @@ fn f_c8_a_module_starts_up_whatever_way_it_comes_to_its_run() {
     let world = world.script("web", Ok(true));
     starts_up("by its script", &command(world, Command::Converge).run());
 }
+
+#[test]
+fn a_module_that_goes_and_comes_back_waits_for_what_is_in_flight() {
+    let with = files()
+        .module(10, "web")
+        .hook("slow.sh", "{beforeHelm: 1, kubernetes: [{name: pods, kind: Pod, queue: side}]}")
+        .module(20, "api");
+    let mut without = with.clone();
+    without.modules.remove(0);
+    let mut world = World::new(&with).settled().takes("web/slow.sh", 5_000);
+    world = world.change(10, "Pod", engine::hook::WatchEvent::Added, "x");
+    world.send_in(1_000, reread(&without));
+    world.send_in(2_000, reread(&with));
+    let trace = world.run_for(60_000);
+    let [begun, ended, again] = ["[pods Added ns/x]", "> hook #", "run hook web/slow.sh"].map(|text| {
+        let from = trace.find("[pods Added ns/x]").unwrap_or_default();
+        from + trace.get(from..).and_then(|rest| rest.find(text)).unwrap_or_else(|| panic!("{text}: {trace}"))
+    });
+    assert!(begun < ended && ended < again, "{trace}");
+    assert_eq!(world.view().modules[0].phase, "running");
+}

@@ -287,7 +287,7 @@ fn a_kubernetes_event_that_changes_global_values_runs_all_modules_again() {
     0.120s     watch release b
     0.120s     list releases #4
     0.125s > releases #4 [a b]
-    1.000s > object ns/x Added for m1
+    1.000s > object ns/x changed for m1
     1.000s     run hook global/watch.sh #5 [pods Added ns/x]
     1.010s > hook #5 ok
     1.010s     upgrade a #6
@@ -314,10 +314,11 @@ fn a_kind_that_a_module_brings_does_not_hold_up_the_start() {
     0.060s     watch release crds
     0.060s     list releases #2
     0.065s > releases #2 [crds]
-    0.065s > kind of m1 appeared
-    0.075s > listed 0 for m1
-    0.075s     run hook global/watch.sh #3 [things Synchronization]
-    0.085s > hook #3 ok
+    5.060s > timer
+    5.060s > kind of m1 appeared
+    5.070s > listed 0 for m1
+    5.070s     run hook global/watch.sh #3 [things Synchronization]
+    5.080s > hook #3 ok
     ");
 }
 

@@ -1,7 +1,7 @@
 //! One screen, the journal, the graph, and what the cluster is told.
 
 use engine::view::{graph, journal, status, why};
-use engine::{Drift, Failure, FailureKind, ReleaseAction};
+use engine::{Command, CommandId, Drift, Event, Failure, FailureKind, Notice, ReleaseAction, UnwatchedKind};
 use insta::assert_snapshot;
 
 use crate::build::{Files, config, drifted, files, reread, watch_failed};
@@ -40,24 +40,26 @@ fn a_calm_operator() {
 }
 
 #[test]
-fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
-    let changed = |name: &str| Drift::Changed(format!("ops/ConfigMap/{name}"));
+fn slip_07_objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade_and_run_nothing() {
+    let changed =
+        |name: &str| Drift::Changed { object: format!("ops/ConfigMap/{name}"), place: "/data/k".to_owned() };
     let mut world = World::new(&three())
         .release("web", Ok(ReleaseAction::Installed))
-        .release("web", Ok(ReleaseAction::Unchanged))
-        .release("web", Ok(ReleaseAction::Unchanged))
         .release("web", Ok(ReleaseAction::Upgraded))
         .settled();
-    for name in ["b", "a"] {
-        world.after(2, drifted("web", changed(name)));
+    for name in ["c", "b", "a", "a"] {
+        let trace = world.after(2, drifted("web", changed(name)));
+        assert_eq!(trace.lines().count(), 1, "it runs nothing: {trace}");
     }
+    world.after(2, drifted("web", Drift::Restored("ops/ConfigMap/c".to_owned())));
     let text = world.told(status::text);
     assert!(text.contains("2 objects changed by others, see below"), "{text}");
-    let what = "somebody else changed ops/ConfigMap/a, ops/ConfigMap/b since its last upgrade";
+    let what =
+        "somebody else changed ops/ConfigMap/a at /data/k, ops/ConfigMap/b at /data/k since its last upgrade";
     assert!(text.contains(&format!("! module web {what}")), "{text}");
     assert_eq!(
         world.told(status::data)["modules"][0]["changedObjects"],
-        serde_json::json!(["ops/ConfigMap/a", "ops/ConfigMap/b"])
+        serde_json::json!(["ops/ConfigMap/a at /data/k", "ops/ConfigMap/b at /data/k"])
     );
     let answer = world.told(|view, format| why::module(view, "web", format)).unwrap();
     assert!(
@@ -65,6 +67,66 @@ fn objects_of_a_release_that_others_changed_are_told_until_its_next_upgrade() {
         "{answer:?}"
     );
     world.after(2, drifted("web", Drift::Absent("ops/ConfigMap/a".to_owned())));
+    assert!(world.told(status::text).contains("Nothing needs attention"));
+}
+
+#[test]
+fn slip_07_a_quarrel_over_an_object_is_told_a_few_times() {
+    let mut world = World::new(&three()).settled();
+    let object = "ops/ConfigMap/a".to_owned();
+    for _ in 0..50 {
+        let drift = Drift::Changed { object: object.clone(), place: "/data/k".to_owned() };
+        world.send_in(2_000, drifted("web", drift));
+        world.send_in(4_000, drifted("web", Drift::Restored(object.clone())));
+        world.run();
+    }
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::ReleaseDrifted { .. })), 3);
+    assert!(world.told(status::text).contains("Nothing needs attention"));
+}
+
+#[test]
+fn slip_08_kinds_of_a_release_that_can_not_be_watched_are_told_once_with_their_modules() {
+    let unwatched = |module: &str, why: Option<&str>| Event::ReleaseUnwatched {
+        module: module.into(),
+        kinds: why
+            .map(|why| UnwatchedKind { kind: "Deployment in ops".to_owned(), why: why.to_owned() })
+            .into_iter()
+            .collect(),
+    };
+    let mut world = World::new(&three()).settled();
+    for module in ["web", "api"] {
+        world.after(2, unwatched(module, Some("deployments.apps is forbidden")));
+        world.after(2, unwatched(module, Some("deployments.apps is forbidden")));
+    }
+    let text = world.told(status::text);
+    let what =
+        "! releases: kind Deployment in ops is not watched for web, api: deployments.apps is forbidden";
+    assert_eq!(text.matches(what).count(), 1, "{text}");
+    let answer = world.told(|view, format| why::module(view, "web", format)).unwrap();
+    let fact = "Deployment in ops of its release: deployments.apps is forbidden";
+    assert!(answer.facts.iter().any(|(name, told)| (*name, told.as_str()) == ("not watched", fact)));
+    assert!(answer.advice.iter().any(|advice| advice.contains("list and watch")), "{answer:?}");
+    let warned = world.noticed(|notice| matches!(notice, Notice::Warned { .. }));
+    assert_eq!(warned, 2, "once for each module");
+    for module in ["web", "api"] {
+        world.after(2, unwatched(module, None));
+    }
+    assert!(world.told(status::text).contains("Nothing needs attention"));
+}
+
+#[test]
+fn slip_23_what_a_module_took_over_from_another_release_is_announced_and_told_until_that_is_gone() {
+    let mut world = World::new(&three()).taking_over("web", "ConfigMap ops/a", "ops/old").settled();
+    let text = world.told(status::text);
+    assert!(text.contains("! module web took over ConfigMap ops/a of release ops/old"), "{text}");
+    let announced =
+        world.announcements.iter().find(|announced| announced.reason == "ObjectsTakenOver").unwrap();
+    assert!(announced.warning && announced.message.contains("ConfigMap ops/a of release ops/old"));
+    let answer = world.told(|view, format| why::module(view, "web", format)).unwrap();
+    assert!(answer.facts.iter().any(|(name, _)| *name == "taken over"), "{answer:?}");
+    // The other release was that of a module that was renamed.
+    let command = Command::PurgeModule("old".into());
+    world.after(1, Event::Commanded { id: CommandId::new(1), command });
     assert!(world.told(status::text).contains("Nothing needs attention"));
 }
 
@@ -189,31 +251,96 @@ fn hostile_names_stay_text_in_the_graph() {
     assert!(graph::dot(&world.view()).contains("\"a<script>\\\"&\""));
 }
 
+/// Returns the Events that were written since the last call.
+fn events(world: &mut World) -> Vec<String> {
+    let told = std::mem::take(&mut world.announcements).into_iter().map(|told| {
+        format!("{} {} {}", if told.warning { "Warning" } else { "Normal" }, told.reason, told.message)
+    });
+    told.collect()
+}
+
 #[test]
-fn the_cluster_is_told_what_modules_do() {
+fn slip_15_a_start_that_changes_nothing_writes_no_event() {
+    let mut world = World::new(&three())
+        .deployed("web")
+        .deployed("api")
+        .release("web", Ok(ReleaseAction::Unchanged))
+        .release("api", Ok(ReleaseAction::Unchanged))
+        .settled();
+    assert_eq!(events(&mut world), Vec::<String>::new());
+    world.after(10, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    assert_eq!(events(&mut world), Vec::<String>::new(), "nor does a converge that changes nothing");
+}
+
+#[test]
+fn slip_15_events_tell_changes_that_mean_something_and_one_sums_up_a_converge() {
     let files = three();
     let mut world = World::new(&files).fails("web/hooks/a.sh", 2).settled();
+    assert_snapshot!(events(&mut world).join("\n"), @r"
+    Warning ModuleFailed module web failed: exit status 1
+    Normal ModuleRecovered module web runs again after it had failed
+    Normal ConvergeFinished converge 1 ended after 10.2 s, modules: 2 installed, 1 failed, 1 recovered; because: start
+    ");
     world.after(10, config(101, &[("apiEnabled", "false")]));
+    world.after(10, config(102, &[("apiEnabled", "true")]));
+    assert_snapshot!(events(&mut world).join("\n"), @r"
+    Normal ModuleDisabled module api is switched off and removed: modules/values.yaml says true, then ConfigMap key apiEnabled says false
+    Normal ConvergeFinished converge 2 ended after 0.1 s, modules: 1 switched off; because: ConfigMap ops/addon-operator key apiEnabled rv 101
+    Normal ModuleEnabled module api is switched on: modules/values.yaml says true, then ConfigMap key apiEnabled says true
+    Normal ConvergeFinished converge 3 ended after 0.1 s, modules: 1 installed, 1 switched on; because: ConfigMap ops/addon-operator key apiEnabled rv 102
+    ");
+    world.after(10, config(103, &[("apiEnabled", "true"), ("api", "size: 2")]));
+    assert_snapshot!(events(&mut world).join("\n"), @r"
+    Normal ModuleUpgraded module api was upgraded: revision 2 of its release is deployed
+    ");
     let mut after = files.clone();
     after.modules.retain(|module| &*module.key != "web");
     world.after(10, reread(&after));
-    let lines: Vec<String> = world
-        .announcements
-        .iter()
-        .map(|told| {
-            format!("{} {} {}", if told.warning { "Warning" } else { "Normal" }, told.reason, told.message)
-        })
-        .collect();
-    assert_snapshot!(lines.join("\n"), @r"
-    Normal ModuleStarting module web is starting: modules/values.yaml says true
-    Normal ModuleStarting module api is starting: modules/values.yaml says true
-    Warning ModuleFailed module web is failed: exit status 1
-    Normal ModuleRunning module web is running
-    Normal ModuleRunning module api is running
-    Normal ModuleDeleting module api is deleting
-    Normal ModuleDisabled module api is disabled
+    assert_snapshot!(events(&mut world).join("\n"), @r"
     Warning ModuleOrphaned module web is orphaned: its directory is gone; its release stays until the next start or `module purge`
+    Normal ConvergeFinished converge 5 ended after 0.1 s, modules: 1 orphaned; because: files changed
     ");
+}
+
+#[test]
+fn slip_15_a_module_that_is_parked_and_goes_on_is_told() {
+    let mut world = World::new(&three());
+    for _ in 0..4 {
+        world = world.release_that_changes("api", "ops/Secret/x");
+    }
+    world.run();
+    world.announcements.clear();
+    for _ in 0..3 {
+        world.after(1_000, drifted("api", Drift::Absent("ops/Secret/x".to_owned())));
+    }
+    let command = Command::ResumeModule("api".into());
+    world.after(10, Event::Commanded { id: CommandId::new(1), command });
+    let reasons: Vec<&str> = world.announcements.iter().map(|told| told.reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            "ModuleUpgraded",
+            "ModuleUpgraded",
+            "ModuleUpgraded",
+            "ModuleParked",
+            "ModuleResumed",
+            "ModuleUpgraded"
+        ]
+    );
+}
+
+#[test]
+fn slip_15_a_thousand_modules_that_are_installed_have_one_event() {
+    let mut files = files();
+    for number in 0..1_000 {
+        files = files.module(10, &format!("m{number}"));
+    }
+    let mut world = World::new(&files);
+    world.is_quiet = true;
+    world.run();
+    let told = events(&mut world);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told.last().unwrap().contains("modules: 1000 installed"), "{told:?}");
 }
 
 #[test]
@@ -224,6 +351,6 @@ fn a_module_that_fails_in_ever_new_words_does_not_flood_the_cluster() {
             .hook("web/hooks/a.sh", Err(Failure::new(FailureKind::HookExit, format!("exit status {n}"))));
     }
     world.run_until(500_000);
-    let about = world.announcements.iter().filter(|told| told.module.as_str() == "web").count();
+    let about = world.announcements.iter().filter(|told| told.module == Some("web".into())).count();
     assert_eq!(about, 10);
 }

@@ -1,7 +1,11 @@
 //! Bindings of hooks to objects.
 
+use std::sync::Arc;
+
 use engine::hook::WatchEvent::{Added, Deleted, Modified};
-use engine::{Event, FailureKind, MonitorId, Notice, Tally};
+use engine::snapshot::Item;
+use engine::view::{status, why};
+use engine::{Announcement, Event, Failure, FailureKind, MonitorId, Notice, Tally};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -50,11 +54,11 @@ fn events_are_held_back_until_the_synchronization_succeeded() {
     0.000s     start monitor m1 of Pod
     0.010s > listed 0 for m1
     0.010s     run hook web/watch.sh #1 [pods Synchronization]
-    0.050s > object ns/seen-by-the-second-attempt Added for m1
+    0.050s > object ns/seen-by-the-second-attempt changed for m1
     0.110s > hook #1 failed: exit status 1
     5.110s > timer
     5.110s     run hook web/watch.sh #2 [pods Synchronization]
-    5.150s > object ns/held-back Added for m1
+    5.150s > object ns/held-back changed for m1
     5.210s > hook #2 ok
     5.210s     upgrade web #3
     5.260s > release #3 Installed
@@ -82,9 +86,9 @@ fn only_the_events_that_a_binding_asks_for_run_its_hook() {
     0.060s     watch release web
     0.060s     list releases #2
     0.065s > releases #2 [web]
-    0.500s > object ns/x Added for m1
-    0.600s > object ns/x Modified for m1
-    0.700s > object ns/x Deleted for m1
+    0.500s > object ns/x changed for m1
+    0.600s > object ns/x changed for m1
+    0.700s > object ns/x is gone for m1
     0.700s     run hook web/watch.sh #3 [pods Deleted ns/x]
     0.710s > hook #3 ok
     ");
@@ -118,7 +122,7 @@ fn f_c5_a_watch_that_two_modules_share_lives_on_when_one_goes() {
     0.285s > release #6 Uninstalled
     0.285s     upgrade b #7
     0.335s > release #7 Unchanged
-    0.635s > object ns/x Added for m1
+    0.635s > object ns/x changed for m1
     0.635s     run hook b/b.sh #8 [pods Added ns/x]
     0.645s > hook #8 ok
     0.745s > ConfigMap rv 102 [aEnabled bEnabled]
@@ -148,17 +152,18 @@ fn a_module_that_waits_for_a_kind_goes_behind_the_one_that_brings_it() {
     0.010s     upgrade crds #1
     0.060s > release #1 Installed
     0.060s     watch release crds
-    0.060s > kind of m1 appeared
-    0.070s > listed 0 for m1
-    0.070s     run hook user/u.sh #2 [things Synchronization]
-    0.080s > hook #2 ok
-    0.080s     run hook user/u.sh #3 [beforeHelm]
-    0.090s > hook #3 ok
-    0.090s     upgrade user #4
-    0.140s > release #4 Installed
-    0.140s     watch release user
-    0.140s     list releases #5
-    0.145s > releases #5 [crds user]
+    5.060s > timer
+    5.060s > kind of m1 appeared
+    5.070s > listed 0 for m1
+    5.070s     run hook user/u.sh #2 [things Synchronization]
+    5.080s > hook #2 ok
+    5.080s     run hook user/u.sh #3 [beforeHelm]
+    5.090s > hook #3 ok
+    5.090s     upgrade user #4
+    5.140s > release #4 Installed
+    5.140s     watch release user
+    5.140s     list releases #5
+    5.145s > releases #5 [crds user]
     ");
     assert!(world.view().converge.first_done);
 }
@@ -247,12 +252,12 @@ fn an_event_that_changes_values_runs_the_module_once_more() {
     0.070s     watch release web
     0.070s     list releases #3
     0.075s > releases #3 [web]
-    0.500s > object ns/x Added for m1
+    0.500s > object ns/x changed for m1
     0.500s     run hook web/w.sh #4 [pods Added ns/x]
     0.510s > hook #4 ok
     0.510s     upgrade web #5
     0.560s > release #5 Upgraded
-    0.700s > object ns/x Modified for m1
+    0.700s > object ns/x changed for m1
     0.700s     run hook web/w.sh #6 [pods Modified ns/x]
     0.710s > hook #6 ok
     ");
@@ -276,10 +281,10 @@ fn f_c7_events_of_a_named_queue_wait_while_its_synchronization_fails() {
     0.010s > listed 0 for m1
     0.010s     run hook global/w.sh #2 [pods Synchronization] in side
     0.020s > hook #2 failed: exit status 1
-    1.000s > object ns/x Added for m1
+    1.000s > object ns/x changed for m1
     5.020s > timer
     5.020s     run hook global/w.sh #3 [pods Synchronization] in side
-    5.025s > object ns/y Added for m1
+    5.025s > object ns/y changed for m1
     5.030s > hook #3 ok
     5.030s     run hook global/w.sh #4 [pods Added ns/y] in side
     5.040s > hook #4 ok
@@ -298,7 +303,7 @@ fn events_of_a_module_that_is_off_run_nothing_and_are_made_up_for_when_it_stays(
     assert_snapshot!(world.run(), @r"
     0.575s > ConfigMap rv 101 [webEnabled]
     0.575s     run hook global/slow.sh #5 [beforeAll]
-    0.775s > object ns/x Added for m1
+    0.775s > object ns/x changed for m1
     0.875s > ConfigMap rv 102 [webEnabled]
     0.975s > hook #5 ok
     0.975s     stop monitor m1
@@ -385,7 +390,7 @@ fn f_c9_namespaces_that_join_and_leave_change_the_snapshot_and_run_nothing() {
     assert_snapshot!(world.after(300, changed(monitor, Added, key, item)), @r"
     0.125s > namespace other with 2 for m1
     0.225s > namespace ns with 0 for m1
-    0.325s > object other/z Added for m1
+    0.325s > object other/z changed for m1
     0.325s     run hook global/watch.sh #3 [pods Added other/z]
     0.335s > hook #3 ok
     ");
@@ -415,7 +420,7 @@ fn f_c9_what_was_held_back_of_a_namespace_that_leaves_is_forgotten() {
     0.000s     start monitor m1 of Pod
     0.010s > listed 0 for m1
     0.010s     run hook global/watch.sh #1 [pods Synchronization]
-    0.100s > object ns/gone Added for m1
+    0.100s > object ns/gone changed for m1
     0.200s > namespace ns with 0 for m1
     1.010s > hook #1 ok
     1.010s     list releases #2
@@ -436,6 +441,91 @@ fn a_filter_that_fails_is_told_with_its_hook_its_binding_and_the_object() {
         _ => None,
     });
     assert_snapshot!(told.unwrap(), @"hook global/one.sh, binding pods; hook web/two.sh, binding again: filter of object ns/x: the filter took longer");
+}
+
+#[test]
+fn slip_02_a_watch_that_stays_broken_is_in_every_answer_and_announced_once_with_its_end() {
+    let mut world = World::new(&files().module(10, "web").hook("w.sh", PODS)).settled();
+    world.announcements.clear();
+    let monitor = MonitorId::new(1);
+    for _ in 0..10 {
+        world.after(15_000, watch_failed(FailureKind::Cluster, "pods is forbidden"));
+        // That the objects can be listed says nothing of the watch behind the list.
+        world.after(1, Event::Listed { lists: vec![(monitor, Vec::new())] });
+    }
+    let broken = &world.view().watches[0];
+    assert_eq!(broken.broken_for.map(|time| time.as_secs()), Some(135));
+    let status = world.told(status::text);
+    assert!(status.contains("1 broken") && status.contains("! watch of Pod is broken for 2 min"), "{status}");
+    let why = world.told(|view, format| why::module(view, "web", format).unwrap().text());
+    assert!(why.contains("watch:    of Pod is broken for 2 min: pods is forbidden"), "{why}");
+    world.after(1_000, Event::WatchRestored { monitor });
+    world.after(1_000, Event::WatchRestored { monitor });
+    assert_eq!(world.view().watches[0].failure, None);
+    assert!(world.told(status::text).contains("Nothing needs attention"));
+    let told = |told: &Announcement| format!("{} {}: {}", told.warning, told.reason, told.message);
+    assert_eq!(
+        world.announcements.iter().map(told).collect::<Vec<_>>(),
+        [
+            "true WatchBroken: the watch of Pod is broken for 60 s, so that its hooks see no changes (hook web/w.sh, binding pods): pods is forbidden",
+            "false WatchRestored: the watch of Pod works again; it was broken for 2 min",
+        ]
+    );
+    // A break that ends by itself is no Event.
+    world.after(1, watch_failed(FailureKind::Cluster, "no connection"));
+    world.after(10_000, watch_failed(FailureKind::Cluster, "no connection"));
+    world.after(1, Event::WatchRestored { monitor });
+    assert_eq!(world.announcements.len(), 2);
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::WatchRestored { .. })), 2);
+}
+
+#[test]
+fn slip_02_a_watch_of_the_operator_itself_is_told_of_as_those_of_hooks() {
+    let mut world = World::new(&files().module(10, "web")).settled();
+    world.announcements.clear();
+    let changed = |failure: Option<&str>| Event::OwnWatchChanged {
+        watch: "ConfigMap ops/addon-operator".to_owned(),
+        failure: failure.map(|text| Failure::new(FailureKind::Cluster, text)),
+    };
+    world.after(1, changed(None));
+    world.after(1, changed(Some("configmaps is forbidden")));
+    world.after(90_000, changed(Some("configmaps is forbidden")));
+    let status = world.told(status::text);
+    assert!(status.contains("! watch of ConfigMap ops/addon-operator is broken for 90 s, its changes are not seen: configmaps is forbidden"), "{status}");
+    world.after(1, changed(None));
+    assert!(world.told(status::text).contains("Nothing needs attention"));
+    assert_eq!(world.announcements.len(), 2, "{:?}", world.announcements);
+}
+
+#[test]
+fn slip_02_many_watches_that_break_together_are_few_events() {
+    let mut world = World::new(&files()).settled();
+    world.announcements.clear();
+    for _ in 0..2 {
+        for watch in 0..1_000 {
+            let failure = Some(Failure::new(FailureKind::Cluster, "no rights"));
+            world.after(70, Event::OwnWatchChanged { watch: watch.to_string(), failure });
+        }
+    }
+    assert_eq!(world.view().broken_own_watches.len(), 1_000);
+    assert_eq!(world.announcements.len(), 10);
+}
+
+#[test]
+fn slip_16_a_failed_filter_is_told_until_it_has_worked_on_every_object() {
+    let mut world = World::new(&files().global_hook("watch.sh", PODS)).settled();
+    let monitor = MonitorId::new(1);
+    let failed = || Arc::new(Item::failed(None));
+    for name in ["x", "y"] {
+        world.after(1, watch_failed(FailureKind::HookOutput, "filter of object ns/x"));
+        world.after(1, changed(monitor, Added, key(name), failed()));
+    }
+    world.after(1, changed(monitor, Added, key("good"), item("1")));
+    world.after(1, changed(monitor, Modified, key("x"), item("1")));
+    assert!(world.view().watches[0].failure.is_some(), "it does not work on y");
+    let trace = world.after(1, changed(monitor, Modified, key("y"), item("1")));
+    assert!(trace.contains("[pods Modified ns/y]"), "{trace}");
+    assert_eq!(world.view().watches[0].failure, None);
 }
 
 #[test]
@@ -543,8 +633,8 @@ fn all_snapshots_of_a_run_are_of_one_moment_when_bindings_share_a_watch() {
         let last = file.as_array().unwrap().last().unwrap()["snapshots"].clone();
         ["names", "all"].map(|name| last[name].as_array().unwrap().len())
     };
-    assert_eq!(sizes(Event::ObjectChanged { change: Added, key: key("b"), items: items("new") }), [2, 2]);
-    assert_eq!(sizes(Event::ObjectChanged { change: Deleted, key: key("a"), items: items("old") }), [1, 1]);
+    assert_eq!(sizes(Event::ObjectChanged { key: key("b"), is_gone: false, items: items("new") }), [2, 2]);
+    assert_eq!(sizes(Event::ObjectChanged { key: key("a"), is_gone: true, items: items("old") }), [1, 1]);
     let lists = [1, 2].map(|number| (MonitorId::new(number), Vec::new()));
     assert_eq!(sizes(Event::Listed { lists: lists.into() }), [0, 0]);
 }

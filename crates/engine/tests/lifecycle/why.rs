@@ -155,7 +155,7 @@ fn a_module_before_the_first_discovery() {
       release:  unknown
 
     What to do:
-      - `addon-operator why queue main` tells what the discovery waits for
+      - `addon-operator why queue main` shows what the discovery waits for
     ");
 }
 
@@ -173,7 +173,7 @@ fn a_module_that_waits_for_its_turn() {
       task:     t4 ModuleRun is number 2 in queue main
 
     What to do:
-      - `addon-operator why queue main` tells what is before it
+      - `addon-operator why queue main` shows what is before it
     ");
 }
 
@@ -229,7 +229,7 @@ fn a_module_that_waits_for_a_kind() {
 
       phase:    starting for 0.0 s
       release:  unknown
-      task:     t2 ModuleRun is the first in queue main, waits for 0.0 s: kind Thing does not exist yet
+      task:     t2 ModuleRun is set aside in queue main, waits for 0.0 s: kind Thing does not exist yet
 
     What to do:
       - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
@@ -245,10 +245,7 @@ fn a_module_that_waits_for_a_kind() {
       task:           t2 ModuleRun:main:web:doStartup:OperatorStartup
       blocked since:  0.010s (0.0 s ago)
       watch:          waits for kind Thing, which does not exist
-      behind it:      1 task
-
-    Behind it:
-      t1 ConvergeModules:main:::Operator-Startup (because: start → converge 1)
+      set aside:      2 tasks; all others pass
 
     What to do:
       - install the CustomResourceDefinition of Thing, or switch the module on that brings it; the task goes on by itself
@@ -370,7 +367,7 @@ fn a_module_while_the_discovery_fails() {
       discovery:  fails, so that nothing new is decided: enabled script of module late: enabled: exit status 1
 
     What to do:
-      - `addon-operator why queue main` tells what the discovery waits for
+      - `addon-operator why queue main` shows what the discovery waits for
     ");
     assert_snapshot!(why_queue(&world, "main"), @r"
     Queue main is blocked: its first task failed once.
@@ -542,7 +539,7 @@ fn a_task_that_waits_in_a_queue() {
       queue:  main, place 2
 
     What to do:
-      - `addon-operator why queue main` tells what is before it
+      - `addon-operator why queue main` shows what is before it
     ");
 }
 

@@ -9,8 +9,9 @@ use engine::hook::{Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
-    Announcement, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, Time, Verdict, View,
+    Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
+    MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, TakenObject, Time, ValuesInput,
+    Verdict, View,
 };
 
 use crate::build::{Files, changed};
@@ -25,10 +26,14 @@ const OTHER: u64 = 5;
 /// What a hook run comes to.
 pub(crate) type HookOutcome = Result<HookOutput, Failure>;
 
+/// What the enabled script of a module says to what it reads.
+pub(crate) type Answers = Box<dyn Fn(&str, &ValuesInput) -> Result<bool, &'static str>>;
+
 /// What a test wants an upgrade to do.
 struct Planned {
     action: ReleaseAction,
     changed: Option<String>,
+    taken_over: Vec<TakenObject>,
 }
 
 pub(crate) struct World {
@@ -43,6 +48,8 @@ pub(crate) struct World {
     /// What each hook does, run by run. A hook without a plan succeeds.
     hooks: BTreeMap<String, VecDeque<HookOutcome>>,
     scripts: BTreeMap<String, VecDeque<Result<Verdict, Failure>>>,
+    /// What scripts say that have no plan; yes if there is nothing else.
+    answers: Option<Answers>,
     releases: BTreeMap<String, VecDeque<Result<Planned, Failure>>>,
     loads: BTreeMap<String, VecDeque<Arc<Module>>>,
     patching: VecDeque<Result<(), Failure>>,
@@ -53,6 +60,11 @@ pub(crate) struct World {
     objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
     missing_kinds: BTreeSet<String>,
     silent_kinds: BTreeSet<String>,
+    /// The kinds that may not be listed; they are missing, too.
+    forbidden_kinds: BTreeSet<String>,
+    /// The kinds that releases bring, and those that charts need, by module.
+    brought_kinds: BTreeMap<String, BTreeSet<String>>,
+    needed_kinds: BTreeMap<String, BTreeSet<String>>,
     pub(crate) monitors: BTreeMap<MonitorId, String>,
     config: ConfigData,
     config_version: u64,
@@ -85,6 +97,7 @@ impl World {
             next_seq: 0,
             hooks: BTreeMap::new(),
             scripts: BTreeMap::new(),
+            answers: None,
             releases: BTreeMap::new(),
             loads: BTreeMap::new(),
             patching: VecDeque::new(),
@@ -94,6 +107,9 @@ impl World {
             objects: BTreeMap::new(),
             missing_kinds: BTreeSet::new(),
             silent_kinds: BTreeSet::new(),
+            forbidden_kinds: BTreeSet::new(),
+            brought_kinds: BTreeMap::new(),
+            needed_kinds: BTreeMap::new(),
             monitors: BTreeMap::new(),
             config: ConfigData::default(),
             config_version: 100,
@@ -149,6 +165,15 @@ impl World {
         self
     }
 
+    /// Makes scripts without a plan say this to what they read.
+    pub(crate) fn answering(
+        mut self,
+        answers: impl Fn(&str, &ValuesInput) -> Result<bool, &'static str> + 'static,
+    ) -> Self {
+        self.answers = Some(Box::new(answers));
+        self
+    }
+
     /// Lets lists of `kind` never be answered.
     pub(crate) fn never_lists(&mut self, kind: &str) {
         self.silent_kinds.insert(kind.to_owned());
@@ -157,7 +182,7 @@ impl World {
     /// Makes the next work on a release end like this.
     pub(crate) fn release(mut self, module: &str, outcome: Result<ReleaseAction, &str>) -> Self {
         let outcome = outcome.map_err(|message| Failure::new(FailureKind::Release, message));
-        let planned = outcome.map(|action| Planned { action, changed: None });
+        let planned = outcome.map(|action| Planned { action, changed: None, taken_over: Vec::new() });
         self.releases.entry(module.to_owned()).or_default().push_back(planned);
         self
     }
@@ -171,7 +196,16 @@ impl World {
 
     /// Makes the next upgrade of a release render to something new at `place`.
     pub(crate) fn release_that_changes(mut self, module: &str, place: &str) -> Self {
-        let planned = Planned { action: ReleaseAction::Upgraded, changed: Some(place.to_owned()) };
+        let changed = Some(place.to_owned());
+        let planned = Planned { action: ReleaseAction::Upgraded, changed, taken_over: Vec::new() };
+        self.releases.entry(module.to_owned()).or_default().push_back(Ok(planned));
+        self
+    }
+
+    /// Lets the next work on a release take an object over from another release.
+    pub(crate) fn taking_over(mut self, module: &str, object: &str, release: &str) -> Self {
+        let taken_over = vec![TakenObject { object: object.to_owned(), release: release.to_owned() }];
+        let planned = Planned { action: ReleaseAction::Installed, changed: None, taken_over };
         self.releases.entry(module.to_owned()).or_default().push_back(Ok(planned));
         self
     }
@@ -220,6 +254,29 @@ impl World {
     /// Makes the cluster one that does not know `kind`.
     pub(crate) fn without_kind(mut self, kind: &str) -> Self {
         self.missing_kinds.insert(kind.to_owned());
+        self
+    }
+
+    /// Makes the cluster one in which the operator may not list `kind`.
+    pub(crate) fn without_right(mut self, kind: &str) -> Self {
+        self.forbidden_kinds.insert(kind.to_owned());
+        self.without_kind(kind)
+    }
+
+    /// Lets the release of a module grant the right to list a kind.
+    pub(crate) fn grants(self, module: &str, kind: &str) -> Self {
+        self.brings(module, kind).without_right(kind)
+    }
+
+    /// Lets the release of a module bring a kind that the cluster does not know before.
+    pub(crate) fn brings(mut self, module: &str, kind: &str) -> Self {
+        self.brought_kinds.entry(module.to_owned()).or_default().insert(kind.to_owned());
+        self.without_kind(kind)
+    }
+
+    /// Lets the chart of a module have an object of this kind.
+    pub(crate) fn needs(mut self, module: &str, kind: &str) -> Self {
+        self.needed_kinds.entry(module.to_owned()).or_default().insert(kind.to_owned());
         self
     }
 
@@ -344,21 +401,32 @@ impl World {
     /// Puts the numbers of monitors into events that name kinds.
     fn addressed(&mut self, event: Event) -> Vec<Event> {
         match event {
-            Event::ObjectChanged { change, key, items } if items[0].0.number() == u64::MAX => {
+            Event::ObjectChanged { key, is_gone, items } if items[0].0.number() == u64::MAX => {
                 let item = &items[0].1;
                 let (kind, name) = key.name.split_once('/').unwrap();
                 let key = crate::build::key(name);
                 let objects = self.objects.entry(kind.to_owned()).or_default();
-                if change == WatchEvent::Deleted {
+                if is_gone {
                     objects.remove(&key);
                 } else {
                     objects.insert(key.clone(), Arc::clone(item));
                 }
                 let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
                 let event = |(monitor, _): (&MonitorId, &String)| {
-                    changed(*monitor, change, key.clone(), Arc::clone(item))
+                    let items = vec![(*monitor, Arc::clone(item))];
+                    Event::ObjectChanged { key: key.clone(), is_gone, items }
                 };
                 watching.map(event).collect()
+            }
+            // It would have been tried with the right that came meanwhile.
+            Event::WatchFailed { monitor, failure }
+                if failure.kind == FailureKind::Forbidden
+                    && !self
+                        .monitors
+                        .get(&monitor)
+                        .is_some_and(|kind| self.forbidden_kinds.contains(kind)) =>
+            {
+                Vec::new()
             }
             other => vec![other],
         }
@@ -413,6 +481,9 @@ impl World {
                     Event::ScriptFinished { run: its, .. } if *its == run => {
                         Some((*at, Event::ScriptFinished { run, outcome: Err(failure.clone()), usage: None }))
                     }
+                    Event::ReleaseFinished { run: its, .. } if *its == run => {
+                        Some((*at, Event::ReleaseFinished { run, outcome: Err(failure.clone()) }))
+                    }
                     _ => None,
                 });
                 if let Some((at, event)) = answer {
@@ -442,11 +513,15 @@ impl World {
                 let outcome = self.patching.pop_front().unwrap_or(Ok(()));
                 self.send_in(OTHER, Event::ObjectsPatched { run, outcome });
             }
-            Effect::RunEnabledScript { run, module, .. } => {
+            Effect::RunEnabledScript { run, module, values, .. } => {
                 self.in_flight.insert(run, None);
-                let planned = self.scripts.get_mut(module.name.as_str()).and_then(VecDeque::pop_front);
-                let outcome = planned.unwrap_or(Ok(Verdict { enabled: true, reason: None }));
-                self.send_in(SCRIPT, Event::ScriptFinished { run, outcome, usage: None });
+                let name = module.name.as_str();
+                let planned = self.scripts.get_mut(name).and_then(VecDeque::pop_front);
+                let answer = || self.answers.as_ref().map_or(Ok(true), |answers| answers(name, &values));
+                let verdict = |enabled| Verdict { enabled, reason: None };
+                let outcome = planned.unwrap_or_else(|| answer().map(verdict).map_err(failure));
+                let takes = self.durations.get(&format!("script {name}")).copied().unwrap_or(SCRIPT);
+                self.send_in(takes, Event::ScriptFinished { run, outcome, usage: None });
             }
             Effect::RunHook { run, hook, labels, contexts, .. } => {
                 if let Some(files) = &mut self.context_files {
@@ -461,11 +536,18 @@ impl World {
                 let outcome = outcome.unwrap_or_else(|| Ok(HookOutput::default()));
                 self.send_in(takes, Event::HookFinished { run, outcome, usage: None });
             }
-            Effect::SaveConfigValues { run, key, text } => self.save(run, key, text.map(|text| text.0)),
+            Effect::SaveConfigValues { run, key, text, basis } => {
+                self.save(run, key, text.map(|text| text.0), &basis);
+            }
             Effect::StartMonitor { monitor, spec } => {
                 let kind = spec.selection.kind.clone();
                 self.monitors.insert(monitor, kind.clone());
-                if self.missing_kinds.contains(&kind) {
+                if self.forbidden_kinds.contains(&kind) {
+                    for tried in [LIST, 800, 2_400, 5_600] {
+                        let failure = Failure::new(FailureKind::Forbidden, "403");
+                        self.send_in(tried, Event::WatchFailed { monitor, failure });
+                    }
+                } else if self.missing_kinds.contains(&kind) {
                     self.send_in(LIST, Event::KindVanished { monitor, kind });
                 } else if !self.silent_kinds.contains(&kind) {
                     self.list(monitor, &kind);
@@ -491,17 +573,37 @@ impl World {
 
     /// Makes `kind` exist now.
     pub(crate) fn kind_appears(&mut self, kind: &str) {
+        self.kind_appears_in(0, kind);
+    }
+
+    /// Makes `kind` exist `millis` from now on.
+    fn kind_appears_in(&mut self, millis: u64, kind: &str) {
         self.missing_kinds.remove(kind);
         let waiting: Vec<MonitorId> =
             self.monitors.iter().filter(|(_, its)| *its == kind).map(|(id, _)| *id).collect();
+        let objects = self.objects.get(kind).cloned().unwrap_or_default();
+        let was_forbidden = self.forbidden_kinds.remove(kind);
         for monitor in waiting {
-            self.send_in(0, Event::KindAppeared { monitor });
-            self.list(monitor, kind);
+            let lists = vec![(monitor, objects.clone().into_iter().collect())];
+            if !was_forbidden {
+                self.send_in(millis, Event::KindAppeared { monitor });
+            }
+            self.send_in(millis + LIST, Event::Listed { lists });
+            if was_forbidden {
+                self.send_in(millis + LIST, Event::WatchRestored { monitor });
+            }
         }
     }
 
-    fn save(&mut self, run: RunId, key: String, text: Option<String>) {
+    fn save(&mut self, run: RunId, key: String, text: Option<String>, basis: &Basis) {
         self.in_flight.insert(run, None);
+        if let Basis::Text(was) = basis
+            && was.as_ref().map(|was| &was.0) != self.config.0.get(&key)
+        {
+            let failure = Failure::new(FailureKind::Cluster, "somebody else changed the key");
+            self.send_in(OTHER, Event::ConfigSaved { run, outcome: Err(failure) });
+            return;
+        }
         if let Some(Err(failure)) = self.saving.pop_front() {
             self.send_in(OTHER, Event::ConfigSaved { run, outcome: Err(failure) });
             return;
@@ -525,7 +627,7 @@ impl World {
         } else {
             let known = self.deployed.remove(name).is_some();
             let action = if known { ReleaseAction::Uninstalled } else { ReleaseAction::Absent };
-            Ok(ReleaseOutcome { action, revision: 0, checksum: 0, changed: None })
+            Ok(ReleaseOutcome { action, revision: 0, checksum: 0, changed: None, taken_over: Vec::new() })
         };
         self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
     }
@@ -535,9 +637,19 @@ impl World {
         let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
         let name = module.name.to_string();
         let planned = self.releases.get_mut(&name).and_then(VecDeque::pop_front);
-        let outcome = match planned {
-            Some(Err(failure)) => Err(failure),
-            planned => {
+        let mut needed = self.needed_kinds.get(&name).into_iter().flatten();
+        let lacked = needed.find(|kind| self.missing_kinds.contains(*kind));
+        let outcome = match (lacked, planned) {
+            (Some(kind), _) => {
+                Err(Failure::new(FailureKind::MissingKind, format!("no matches for kind {kind}")))
+            }
+            (None, Some(Err(failure))) => Err(failure),
+            (None, planned) => {
+                for kind in self.brought_kinds.get(&name).cloned().unwrap_or_default() {
+                    if self.missing_kinds.contains(&kind) {
+                        self.kind_appears_in(RELEASE, &kind);
+                    }
+                }
                 let known = self.deployed.get(&name).copied();
                 let real = match known {
                     None => ReleaseAction::Installed,
@@ -545,19 +657,20 @@ impl World {
                     Some(_) => ReleaseAction::Upgraded,
                 };
                 let planned = planned.and_then(Result::ok);
-                let (action, changed) = match planned {
-                    Some(Planned { action, changed }) => (action, changed),
-                    None => (real, None),
+                let (action, changed, taken_over) = match planned {
+                    Some(Planned { action, changed, taken_over }) => (action, changed, taken_over),
+                    None => (real, None, Vec::new()),
                 };
                 let revision =
                     known.map_or(0, |(revision, _)| revision) + u32::from(action != ReleaseAction::Unchanged);
                 // What is said to have changed does so each time.
                 let checksum = checksum + if changed.is_some() { u64::from(revision) } else { 0 };
                 self.deployed.insert(name, (revision, checksum));
-                Ok(ReleaseOutcome { action, revision, checksum, changed })
+                Ok(ReleaseOutcome { action, revision, checksum, changed, taken_over })
             }
         };
-        self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
+        let takes = self.durations.get(&format!("release {}", module.name)).copied().unwrap_or(RELEASE);
+        self.send_in(takes, Event::ReleaseFinished { run, outcome });
     }
 
     pub(crate) fn view(&self) -> View {
@@ -635,7 +748,7 @@ impl World {
                 };
                 format!("run hook {} {run} [{}]{queue}{values}", hook.id, contexts.join(", "))
             }
-            Effect::SaveConfigValues { run, key, text } => {
+            Effect::SaveConfigValues { run, key, text, .. } => {
                 format!("save {key} {run} {:?}", text.as_ref().map_or("nothing", |text| text.0.as_str()))
             }
             Effect::SetSchedules { lines } => {
@@ -701,14 +814,23 @@ fn shown_event(event: &Event) -> String {
         Event::NamespaceListed { monitor, namespace, objects } => {
             format!("namespace {namespace} with {} for {monitor}", objects.len())
         }
-        Event::ObjectChanged { change, key, items } => {
+        Event::ObjectChanged { key, is_gone, items } => {
             let monitors: Vec<_> = items.iter().map(|(monitor, _)| monitor.to_string()).collect();
-            format!("object {key} {change} for {}", monitors.join(" and "))
+            let what = if *is_gone { "is gone" } else { "changed" };
+            format!("object {key} {what} for {}", monitors.join(" and "))
         }
         Event::ObjectsPatched { run, outcome } => format!("patched {run} {}", end(outcome)),
         Event::ReleaseDrifted { module, drift } => format!("release {module} drifted: {drift:?}"),
+        Event::ReleaseUnwatched { module, kinds } => {
+            let kinds: Vec<_> = kinds.iter().map(|unwatched| unwatched.kind.as_str()).collect();
+            format!("release {module} not watched [{}]", kinds.join(" "))
+        }
         Event::ReleaseFinished { run, outcome: Ok(outcome) } => format!("release {run} {:?}", outcome.action),
         Event::ReleaseFinished { run, outcome: Err(failure) } => format!("release {run} failed: {failure}"),
+        Event::OwnWatchChanged { watch, failure: None } => format!("watch of {watch} works"),
+        Event::OwnWatchChanged { watch, failure: Some(failure) } => {
+            format!("watch of {watch} failed: {failure}")
+        }
         Event::ReleasesListed { run, outcome } => {
             let names: Vec<String> = outcome.iter().flatten().map(ToString::to_string).collect();
             format!("releases {run} [{}]", names.join(" "))
@@ -719,8 +841,10 @@ fn shown_event(event: &Event) -> String {
         }
         Event::ScriptFinished { run, outcome: Err(failure), .. } => format!("script {run} failed: {failure}"),
         Event::ShutdownRequested => "shutdown".to_owned(),
+        Event::MemoryChanged { used, limit } => format!("memory {used} of {limit}"),
         Event::TimerFired => "timer".to_owned(),
         Event::WatchFailed { monitor, failure } => format!("watch {monitor} failed: {failure}"),
+        Event::WatchRestored { monitor } => format!("watch {monitor} works"),
     }
 }
 

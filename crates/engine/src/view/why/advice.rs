@@ -36,6 +36,9 @@ fn by_kind(kind: FailureKind, module: Option<&ModuleName>, hook: Option<&HookId>
                 .to_owned()
         }
         FailureKind::Files => "correct the file that the message names; it is tried again by itself".to_owned(),
+        FailureKind::Forbidden => {
+            "grant the operator's ServiceAccount that right (RBAC); it is tried again by itself".to_owned()
+        }
         FailureKind::HookExit => {
             let whose = match hook.map(|hook| &hook.scope) {
                 Some(Scope::Global) => "the global hook".to_owned(),

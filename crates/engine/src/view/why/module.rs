@@ -1,13 +1,15 @@
 //! Why a module is on or off, and what it is doing.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
+use crate::failure::Failure;
 use crate::notice::TaskType;
 use crate::view::format::{Format, span, times, why_queue};
-use crate::view::status;
-use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View};
+use crate::view::problems;
+use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View, WatchView};
 
 /// Returns why the module `name` is on or off, and what it is doing.
 pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
@@ -60,6 +62,7 @@ fn place_of(queue: &QueueView, place: usize, task: &TaskView, format: Format<'_>
     }
     let _ = match (place, task.running) {
         (_, Some(running)) => write!(text, " runs in queue {} for {}", queue.name, span(running)),
+        (_, None) if task.is_aside => write!(text, " is set aside in queue {}", queue.name),
         (0, None) => write!(text, " is the first in queue {}", queue.name),
         (place, None) => write!(text, " is number {} in queue {}", place + 1, queue.name),
     };
@@ -98,7 +101,7 @@ fn judge(
             answer.verdict = format!(
                 "whether module {name} is on is not known yet: no discovery of modules was completed"
             );
-            answer.advice.push(format!("{} tells what the discovery waits for", why_queue(&"main".into())));
+            answer.advice.push(format!("{} shows what the discovery waits for", why_queue(&"main".into())));
         }
         Some(false) => off(view, module, format, answer),
         Some(true) => on(module, tasks, format, answer),
@@ -192,8 +195,8 @@ fn on(
     answer.state = if module.phase == "running" { "running" } else { "starting" };
     answer.verdict = match (module.phase, first) {
         ("running", _) => format!("module {name} is on and its last run succeeded"),
-        (_, Some((queue, place, _))) if *place > 0 => {
-            answer.advice.push(format!("{} tells what is before it", why_queue(&queue.name)));
+        (_, Some((queue, place, task))) if *place > 0 && !task.is_aside => {
+            answer.advice.push(format!("{} shows what is before it", why_queue(&queue.name)));
             format!("module {name} is on and waits for its turn in queue {}", queue.name)
         }
         (_, Some(_)) => format!("module {name} is on and is being run"),
@@ -210,6 +213,19 @@ fn on(
     }
 }
 
+/// Returns the broken watches that hooks of the module see the cluster by: kind, reason, and for how long.
+fn broken_watches<'v>(
+    view: &'v View,
+    module: &'v ModuleView,
+) -> impl Iterator<Item = (&'v str, &'v Failure, Duration)> {
+    let is_of =
+        |watch: &&WatchView| watch.bindings.iter().any(|(hook, _)| hook.scope.module() == Some(&module.name));
+    let watches = view.watches.iter().filter(is_of).filter(|watch| watch.missing_kind.is_none());
+    watches.filter_map(|watch| {
+        Some((watch.kind.as_str(), watch.failure.as_deref()?, watch.broken_for.unwrap_or_default()))
+    })
+}
+
 fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
         let usual = "correct that key of the ConfigMap; it is taken up by itself";
@@ -220,9 +236,15 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
             .advice
             .push(format!("correct the files in {}; they are read again by themselves", module.path));
     }
-    let changed = status::changed(module);
-    if let Some((_, advice)) = &changed {
+    if let Some((_, failure, _)) = broken_watches(view, module).next() {
+        answer.advice.push(failure.advice.clone().unwrap_or_else(|| problems::OPENED_AGAIN.to_owned()));
+    }
+    let (changed, taken) = (problems::changed(module), problems::taken(module));
+    for (_, advice) in changed.iter().chain(&taken) {
         answer.advice.push(advice.clone());
+    }
+    if !module.unwatched_kinds.is_empty() {
+        answer.advice.push(problems::UNWATCHED.to_owned());
     }
     let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
     fact("phase", format!("{} for {}", module.phase, span(module.since)));
@@ -234,6 +256,12 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
     if let Some((what, _)) = changed {
         fact("changed", what);
     }
+    if let Some((what, _)) = taken {
+        fact("taken over", what);
+    }
+    for unwatched in &module.unwatched_kinds {
+        fact("not watched", format!("{} of its release: {}", unwatched.kind, unwatched.why));
+    }
     if module.maintenance {
         fact("maintenance", format!("{}Maintenance is set: its release is left alone", module.key));
     }
@@ -241,6 +269,10 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         && let Some(error) = &module.last_error
     {
         fact("last error", format.failure(error));
+    }
+    for (kind, failure, since) in broken_watches(view, module) {
+        let text = format!("of {kind} is broken for {}: {}", span(since), format.failure(failure));
+        fact("watch", text);
     }
     if let Some(problem) = &module.config_problem {
         fact("ConfigMap", format!("{}; what was good before stays in force", format.failure(problem)));

@@ -100,15 +100,17 @@ fn watches(view: &View, head: &TaskView, format: Format<'_>, answer: &mut Answer
 }
 
 fn behind(queue: &QueueView, answer: &mut Answer) {
-    let waiting = queue.tasks.len() - 1;
+    let aside = queue.tasks.iter().filter(|task| task.is_aside).count();
+    if aside > 0 {
+        answer.facts.push(("set aside", format!("{}; all others pass", count(aside, "task"))));
+    }
+    let waiting = queue.behind_head().count();
     if waiting == 0 {
         return;
     }
     answer.facts.push(("behind it", count(waiting, "task")));
     answer.behind = queue
-        .tasks
-        .iter()
-        .skip(1)
+        .behind_head()
         .take(SHOWN)
         .map(|task| format!("{} {} (because: {})", task.id, task.description, task.chain))
         .collect();

@@ -43,10 +43,10 @@ fn of_waiting(queue: &QueueView, place: usize, task: &TaskView, format: Format<'
     } else if let Some(reason) = &task.waits_for {
         advice.extend(task.wait_advice.clone());
         ("waiting", format!("waits: {}", (format.show)(reason)))
-    } else if place == 0 && task.failures > 0 {
+    } else if (place == 0 || task.is_aside) && task.failures > 0 {
         ("failing", format!("failed {}", times(task.failures)))
     } else if place > 0 {
-        advice.push(format!("{} tells what is before it", why_queue(&queue.name)));
+        advice.push(format!("{} shows what is before it", why_queue(&queue.name)));
         ("queued", format!("waits for {place} before it"))
     } else {
         ("queued", "is about to begin".to_owned())

@@ -1,0 +1,345 @@
+//! What a text says when escapes and base64 in it are read, with where each byte came from.
+//!
+//! A value can be quoted in many ways, several of them one in the other: a JSON object in a JSON string in a log line.
+//! It is cheaper to read the text once in each way than to write every value in each way.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// How many times a text can be escaped with backslashes.
+const DEPTH: usize = 3;
+
+/// How many times a text can be in base64: the password of a Docker configuration is in base64 in an object that is in
+/// base64 in a Secret, which may be printed in base64.
+const LAYERS: usize = 3;
+
+/// How many bytes at the end of a text that was cut can be the beginning of an escape.
+pub(super) const LONGEST_ESCAPE: usize = 12;
+
+/// How many characters of base64 hold a text that is long enough to be masked.
+const SHORTEST_BASE64: usize = 8;
+
+/// What stands behind a text that was cut.
+const CUTS: [&str; 3] = ["…", "...", ":truncated"];
+
+/// Returns whether a text begins with the mark that what stands before it was cut.
+pub(super) fn is_cut_mark(text: &[u8]) -> bool {
+    // Most bytes begin none of them.
+    matches!(text.first(), Some(b'.' | b':' | 0xe2))
+        && CUTS.iter().any(|mark| text.starts_with(mark.as_bytes()))
+}
+
+/// What stands before a text whose beginning was left out.
+const LEFT_OUT: &[u8] = b"bytes left out \xe2\x80\xa6\n";
+
+/// Returns where texts begin whose beginnings were left out.
+pub(super) fn begins_cut(text: &[u8]) -> impl Iterator<Item = usize> {
+    let windows = text.windows(LEFT_OUT.len()).enumerate();
+    windows.filter(|(_, window)| *window == LEFT_OUT).map(|(at, window)| at + window.len())
+}
+
+/// The bytes that a part of a text stands for.
+pub(super) struct Decoded<'t> {
+    bytes: Cow<'t, [u8]>,
+    /// Where in the source each byte begins, and the end; `None` where every byte stands for itself.
+    begins: Option<Cow<'t, [usize]>>,
+    /// Where in the source the characters of base64 that the bytes were read from begin and end.
+    base64: Option<Range<usize>>,
+    /// Whether the source of that base64 was read from base64 itself, so that its bytes share letters with neighbours.
+    is_nested: bool,
+    /// Whether the source goes on with a mark that it was cut here.
+    is_cut: bool,
+    /// Whether it ends where the source ends.
+    is_at_end: bool,
+}
+
+impl<'t> Decoded<'t> {
+    /// Returns bytes that stand for themselves.
+    pub(super) fn plain(bytes: &'t [u8]) -> Self {
+        Self {
+            bytes: bytes.into(),
+            begins: None,
+            base64: None,
+            is_nested: false,
+            is_cut: false,
+            is_at_end: true,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn is_base64(&self) -> bool {
+        self.base64.is_some()
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Returns the part of the source that these bytes were read from.
+    pub(super) fn source(&self, range: Range<usize>) -> Range<usize> {
+        let own = match &self.base64 {
+            // Four characters hold three bytes, so that neighbours are in the same ones.
+            Some(base64) => {
+                let begin = base64.start + range.start / 3 * 4;
+                begin..(base64.start + range.end.div_ceil(3) * 4).min(base64.end)
+            }
+            None => range,
+        };
+        let Some(begins) = &self.begins else { return own };
+        let begin = |at: usize| begins.get(at).or(begins.last()).copied().unwrap_or_default();
+        begin(own.start)..begin(own.end + usize::from(self.is_nested))
+    }
+}
+
+/// A text of which some escapes are read.
+struct Text {
+    bytes: Vec<u8>,
+    begins: Vec<usize>,
+}
+
+/// Calls `take` with each reading of `text` but the plain one.
+pub(super) fn each(text: &[u8], take: &mut dyn FnMut(&Decoded<'_>)) {
+    base64(text, None, LAYERS, take);
+    read(text, None, DEPTH, LAYERS, take);
+}
+
+/// Reads escapes in `bytes`, whose bytes begin in the source at `begins`.
+fn read(
+    bytes: &[u8],
+    begins: Option<&[usize]>,
+    depth: usize,
+    layers: usize,
+    take: &mut dyn FnMut(&Decoded<'_>),
+) {
+    if depth == 0 {
+        return;
+    }
+    for (mark, unescape) in ESCAPES {
+        let Some(text) = unescaped(bytes, begins, *mark, *unescape) else { continue };
+        base64(&text.bytes, Some(&text.begins), layers, take);
+        // Within the others nothing else is looked for, so that a text is not read too often.
+        if *mark == BACKSLASH {
+            read(&text.bytes, Some(&text.begins), depth - 1, layers, take);
+        }
+        take(&Decoded {
+            bytes: text.bytes.into(),
+            begins: Some(text.begins.into()),
+            base64: None,
+            is_nested: layers < LAYERS,
+            is_cut: false,
+            is_at_end: true,
+        });
+    }
+}
+
+/// Reads an escape at the beginning of a text. Returns its length and what it stands for; `None` if there is none.
+type Unescape = fn(&[u8]) -> Option<(usize, Letter)>;
+
+/// What an escape stands for.
+enum Letter {
+    Byte(u8),
+    Char(char),
+}
+
+/// What all escapes of programming languages begin with.
+const BACKSLASH: u8 = b'\\';
+
+/// The ways to escape, each with the letter that its escapes begin with.
+const ESCAPES: &[(u8, Unescape)] = &[
+    (BACKSLASH, backslash),
+    // A quote within quotes of a shell, where a backslash is no escape.
+    (b'\'', |text| text.starts_with(b"'\\''").then_some((4, Letter::Byte(b'\'')))),
+    (b'\'', |text| text.starts_with(b"''").then_some((2, Letter::Byte(b'\'')))),
+    (b'%', percent),
+    (b'&', entity),
+];
+
+/// Returns a text with its escapes read; `None` if there are none.
+fn unescaped(bytes: &[u8], begins: Option<&[usize]>, mark: u8, unescape: Unescape) -> Option<Text> {
+    let first = bytes.iter().position(|byte| *byte == mark)?;
+    let source = |at: usize| begins.map_or(at, |begins| begins.get(at).copied().unwrap_or_default());
+    let mut text =
+        Text { bytes: Vec::with_capacity(bytes.len()), begins: Vec::with_capacity(bytes.len() + 1) };
+    let (mut at, mut next, mut any) = (0, Some(first), false);
+    while let Some(place) = next {
+        text.copy(bytes, at..place, source);
+        let found = bytes.get(place..).and_then(unescape);
+        any |= found.is_some();
+        let (length, letter) = found.unwrap_or((1, Letter::Byte(mark)));
+        match letter {
+            Letter::Byte(byte) => text.bytes.push(byte),
+            Letter::Char(char) => text.bytes.extend(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+        text.begins.resize(text.bytes.len(), source(place));
+        at = place + length;
+        let rest = bytes.get(at..).unwrap_or_default();
+        next = rest.iter().position(|byte| *byte == mark).map(|place| at + place);
+    }
+    text.copy(bytes, at..bytes.len(), source);
+    text.begins.push(source(bytes.len()));
+    any.then_some(text)
+}
+
+impl Text {
+    /// Adds bytes that stand for themselves.
+    fn copy(&mut self, bytes: &[u8], range: Range<usize>, source: impl Fn(usize) -> usize) {
+        self.bytes.extend_from_slice(bytes.get(range.clone()).unwrap_or_default());
+        self.begins.extend(range.map(source));
+    }
+}
+
+/// Reads escapes of JSON, YAML, Go, Rust and shells.
+fn backslash(text: &[u8]) -> Option<(usize, Letter)> {
+    let [b'\\', second, rest @ ..] = text else { return None };
+    let byte = |byte| Some((2, Letter::Byte(byte)));
+    match second {
+        b'n' => byte(b'\n'),
+        b'r' => byte(b'\r'),
+        b't' => byte(b'\t'),
+        b'b' => byte(8),
+        b'f' => byte(12),
+        b'a' => byte(7),
+        b'v' => byte(11),
+        b'e' | b'E' => byte(27),
+        b'x' => hex(rest, 2).map_or_else(
+            || byte(b'x'),
+            |code| Some((4, Letter::Byte(u8::try_from(code).unwrap_or_default()))),
+        ),
+        b'u' => {
+            unicode(rest).map_or_else(|| byte(b'u'), |(length, char)| Some((2 + length, Letter::Char(char))))
+        }
+        b'U' => {
+            let char = hex(rest, 8).and_then(char::from_u32);
+            char.map_or_else(|| byte(b'U'), |char| Some((10, Letter::Char(char))))
+        }
+        b'0'..=b'7' => {
+            let digits = text.iter().skip(1).take(3).take_while(|digit| (b'0'..=b'7').contains(digit));
+            let digits: Vec<u32> = digits.map(|digit| u32::from(digit - b'0')).collect();
+            let code = digits.iter().fold(0, |code, digit| code * 8 + digit);
+            Some((1 + digits.len(), Letter::Byte(u8::try_from(code).unwrap_or(b'?'))))
+        }
+        // A quote, a slash, or a letter that a shell would read otherwise.
+        other if other.is_ascii() => byte(*other),
+        _ => None,
+    }
+}
+
+/// Reads what follows `\u`: `00e9`, a pair of them, or `{e9}`.
+fn unicode(text: &[u8]) -> Option<(usize, char)> {
+    if let Some(rest) = text.strip_prefix(b"{") {
+        let length = rest.iter().take(7).position(|byte| *byte == b'}')?;
+        return Some((length + 2, char::from_u32(hex(rest, length)?)?));
+    }
+    let first = hex(text, 4)?;
+    if let Some(char) = char::from_u32(first) {
+        return Some((4, char));
+    }
+    let second = hex(text.get(4..)?.strip_prefix(b"\\u")?, 4)?;
+    let pair = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    Some((10, char::decode_utf16(pair).next()?.ok()?))
+}
+
+fn percent(text: &[u8]) -> Option<(usize, Letter)> {
+    let code = hex(text.strip_prefix(b"%")?, 2)?;
+    Some((3, Letter::Byte(u8::try_from(code).ok()?)))
+}
+
+fn entity(text: &[u8]) -> Option<(usize, Letter)> {
+    let rest = text.strip_prefix(b"&")?;
+    let length = rest.iter().take(8).position(|byte| *byte == b';')?;
+    let name = std::str::from_utf8(rest.get(..length)?).ok()?;
+    let letter = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let code = name.strip_prefix('#')?;
+            let code = match code.strip_prefix(['x', 'X']) {
+                Some(code) => u32::from_str_radix(code, 16).ok()?,
+                None => code.parse().ok()?,
+            };
+            char::from_u32(code)?
+        }
+    };
+    Some((length + 2, Letter::Char(letter)))
+}
+
+fn hex(text: &[u8], length: usize) -> Option<u32> {
+    let digits = std::str::from_utf8(text.get(..length)?).ok()?;
+    let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+}
+
+/// Reads each word that may be base64, from each of the places where its first group may begin, and what is in it.
+fn base64(bytes: &[u8], begins: Option<&[usize]>, layers: usize, take: &mut dyn FnMut(&Decoded<'_>)) {
+    let source = |at: usize| begins.map_or(at, |begins| begins.get(at).copied().unwrap_or_default());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = rest.iter().take_while(|byte| sextet(**byte).is_some()).count();
+        let behind = rest.get(length..).unwrap_or_default();
+        let padding = behind.iter().take(2).take_while(|byte| **byte == b'=').count();
+        for skipped in 0..4.min(length.saturating_sub(SHORTEST_BASE64 - 1)) {
+            let word = rest.get(skipped..length).unwrap_or_default();
+            let tail = behind.get(padding..).unwrap_or_default();
+            let (begin, end) = (at + skipped, at + length + padding);
+            let read_bytes = groups(word);
+            if layers > 1 && is_text(&read_bytes) {
+                let place = |byte: usize| source((begin + byte * 4 / 3).min(end));
+                let places: Vec<usize> = (0..=read_bytes.len()).map(place).collect();
+                base64(&read_bytes, Some(&places), layers - 1, take);
+                read(&read_bytes, Some(&places), 1, layers - 1, take);
+            }
+            take(&Decoded {
+                bytes: read_bytes.into(),
+                begins: begins.map(Cow::Borrowed),
+                base64: Some(begin..end),
+                is_nested: layers < LAYERS,
+                is_cut: is_cut_mark(tail),
+                is_at_end: tail.is_empty(),
+            });
+        }
+        at += length.max(1);
+    }
+}
+
+/// Returns whether bytes are a text in which something can be encoded. What is read as base64 and is none hardly ever is.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_printed = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    // The end may be cut in the middle of a letter.
+    let whole = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    whole + 4 > bytes.len() && whole >= SHORTEST_BASE64 && bytes.iter().all(is_printed)
+}
+
+/// Returns what a byte stands for in base64, of files or of URLs.
+fn sextet(byte: u8) -> Option<u32> {
+    Some(u32::from(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    }))
+}
+
+/// Returns the bytes of all whole groups, and of what is left of the last one.
+fn groups(word: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(word.len() / 4 * 3 + 2);
+    for group in word.chunks(4) {
+        let bits = group.iter().filter_map(|byte| sextet(*byte)).fold(0, |bits, six| (bits << 6) | six);
+        let bits = bits << (6 * (4 - group.len()));
+        let [_, a, b, c] = bits.to_be_bytes();
+        bytes.extend([a, b, c].iter().take(group.len() * 3 / 4));
+    }
+    bytes
+}

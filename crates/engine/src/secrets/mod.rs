@@ -1,0 +1,394 @@
+//! Values in texts that everybody may read: found as they are and encoded, and replaced.
+
+mod decoding;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use decoding::Decoded;
+
+/// Shorter texts are not masked: they are words like `true` and `prod` that tell nothing and occur everywhere.
+const SHORTEST: usize = 6;
+
+/// What stands for a masked text.
+const MASK: &str = "******";
+
+/// What is in the names of keys that hold secrets.
+const SECRET_NAMES: [&str; 9] = ["auth", "cert", "cred", "key", "pass", "private", "pwd", "secret", "token"];
+
+/// How many bits tell whether a value may begin with some bytes.
+const FILTER_BITS: usize = 1 << 15;
+
+/// The string values of some sections that are long enough to be secrets.
+///
+/// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
+/// HTML or a URL, in base64, and several of these one in the other.
+#[derive(Clone, Default)]
+pub struct Secrets<'v> {
+    /// Sorted, each once.
+    texts: Vec<Cow<'v, str>>,
+    /// A bit for the first bytes of each text.
+    filter: Vec<u64>,
+}
+
+impl<'v> Secrets<'v> {
+    /// Returns the string values in `values`, and each line of those that have several.
+    pub fn of(values: &[&'v Value]) -> Self {
+        let mut texts = Vec::new();
+        for value in values {
+            collect(value, &mut texts);
+        }
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect())
+    }
+
+    /// Returns only those below a key whose name tells of a secret, such as `adminPassword` or `token`.
+    pub fn named(values: &[&'v Value]) -> Self {
+        let mut texts = Vec::new();
+        for value in values {
+            collect_named(value, &mut texts);
+        }
+        Self::from_texts(texts.into_iter().map(Cow::Borrowed).collect())
+    }
+
+    fn from_texts(mut texts: Vec<Cow<'v, str>>) -> Self {
+        texts.sort_unstable();
+        texts.dedup();
+        let mut filter = vec![0; if texts.is_empty() { 0 } else { FILTER_BITS / 64 }];
+        for (word, bit) in texts.iter().filter_map(|text| place(text.as_bytes())) {
+            if let Some(word) = filter.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        Self { texts, filter }
+    }
+
+    /// Returns the same texts, which depend on no section any more.
+    pub fn into_owned(self) -> Secrets<'static> {
+        let texts = self.texts.into_iter().map(|secret| Cow::Owned(secret.into_owned())).collect();
+        Secrets { texts, filter: self.filter }
+    }
+
+    /// Returns `text` with each of the texts masked.
+    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.hide_all(text, false)
+    }
+
+    /// Returns `text`, which was cut behind its end, with each of the texts masked, and what the cut left of one.
+    pub fn hide_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.hide_all(text, true)
+    }
+
+    fn hide_all<'t>(&self, text: &'t str, is_cut: bool) -> Cow<'t, str> {
+        if self.texts.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut found = Vec::new();
+        self.find(&Decoded::plain(text.as_bytes()), is_cut, &mut found);
+        decoding::each(text.as_bytes(), &mut |decoded| self.find(decoded, is_cut, &mut found));
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        found.sort_unstable_by_key(|range| range.start);
+        let mut shown = String::with_capacity(text.len());
+        let mut end = 0;
+        let mut masked_to = None;
+        for range in found {
+            if masked_to.is_none_or(|masked_to| range.start > masked_to) {
+                shown.push_str(text.get(end..range.start).unwrap_or_default());
+                shown.push_str(MASK);
+            }
+            end = end.max(range.end);
+            masked_to = Some(end);
+        }
+        shown.push_str(text.get(end..).unwrap_or_default());
+        Cow::Owned(shown)
+    }
+
+    /// Adds where in the source of `decoded` the texts are.
+    fn find(&self, decoded: &Decoded<'_>, is_cut: bool, found: &mut Vec<Range<usize>>) {
+        let bytes = decoded.bytes();
+        let cuts = cuts(decoded, is_cut);
+        for (at, first) in bytes.windows(4).enumerate() {
+            if !self.may_begin(first) {
+                continue;
+            }
+            let rest = bytes.get(at..).unwrap_or_default();
+            let (whole, part) = self.lengths(rest);
+            // The last cut that leaves nothing but the beginning of a text.
+            let cut = cuts.get(..cuts.partition_point(|cut| *cut <= at + part)).and_then(<[usize]>::last);
+            let part = cut.and_then(|cut| cut.checked_sub(at)).filter(|length| *length >= SHORTEST);
+            if let Some(length) = whole.max(part) {
+                found.push(decoded.source(at..at + length));
+            }
+        }
+        if !decoded.is_base64() {
+            for at in decoding::begins_cut(bytes) {
+                let length = self.rest_at(bytes.get(at..).unwrap_or_default());
+                found.extend(length.map(|length| decoded.source(at..at + length)));
+            }
+        }
+    }
+
+    /// Returns the length of the longest end of one of the texts that `text` begins with.
+    fn rest_at(&self, text: &[u8]) -> Option<usize> {
+        let first = text.get(..SHORTEST)?;
+        let ends = self.texts.iter().flat_map(|secret| {
+            let secret = secret.as_bytes();
+            let places = secret.windows(SHORTEST).enumerate().filter(|(_, window)| *window == first);
+            places.filter_map(|(place, _)| secret.get(place..))
+        });
+        ends.filter(|end| text.starts_with(end)).map(<[u8]>::len).max()
+    }
+
+    fn may_begin(&self, text: &[u8]) -> bool {
+        place(text).is_some_and(|(word, bit)| self.filter.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    /// Returns how long the longest of the texts is that `text` begins with, and how long the longest beginning of one.
+    fn lengths(&self, text: &[u8]) -> (Option<usize>, usize) {
+        let behind = self.texts.partition_point(|secret| secret.as_bytes() <= text);
+        let part = |place: Option<usize>| {
+            let neighbour = place.and_then(|place| self.texts.get(place));
+            neighbour.map_or(0, |secret| common(secret.as_bytes(), text))
+        };
+        let before = part(behind.checked_sub(1));
+        let mut probe = text.get(..before).unwrap_or_default();
+        let whole = loop {
+            if probe.len() < SHORTEST {
+                break None;
+            }
+            // What `probe` begins with is sorted before it, and all between the two begins with that, too.
+            let behind = self.texts.partition_point(|secret| secret.as_bytes() <= probe);
+            let Some(secret) = behind.checked_sub(1).and_then(|place| self.texts.get(place)) else {
+                break None;
+            };
+            if probe.starts_with(secret.as_bytes()) {
+                break Some(secret.len());
+            }
+            probe = probe.get(..common(secret.as_bytes(), probe)).unwrap_or_default();
+        };
+        (whole, before.max(part(Some(behind))))
+    }
+
+    /// Masks each string in a value, and each key.
+    pub fn hide_in_value(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => {
+                if let Cow::Owned(hidden) = self.hide(text) {
+                    *text = hidden;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in_value(item)),
+            Value::Object(map) => {
+                map.values_mut().for_each(|item| self.hide_in_value(item));
+                let is_open = |key: &String| matches!(self.hide(key), Cow::Owned(_));
+                if map.keys().any(is_open) {
+                    let pairs = std::mem::take(map).into_iter();
+                    *map = pairs.map(|(key, item)| (self.hide(&key).into_owned(), item)).collect();
+                }
+            }
+        }
+    }
+
+    /// Returns a failure that quotes none of the texts.
+    pub fn hide_in(&self, failure: &Failure) -> Failure {
+        let hidden = |text: &String| self.hide(text).into_owned();
+        Failure {
+            kind: failure.kind,
+            message: hidden(&failure.message),
+            chain: failure.chain.iter().map(hidden).collect(),
+            advice: failure.advice.as_ref().map(hidden),
+            masked: None,
+        }
+    }
+}
+
+impl fmt::Debug for Secrets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.texts.len())
+    }
+}
+
+/// Returns the bit of the filter for a text, by its first bytes; `None` for a text that is too short.
+fn place(text: &[u8]) -> Option<(usize, u64)> {
+    let [a, b, c, d, ..] = text else { return None };
+    let first = u32::from_le_bytes([*a, *b, *c, *d]);
+    let bit = (first.wrapping_mul(0x9E37_79B1) >> 17) as usize;
+    Some((bit / 64, 1 << (bit % 64)))
+}
+
+/// Returns how many bytes two texts have in common from their beginning on.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Returns where a text was cut, in order.
+fn cuts(text: &Decoded<'_>, is_cut: bool) -> Vec<usize> {
+    let bytes = text.bytes();
+    // What is in base64 is marked behind it.
+    let marked = if text.is_base64() { &[] } else { bytes };
+    let is_mark = |at: &usize| {
+        let rest = marked.get(*at..).unwrap_or_default();
+        decoding::is_cut_mark(rest)
+    };
+    let mut cuts: Vec<usize> = (0..marked.len()).filter(is_mark).collect();
+    if is_cut && text.is_at_end() {
+        // An escape that was cut is read as other letters.
+        let from = bytes.len().saturating_sub(decoding::LONGEST_ESCAPE);
+        cuts.extend(from..=bytes.len());
+    } else if text.is_cut() {
+        cuts.push(bytes.len());
+    }
+    cuts.sort_unstable();
+    cuts
+}
+
+fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => {
+            // A text of several lines is quoted line by line.
+            let parts = std::iter::once(text.as_str()).chain(text.lines().map(str::trim));
+            texts.extend(parts.filter(|part| part.chars().nth(SHORTEST - 1).is_some()));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, texts)),
+    }
+}
+
+fn collect_named<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => items.iter().for_each(|item| collect_named(item, texts)),
+        Value::Object(map) => {
+            for (key, item) in map {
+                let key = key.to_ascii_lowercase();
+                if SECRET_NAMES.iter().any(|name| key.contains(name)) {
+                    collect(item, texts);
+                } else {
+                    collect_named(item, texts);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_part_of_another_leaves_no_rest() {
+        let values = json!(["secret", "secret-and-more", "more-than-that", "secretly-not"]);
+        for (text, shown) in [
+            ("x secret-and-more y", "x ****** y"),
+            ("x secret-and-more-than-that y", "x ****** y"),
+            ("x secret-and y", "x ******-and y"),
+            ("secretsecret", "******"),
+        ] {
+            assert_eq!(Secrets::of(&[&values]).hide(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_log_keeps_its_lines_and_json_its_form() {
+        let values = json!({"key": "line one\nsecret line two", "quoted": "say \"hunter22\" twice"});
+        let secrets = Secrets::of(&[&values]);
+        assert_eq!(secrets.hide("a\n  line one\n  secret line two\nb"), "a\n  ******\n  ******\nb");
+        assert_eq!(secrets.hide(&json!({"k": "say \"hunter22\" twice"}).to_string()), r#"{"k":"******"}"#);
+        assert_eq!(secrets.hide("nothing"), "nothing");
+        assert_eq!(format!("{:?}", secrets.into_owned()), "Secrets(4)");
+    }
+
+    #[test]
+    fn slip_03_values_are_found_in_each_way_to_write_them() {
+        let values = json!(["it's <b>&\tü \u{1f}%", "hunter22"]);
+        let secrets = Secrets::of(&[&values]);
+        for (text, shown) in [
+            (r#""it's <b>&\tü \u001f%""#, r#""******""#),
+            (r#""it's \u003cb\u003e\u0026\tü \u001f%""#, r#""******""#),
+            (r#""it's \u003Cb>&\t\u00fc \x1f%""#, r#""******""#),
+            (r#"{"a":"{\"b\":\"it's <b>&\\tü \\u001f%\"}"}"#, r#"{"a":"{\"b\":\"******\"}"}"#),
+            (r#""it's <b>&\tü \u{1f}%""#, r#""******""#),
+            (r"$'it\'s <b>&\t\303\274 \037%'", "$'******'"),
+            ("'it'\\''s <b>&\tü \u{1f}%'", "'******'"),
+            ("'it''s <b>&\tü \u{1f}%'", "'******'"),
+            ("?q=it%27s%20%3Cb%3E%26%09%C3%BC%20%1F%25&x=1", "?q=******&x=1"),
+            ("<i>it&#39;s &lt;b&gt;&amp;&#x9;ü \u{1f}%</i>", "<i>******</i>"),
+            ("aHVudGVyMjI=", "******"),
+            ("Basic dXNlcjpodW50ZXIyMg==", "Basic dXNl******"),
+            ("password-aHVudGVyMjI", "password-******"),
+            (r#"{"data":"aHVudGVyMjI="}"#, r#"{"data":"******"}"#),
+            (r"at \/aHVudGVyMjI=", r"at \/******"),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn slip_03_values_are_found_in_base64_of_base64() {
+        use base64::Engine as _;
+        use base64::engine::general_purpose::STANDARD;
+        let values = json!(["hunter22 \"and\" more", "hunter22-hunter33-hunter44"]);
+        let secrets = Secrets::of(&[&values]);
+        for value in values.as_array().unwrap().iter().filter_map(Value::as_str) {
+            for user in ["", "u", "us", "use"] {
+                let auth = STANDARD.encode(format!("{user}:{value}"));
+                let config = json!({"auths": {"example.com": {"auth": auth, "password": value}}}).to_string();
+                for text in [
+                    STANDARD.encode(&auth),
+                    STANDARD.encode(&config),
+                    STANDARD.encode(STANDARD.encode(&config)),
+                ] {
+                    let shown = secrets.hide(&text);
+                    let longest = shown.split(MASK).map(str::len).max().unwrap();
+                    assert!(shown.contains(MASK) && longest < 80, "{text}: {shown}");
+                    let rest: Vec<u8> = shown
+                        .split(MASK)
+                        .flat_map(|part| STANDARD.decode(&part[..part.len() / 4 * 4]))
+                        .flatten()
+                        .collect();
+                    let rest = String::from_utf8_lossy(&rest).into_owned();
+                    assert!(!rest.contains(&auth[8..]) && !rest.contains("hunter"), "{rest}");
+                }
+            }
+        }
+        let plain = STANDARD.encode(STANDARD.encode("nothing of interest is in here"));
+        assert_eq!(secrets.hide(&plain), plain);
+    }
+
+    #[test]
+    fn slip_03_what_a_cut_left_of_a_value_is_masked() {
+        let values = json!(["hunter22-hunter33", "hunter2"]);
+        let secrets = Secrets::of(&[&values]);
+        for (text, shown) in [
+            ("`hunter22-h...` into int", "`******...` into int"),
+            ("`hunter22-h…", "`******…"),
+            ("hunter22-h:truncated", "******:truncated"),
+            ("hunte...", "hunte..."),
+            ("aHVudGVyMjItaHVudGVy...", "******..."),
+            ("hunter22-h, a word", "******2-h, a word"),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+        assert_eq!(secrets.hide("… 9 bytes left out …\n22-hunter33 x"), "… 9 bytes left out …\n****** x");
+        assert_eq!(secrets.hide_cut("is hunter22-hunt"), "is ******");
+        assert_eq!(secrets.hide_cut("is aHVudGVyMjItaHVudG"), "is ******");
+    }
+
+    #[test]
+    fn a_text_of_many_cuts_and_values_is_read_in_one_pass() {
+        let values: Vec<Value> = (0..20_000).map(|n| json!(format!("https://example.com/{n:x}"))).collect();
+        let values = Value::from(values);
+        let secrets = Secrets::of(&[&values]);
+        let text = "https:... %41 \\u0041 ".repeat(3_000);
+        assert!(secrets.hide(&text).starts_with("******... "));
+    }
+}

@@ -1,0 +1,249 @@
+//! What a person should look at, and what to do about it.
+
+use std::collections::BTreeMap;
+
+use super::format::{Format, span, why_module, why_queue};
+use super::why::advice;
+use super::{ModuleView, QueueView, View, WatchView};
+use crate::event::UnwatchedKind;
+use crate::memory::ShortMemory;
+use crate::name::ModuleName;
+use crate::notice::TaskType;
+
+/// How many warnings about files are told.
+const WARNINGS: usize = 20;
+/// How many changed objects of a module are named.
+const CHANGED: usize = 5;
+/// What to do about a broken watch.
+pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
+
+/// Something that needs a person, or soon may.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// What it is about: `module web`, `queue main`, `ConfigMap`.
+    pub about: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+    /// The module whose values it may quote; `None` for any.
+    pub module: Option<ModuleName>,
+}
+
+/// Returns all that is wrong, the worst first.
+pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    problems.extend(view.short_memory.map(memory_problem));
+    for queue in &view.queues {
+        problems.extend(queue_problem(queue, format));
+    }
+    for module in &view.modules {
+        problems.extend(module_problem(view, module, format));
+    }
+    problems.extend(view.modules.iter().filter_map(changed_problem));
+    problems.extend(view.modules.iter().filter_map(taken_problem));
+    problems.extend(unwatched_problems(view));
+    for problem in &view.config_problems {
+        let advice = problem.failure.advice.clone();
+        let what = format.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
+        problems.push(Problem {
+            about: format!("ConfigMap {}", view.config_map),
+            what: format!("is wrong for {}: {what}", span(problem.since)),
+            advice: advice
+                .unwrap_or_else(|| "correct that key; what was good before stays in force".to_owned()),
+            module: None,
+        });
+    }
+    for failure in &view.file_problems {
+        let usual = "correct the file that is named; it is read again by itself";
+        problems.push(Problem {
+            about: "files".to_owned(),
+            what: format!("changed files are not in force: {}", format.failure(failure)),
+            advice: failure.advice.clone().unwrap_or_else(|| usual.to_owned()),
+            module: None,
+        });
+    }
+    problems.extend(view.watches.iter().filter_map(|watch| watch_problem(watch, format)));
+    problems.extend(view.broken_own_watches.iter().map(|watch| Problem {
+        about: format!("watch of {}", watch.name),
+        what: format!(
+            "is broken for {}, its changes are not seen: {}",
+            span(watch.broken_for),
+            format.failure(&watch.failure)
+        ),
+        advice: watch.failure.advice.clone().unwrap_or_else(|| OPENED_AGAIN.to_owned()),
+        module: None,
+    }));
+    let more = view.warnings.len().saturating_sub(WARNINGS);
+    let more = (more > 0).then(|| format!("{more} more; the log has all"));
+    let warnings = view.warnings.iter().take(WARNINGS).map(|warning| (format.show)(warning)).chain(more);
+    problems.extend(warnings.map(|what| Problem {
+        about: "files:".to_owned(),
+        what,
+        advice: "correct that; all else goes on meanwhile".to_owned(),
+        module: None,
+    }));
+    problems
+}
+
+fn memory_problem(memory: ShortMemory) -> Problem {
+    let mib = |bytes: u64| bytes >> 20;
+    Problem {
+        about: "memory".to_owned(),
+        what: format!(
+            "is short: {} of {} MiB are used, hooks run one at a time",
+            mib(memory.used),
+            mib(memory.limit)
+        ),
+        advice: "give the container more memory, or let fewer hooks run at a time (--max-hooks)".to_owned(),
+        module: None,
+    }
+}
+
+fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
+    let head = queue.tasks.first()?;
+    // The run of a module is told of with the module.
+    let failure = head.last_failure.as_ref().filter(|_| head.kind != TaskType::ModuleRun)?;
+    let behind = behind(queue);
+    let since = head.blocked_for.map(span).unwrap_or_default();
+    let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
+    let failed = format.failure(failure);
+    Some(Problem {
+        about: format!("queue {}", queue.name),
+        what: format!("{} {}{hook} fails for {since}, {behind}: {failed}", head.id, head.kind),
+        advice: format!("{}; more: {}", advice::about(failure, head), why_queue(&queue.name)),
+        module: head.module.clone(),
+    })
+}
+
+/// Returns how many tasks wait behind the first.
+fn behind(queue: &QueueView) -> String {
+    match queue.behind_head().count() {
+        0 => "nothing waits behind it".to_owned(),
+        1 => "1 task waits behind it".to_owned(),
+        length => format!("{length} tasks wait behind it"),
+    }
+}
+
+fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Option<Problem> {
+    let name = &module.name;
+    let since = span(module.since);
+    let told = |what: String, advice: String| {
+        Some(Problem { about: format!("module {name}"), what, advice, module: Some(name.clone()) })
+    };
+    if let Some(why) = &module.parked {
+        let what = format!("is parked for {since}: {}", (format.show)(why));
+        let advice = format!(
+            "`addon-operator module render {name} --diff` shows what its chart changes each time; correct it, then `addon-operator module resume {name}`"
+        );
+        return told(what, advice);
+    }
+    if module.phase == "orphaned" {
+        let what = format!("is orphaned for {since}: its directory is gone, its release stays");
+        return told(what, format!("put its directory back, or `addon-operator module purge {name}`"));
+    }
+    if let Some(broken) = &module.broken_version {
+        let what =
+            format!("its new version is broken, the old one stays in force: {}", format.failure(broken));
+        return told(what, "correct its files; they are read again by themselves".to_owned());
+    }
+    let error = module.last_error.as_ref().filter(|_| module.phase == "failed")?;
+    let blocked = view.queues.iter().find(|queue| {
+        queue
+            .tasks
+            .first()
+            .is_some_and(|head| head.kind == TaskType::ModuleRun && head.module.as_ref() == Some(name))
+    });
+    let failed = format.failure(error);
+    let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {
+        Some((queue, head)) => (
+            format!("fails for {since}, in queue {} {}: {failed}", queue.name, behind(queue)),
+            advice::about(error, head),
+        ),
+        None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
+    };
+    told(what, format!("{advice}; more: {}", why_module(name)))
+}
+
+fn changed_problem(module: &ModuleView) -> Option<Problem> {
+    let (what, advice) = changed(module)?;
+    Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
+}
+
+fn taken_problem(module: &ModuleView) -> Option<Problem> {
+    let (what, advice) = taken(module)?;
+    Some(Problem { about: format!("module {}", module.name), what, advice, module: None })
+}
+
+/// Returns what a module took over from other releases, and what to do about it.
+pub(super) fn taken(module: &ModuleView) -> Option<(String, String)> {
+    let (first, rest) = module.taken_objects.split_at(module.taken_objects.len().min(CHANGED));
+    if first.is_empty() {
+        return None;
+    }
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    let named: Vec<String> =
+        first.iter().map(|taken| format!("{} of release {}", taken.object, taken.release)).collect();
+    let what = format!("took over {}{more}", named.join(", "));
+    let advice = "take the object out of one of the two charts, or uninstall the other release, which keeps what it lost; the next upgrade that takes over nothing ends this".to_owned();
+    Some((what, advice))
+}
+
+/// Returns the kinds that can't be watched for releases, each once with the modules that have objects of it.
+fn unwatched_problems(view: &View) -> Vec<Problem> {
+    let mut kinds: BTreeMap<&UnwatchedKind, Vec<&ModuleName>> = BTreeMap::new();
+    for module in &view.modules {
+        for kind in &module.unwatched_kinds {
+            kinds.entry(kind).or_default().push(&module.name);
+        }
+    }
+    let problem = |(unwatched, modules): (&UnwatchedKind, Vec<&ModuleName>)| {
+        let (first, rest) = modules.split_at(modules.len().min(CHANGED));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        let names: Vec<&str> = first.iter().map(|name| name.as_str()).collect();
+        Problem {
+            about: format!("releases: kind {}", unwatched.kind),
+            what: format!("is not watched for {}{more}: {}", names.join(", "), unwatched.why),
+            advice: UNWATCHED.to_owned(),
+            module: None,
+        }
+    };
+    kinds.into_iter().map(problem).collect()
+}
+
+/// What to do about a kind that can't be watched.
+pub(super) const UNWATCHED: &str = "grant the operator's ServiceAccount list and watch of that kind, in the cluster or in the namespaces of its releases; until then what is deleted comes back with the next run of its module only";
+
+/// Returns what others changed of the release of a module, and what to do about it.
+pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {
+    let (first, rest) = module.changed_objects.split_at(module.changed_objects.len().min(CHANGED));
+    if first.is_empty() {
+        return None;
+    }
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    let what = format!("somebody else changed {}{more} since its last upgrade", first.join(", "));
+    let advice = format!(
+        "`addon-operator module render {} --diff` shows what differs; it stays until the next upgrade, so find who writes it",
+        module.name
+    );
+    Some((what, advice))
+}
+
+fn watch_problem(watch: &WatchView, format: Format<'_>) -> Option<Problem> {
+    let about = format!("watch of {}", watch.kind);
+    let hooks: Vec<String> =
+        watch.bindings.iter().map(|(hook, binding)| format!("{hook} ({binding})")).collect();
+    let hooks = hooks.join(", ");
+    let since = watch.broken_for.map(span).unwrap_or_default();
+    if let Some(kind) = &watch.missing_kind {
+        let what =
+            format!("waits for {since} for kind {kind}, which does not exist; hooks {hooks} can't run");
+        let advice =
+            format!("install the CustomResourceDefinition of {kind}, or switch the module on that brings it");
+        return Some(Problem { about, what, advice, module: None });
+    }
+    let failure = watch.failure.as_ref()?;
+    let what = format!("is broken for {since}, hooks {hooks} see no changes: {}", format.failure(failure));
+    let advice = failure.advice.clone().unwrap_or_else(|| OPENED_AGAIN.to_owned());
+    Some(Problem { about, what, advice, module: None })
+}

@@ -1,0 +1,471 @@
+//! Kinds that do not exist yet: whoever waits for one lets those go first that may bring it.
+
+use engine::hook::WatchEvent::Added;
+use engine::{Command, CommandId, Config, Event, Notice};
+use serde_json::json;
+
+use crate::build::{Files, TICK, config, cron, files, reread, sets};
+use crate::random::Random;
+use crate::world::World;
+
+fn is_ready(world: &World) -> bool {
+    world.engine.converge_view(world.now).first_done
+}
+
+/// Asserts that nothing waits any more.
+fn assert_at_rest(world: &World) {
+    for queue in &world.view().queues {
+        assert!(queue.tasks.is_empty(), "queue {} is stuck: {:#?}", queue.name, queue.tasks);
+    }
+    assert!(is_ready(world), "{:?}", world.view().converge);
+}
+
+/// Returns the places of texts in a trace, which have to be there.
+fn places<const N: usize>(trace: &str, texts: [&str; N]) -> [usize; N] {
+    texts.map(|text| trace.find(text).unwrap_or_else(|| panic!("{text} is not in {trace}")))
+}
+
+#[test]
+fn slip_01_a_global_hook_with_a_missing_kind_among_its_bindings_lets_the_modules_go_first() {
+    let files = files()
+        .global_hook("both.sh", "kubernetes: [{name: pods, kind: Pod}, {name: things, kind: Thing}]")
+        .module(10, "web");
+    let mut world = World::new(&files).without_kind("Thing");
+    let trace = world.run();
+    assert!(trace.contains("upgrade web") && !trace.contains("run hook"), "{trace}");
+    assert!(!is_ready(&world));
+    world.kind_appears("Thing");
+    let trace = world.run();
+    let [pods, things] = places(&trace, ["[pods Synchronization]", "[things Synchronization]"]);
+    assert!(pods < things, "the order of the configuration is kept: {trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_kind_that_comes_while_others_are_waited_for_is_seen_before_the_modules() {
+    let files = files()
+        .global_hook("late.sh", "kubernetes: [{name: things, kind: Thing}]")
+        .global_hook("slow.sh", "kubernetes: [{name: pods, kind: Pod, queue: side}]")
+        .module(10, "web");
+    let mut world = World::new(&files).without_kind("Thing").takes("global/slow.sh", 5_000);
+    world.run_until(1_000);
+    world.kind_appears("Thing");
+    let trace = world.run();
+    let [late, web] = places(&trace, ["[things Synchronization]", "upgrade web"]);
+    assert!(late < web, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_hook_before_all_modules_runs_when_a_module_has_brought_its_kind() {
+    let files = files()
+        .global_hook("all.sh", "{beforeAll: 1, kubernetes: [{name: things, kind: Thing}]}")
+        .module(10, "user")
+        .module(20, "crds");
+    let mut world = World::new(&files)
+        .brings("crds", "Thing")
+        .hook("global/all.sh", Ok(engine::HookOutput::default()))
+        .hook("global/all.sh", Ok(sets("/global/things", &json!(1))))
+        .showing_values();
+    let trace = world.run();
+    let [first, sync, all, again] = places(
+        &trace,
+        ["upgrade user #1 {} {}", "[things Synchronization]", "[beforeAll]", r#"{"things":1} {}"#],
+    );
+    assert!(first < sync && sync < all && all < again, "{trace}");
+    assert!(trace.matches("upgrade user").count() == 2, "the values are new to the modules: {trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_hook_before_all_modules_that_waits_is_shown_and_the_operator_is_not_ready() {
+    let files = files()
+        .global_hook(
+            "all.sh",
+            "{beforeAll: 1, kubernetes: [{name: things, kind: Thing, queue: side, waitForSynchronization: false}]}",
+        )
+        .global_hook("tick.sh", TICK)
+        .module(10, "web");
+    let mut world = World::new(&files).without_kind("Thing").settled();
+    let main = &world.view().queues[0];
+    assert_eq!(main.tasks[0].waits_for.as_deref(), Some("kind Thing does not exist yet"));
+    assert!(!is_ready(&world));
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::ReadinessWaits { .. })), 1);
+    let trace = world.after(10, cron("* * * * *"));
+    assert!(trace.contains("[tick Schedule]"), "the first converge is through: {trace}");
+    for n in 0..3 {
+        world.after(10, Event::Commanded { id: CommandId::new(n), command: Command::Converge });
+    }
+    assert_eq!(world.queue("main").len(), 1, "it waits once, whatever came meanwhile");
+    world.kind_appears("Thing");
+    world.run();
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_snapshot_of_a_missing_kind_holds_back_its_hook_alone() {
+    let files = files()
+        .global_hook(
+            "g.sh",
+            "kubernetes: [{name: pods, kind: Pod, includeSnapshotsFrom: [things]}, \
+             {name: things, kind: Thing, queue: side, waitForSynchronization: false}]",
+        )
+        .module(10, "a")
+        .hook(
+            "a.sh",
+            "{afterHelm: 1, kubernetes: [{name: things, kind: Thing, queue: side, waitForSynchronization: false}]}",
+        )
+        .module(20, "crds");
+    let mut world = World::new(&files).brings("crds", "Thing");
+    let trace = world.run();
+    let [crds, after] = places(&trace, ["upgrade crds", "[afterHelm]"]);
+    assert!(crds < after, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_global_hook_that_may_not_list_a_kind_lets_the_modules_go_first_and_heals_with_the_right() {
+    let files = files()
+        .global_hook(
+            "both.sh",
+            "{beforeAll: 1, kubernetes: [{name: pods, kind: Pod}, {name: keys, kind: Secret}]}",
+        )
+        .module(10, "web");
+    let mut world = World::new(&files).without_right("Secret");
+    let trace = world.run();
+    assert!(trace.contains("upgrade web") && !trace.contains("run hook"), "{trace}");
+    assert!(!is_ready(&world));
+    let told = |notice: &Notice| matches!(notice, Notice::ReadinessWaits { reason, .. } if reason == "the right to list and watch kind Secret");
+    assert_eq!(world.noticed(told), 1);
+    let status = world.told(engine::view::status::text);
+    assert!(status.contains("! watch of Secret is broken"), "{status}");
+    world.kind_appears("Secret");
+    let trace = world.run();
+    let [pods, keys, all] =
+        places(&trace, ["[pods Synchronization]", "[keys Synchronization]", "[beforeAll]"]);
+    assert!(pods < keys && keys < all, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_module_that_may_not_list_a_kind_goes_behind_the_one_that_grants_the_right() {
+    let files = files()
+        .module(10, "user")
+        .hook("u.sh", "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}]}")
+        .module(20, "roles")
+        .module(30, "last");
+    let mut world = World::new(&files).grants("roles", "Thing");
+    let trace = world.run();
+    let [roles, sync, user] = places(&trace, ["upgrade roles", "[things Synchronization]", "upgrade user"]);
+    assert!(roles < sync && sync < user, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_a_right_that_comes_a_moment_after_the_operator_is_waited_for() {
+    let files = files().global_hook("g.sh", "kubernetes: [{name: things, kind: Thing}]").module(10, "web");
+    let mut world = World::new(&files).without_right("Thing");
+    world.run_until(4_000);
+    world.kind_appears("Thing");
+    let trace = world.run();
+    let [sync, web] = places(&trace, ["[things Synchronization]", "upgrade web"]);
+    assert!(sync < web, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_what_a_hook_waits_for_in_vain_is_given_up_after_the_modules() {
+    for (mut world, patience) in [
+        (World::new(&waiting_hook()).without_kind("Thing"), 5),
+        (World::new(&waiting_hook()).without_right("Thing"), 45),
+    ] {
+        let is_stuck = |world: &World| world.noticed(|notice| matches!(notice, Notice::Stuck { .. })) > 0;
+        let through = if patience == 5 { 0 } else { 5_700 };
+        world.run_until(through + patience * 1_000 - 500);
+        assert!(!is_stuck(&world), "a module may have brought it a moment ago");
+        world.run();
+        assert!(is_stuck(&world));
+    }
+}
+
+fn waiting_hook() -> Files {
+    files().global_hook("g.sh", "kubernetes: [{name: things, kind: Thing}]").module(10, "web")
+}
+
+#[test]
+fn slip_01_a_run_that_waits_for_a_kind_does_not_hold_back_a_run_of_no_converge() {
+    let files = files()
+        .module(10, "user")
+        .module(20, "crds")
+        .hook("w.sh", "kubernetes: [{name: pods, kind: Pod, queue: side}]");
+    for charts in [true, false] {
+        // The kind comes with values that an event leads to, long after the converge has got stuck.
+        let mut world = if charts {
+            World::new(&files).needs("user", "Thing").without_kind("Thing")
+        } else {
+            let hook = "{beforeHelm: 1, kubernetes: [{name: things, kind: Thing}]}";
+            let mut files = files.clone();
+            let with_hook = crate::build::files().module(10, "user").hook("u.sh", hook);
+            files.modules[0] = with_hook.modules[0].clone();
+            World::new(&files).without_kind("Thing")
+        };
+        world = world
+            .hook("crds/w.sh", Ok(engine::HookOutput::default()))
+            .hook("crds/w.sh", Ok(sets("/crds/more", &json!(1))))
+            .change(1_003, "Pod", Added, "x");
+        world.run_until(1_000);
+        let before = world.deployed["crds"].0;
+        world = world.brings("crds", "Thing");
+        world.run();
+        assert_eq!(world.deployed["crds"].0, before + 1, "charts: {charts}");
+        assert_at_rest(&world);
+    }
+}
+
+#[test]
+fn slip_01_a_wave_of_modules_that_all_lack_a_kind_lets_later_waves_go() {
+    let files = files()
+        .module(10, "a")
+        .hook("a.sh", "{kubernetes: [{name: things, kind: Thing}]}")
+        .module(10, "b")
+        .module(20, "crds")
+        .module(20, "other");
+    let parallel = Config { module_concurrency: 2, ..Config::default() };
+    let mut world = World::with_config(&files, parallel).brings("crds", "Thing").needs("b", "Thing");
+    let trace = world.run();
+    let [crds, a] = places(&trace, ["upgrade crds", "upgrade a"]);
+    assert!(crds < a, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_hooks_after_all_modules_run_after_those_that_waited_for_a_kind() {
+    let files = files()
+        .global_hook("last.sh", "afterAll: 1")
+        .module(10, "user")
+        .hook("u.sh", "kubernetes: [{name: things, kind: Thing}]")
+        .module(20, "crds");
+    let mut world = World::new(&files).brings("crds", "Thing");
+    let trace = world.run();
+    let [crds, user, last] = places(&trace, ["upgrade crds", "upgrade user", "[afterAll]"]);
+    assert!(crds < user && user < last, "{trace}");
+    assert_eq!(trace.matches("[afterAll]").count(), 1, "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn slip_01_runs_of_a_hook_that_wait_for_a_kind_keep_their_order_and_become_one() {
+    let files = files().global_hook(
+        "g.sh",
+        "{schedule: [{name: tick, crontab: '* * * * *', includeSnapshotsFrom: [things]}, {name: tock, crontab: '1 * * * *'}], \
+         kubernetes: [{name: things, kind: Thing, queue: side, waitForSynchronization: false}]}",
+    );
+    let mut world = World::new(&files).without_kind("Thing").settled();
+    for line in ["* * * * *", "1 * * * *", "* * * * *"] {
+        let trace = world.after(100, cron(line));
+        assert!(!trace.contains("run hook"), "a later run does not overtake an earlier one: {trace}");
+    }
+    assert_eq!(world.queue("main").len(), 1);
+    world.kind_appears("Thing");
+    let trace = world.run();
+    assert!(trace.contains("[tick Schedule, tock Schedule, tick Schedule]"), "{trace}");
+    assert_at_rest(&world);
+}
+
+#[test]
+fn schedules_that_are_due_while_a_kind_is_missing_wait_in_bounded_memory() {
+    let files = files().global_hook(
+        "g.sh",
+        "{schedule: [{name: tick, crontab: '* * * * *', includeSnapshotsFrom: [things]}, {name: tock, crontab: '1 * * * *'}], \
+         kubernetes: [{name: things, kind: Thing, queue: side, waitForSynchronization: false}]}",
+    );
+    let mut world = World::new(&files).without_kind("Thing").settled();
+    world.is_quiet = true;
+    for _ in 0..3_000 {
+        world.send_in(1, cron("* * * * *"));
+        world.send_in(1, cron("1 * * * *"));
+        world.run_for(1);
+    }
+    let held = world.engine.footprint();
+    assert!(held.tasks <= 3 && held.contexts < 3_000, "{held:?}");
+    world.is_quiet = false;
+    world.kind_appears("Thing");
+    let trace = world.run();
+    assert!(trace.contains("tick Schedule, tock Schedule"), "{trace}");
+    assert_at_rest(&world);
+}
+
+/// The kinds that modules bring.
+const KINDS: [&str; 4] = ["Ant", "Bee", "Cat", "Dog"];
+const MODULES: [&str; 5] = ["ma", "mb", "mc", "md", "me"];
+
+/// A catalog in which something can bring every kind before whoever needs it, and who brings which kind.
+struct Dependencies {
+    files: Files,
+    brings: Vec<(&'static str, &'static str)>,
+    needs: Vec<(&'static str, &'static str)>,
+    hooks: Vec<String>,
+}
+
+fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
+    from[usize::try_from(random.below(from.len() as u64)).unwrap()]
+}
+
+/// Returns the bindings of a hook: some of Pods, some of `kinds`, in any queue.
+fn bindings(random: &mut Random, kinds: &[&str]) -> Vec<String> {
+    let mut bindings: Vec<String> = Vec::new();
+    for n in 0..random.below(4) {
+        let kind = if kinds.is_empty() || random.below(3) == 0 { "Pod" } else { pick(random, kinds) };
+        let queue = pick(random, &["main", "main", "side", "own"]);
+        let waits = if random.below(2) == 0 { "" } else { ", waitForSynchronization: false" };
+        let group = if random.below(4) == 0 { ", group: g" } else { "" };
+        let include = if n > 0 && random.below(3) == 0 { ", includeSnapshotsFrom: [b0]" } else { "" };
+        let silent = if random.below(6) == 0 { ", executeHookOnSynchronization: false" } else { "" };
+        bindings.push(format!("{{name: b{n}, kind: {kind}, queue: {queue}{waits}{group}{include}{silent}}}"));
+    }
+    if random.below(2) == 0 {
+        bindings.reverse();
+    }
+    bindings
+}
+
+fn hook_config(random: &mut Random, points: &[&str], kinds: &[&str]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for point in points {
+        if random.below(3) == 0 {
+            parts.push(format!("{point}: {}", random.below(3)));
+        }
+    }
+    let bindings = bindings(random, kinds);
+    if random.below(3) == 0 {
+        let include = if bindings.is_empty() { "" } else { ", includeSnapshotsFrom: [b0]" };
+        let queue = pick(random, &["main", "side"]);
+        parts.push(format!("schedule: [{{name: tick, crontab: '1 * * * *', queue: {queue}{include}}}]"));
+    }
+    if !bindings.is_empty() {
+        parts.push(format!("kubernetes: [{}]", bindings.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("onStartup: 1".to_owned());
+    }
+    format!("{{{}}}", parts.join(", "))
+}
+
+fn dependencies(random: &mut Random) -> Dependencies {
+    // A module brings kinds for those of a higher rank; the order in which they run says nothing about it.
+    let ranks: Vec<u64> = MODULES.iter().map(|_| random.below(100)).collect();
+    let brings: Vec<(&str, &str)> = KINDS.iter().map(|kind| (pick(random, &MODULES), *kind)).collect();
+    let rank = |module: &str| ranks[MODULES.iter().position(|name| *name == module).unwrap()];
+    let mut made =
+        Dependencies { files: files(), brings: brings.clone(), needs: Vec::new(), hooks: Vec::new() };
+    for n in 0..random.below(4) {
+        let name = format!("g{n}.sh");
+        let text = hook_config(random, &["onStartup", "beforeAll", "afterAll"], &KINDS);
+        made.files = made.files.global_hook(&name, &text);
+        made.hooks.push(format!("global/{name}"));
+    }
+    for module in MODULES {
+        let of_lower = |(by, _): &&(&str, &str)| rank(by) < rank(module);
+        let kinds: Vec<&str> = brings.iter().filter(of_lower).map(|(_, kind)| *kind).collect();
+        made.files = made.files.module(pick(random, &[10, 10, 20, 30]), module);
+        for n in 0..random.below(3) {
+            let name = format!("h{n}.sh");
+            let text = hook_config(random, &["onStartup", "beforeHelm", "afterHelm"], &kinds);
+            made.files = made.files.hook(&name, &text);
+            made.hooks.push(format!("{module}/{name}"));
+        }
+        if !kinds.is_empty() && random.below(3) == 0 {
+            made.needs.push((module, pick(random, &kinds)));
+        }
+    }
+    made
+}
+
+/// Lets things happen that change values, flags and files; at the end everything is on again.
+fn disturbed(random: &mut Random, made: &Dependencies, mut world: World) -> World {
+    let mut at = 0;
+    for n in 0..random.below(12) {
+        at += random.below(400);
+        let event = match random.below(6) {
+            0 => config(1_000 + n, &[("global", &format!("x: {n}"))]),
+            1 => config(1_000 + n, &[(&format!("{}Enabled", pick(random, &MODULES)), "false")]),
+            2 => cron("1 * * * *"),
+            3 => Event::Commanded { id: CommandId::new(n), command: Command::Converge },
+            4 => {
+                let mut files = made.files.clone();
+                files.modules[0].content = 2 + n;
+                reread(&files)
+            }
+            _ => {
+                world = world.change(at, "Pod", Added, &format!("p{n}"));
+                continue;
+            }
+        };
+        world = world.at(at, event);
+    }
+    world.at(at + 1, config(9_000, &[]))
+}
+
+fn life(seed: u64) -> (Dependencies, World) {
+    let mut random = Random(seed);
+    let made = dependencies(&mut random);
+    let settings = Config {
+        module_concurrency: 1 + usize::try_from(random.below(3)).unwrap(),
+        max_hooks: 1 + usize::try_from(random.below(3)).unwrap(),
+        ..Config::default()
+    };
+    let mut world = World::with_config(&made.files, settings);
+    world.is_quiet = true;
+    for (module, kind) in &made.brings {
+        world = if random.below(3) == 0 { world.grants(module, kind) } else { world.brings(module, kind) };
+    }
+    for (module, kind) in &made.needs {
+        world = world.needs(module, kind);
+    }
+    for hook in &made.hooks {
+        let key = hook.split('/').next().unwrap();
+        for n in 0..random.below(3) {
+            world = match random.below(4) {
+                0 => world.fails(hook, 1),
+                1 => world.hook(hook, Ok(sets(&format!("/{key}/v"), &json!(n)))),
+                _ => world.hook(hook, Ok(engine::HookOutput::default())),
+            };
+        }
+    }
+    if random.below(2) == 0 {
+        world = disturbed(&mut random, &made, world);
+    }
+    (made, world)
+}
+
+fn check(seed: u64) {
+    let (made, mut world) = life(seed);
+    world.run_until(1_800_000);
+    let view = world.view();
+    for queue in &view.queues {
+        assert!(queue.tasks.is_empty(), "seed {seed}: queue {} is stuck: {:#?}", queue.name, queue.tasks);
+    }
+    assert!(is_ready(&world), "seed {seed}: {:?}", view.converge);
+    for module in &view.modules {
+        assert!(["running", "parked"].contains(&module.phase), "seed {seed}: {module:#?}");
+    }
+    for watch in &view.watches {
+        assert!(watch.listed, "seed {seed}: {watch:?}");
+    }
+    let synchronises =
+        |hook: &&engine::Hook| hook.spec.kubernetes.iter().any(|binding| binding.execute_on_synchronization);
+    let of_modules = made.files.modules.iter().flat_map(|module| &module.hooks);
+    for hook in made.files.global.hooks.iter().chain(of_modules).map(AsRef::as_ref).filter(synchronises) {
+        let ran = |notice: &Notice| matches!(notice, Notice::HookRan { hook: its, binding: "kubernetes", .. } if *its == hook.id);
+        assert!(world.noticed(ran) > 0, "seed {seed}: hook {} never saw its objects", hook.id);
+    }
+    assert!(world.steps < 5_000, "seed {seed}: {} events", world.steps);
+}
+
+#[test]
+fn slip_01_whatever_the_order_nothing_waits_for_what_stands_behind_it() {
+    let lives = if cfg!(debug_assertions) { 300 } else { 5_000 };
+    for seed in 0..lives {
+        check(seed);
+    }
+}

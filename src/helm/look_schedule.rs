@@ -1,0 +1,110 @@
+//! When objects of releases are looked at. No I/O.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::object::Key;
+
+/// How long after a change an object is looked at. The times of managed fields are in seconds: a second change within
+/// the same second shows nothing new, but the look comes after it.
+const FIRST: Duration = Duration::from_millis(1_100);
+
+/// How long an object waits at most that others change all the time.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// The looks that are due, and when each object was looked at last: one that others change again and again is looked at
+/// less and less often, and always once after the last change.
+#[derive(Debug, Default)]
+pub(super) struct LookSchedule(BTreeMap<(String, Key), Look>);
+
+#[derive(Debug)]
+struct Look {
+    due: Option<Instant>,
+    last: Option<Instant>,
+    pause: Duration,
+}
+
+impl LookSchedule {
+    /// Has an object of a release looked at soon.
+    pub(super) fn add(&mut self, release: &str, key: &Key, now: Instant) {
+        let new = || Look { due: None, last: None, pause: FIRST };
+        let look = self.0.entry((release.to_owned(), key.clone())).or_insert_with(new);
+        if look.due.is_some() {
+            return;
+        }
+        let mut due = now + FIRST;
+        if let Some(last) = look.last {
+            look.pause =
+                if now.duration_since(last) > look.pause * 2 { FIRST } else { (look.pause * 2).min(LONGEST) };
+            due = due.max(last + look.pause);
+        }
+        look.due = Some(due);
+    }
+
+    /// Returns when the next look is due, if there is one.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.values().filter_map(|look| look.due).min()
+    }
+
+    /// Returns an object that is due.
+    pub(super) fn take(&mut self, now: Instant) -> Option<(String, Key)> {
+        self.0.retain(|_, look| {
+            look.due.is_some() || look.last.is_none_or(|last| now.duration_since(last) <= look.pause * 2)
+        });
+        let (name, look) = self.0.iter_mut().find(|(_, look)| look.due.is_some_and(|due| due <= now))?;
+        look.due = None;
+        look.last = Some(now);
+        Some(name.clone())
+    }
+
+    /// Forgets the objects of a release.
+    pub(super) fn forget(&mut self, release: &str) {
+        self.0.retain(|(own, _), _| own != release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key { group: String::new(), kind: "ConfigMap".into(), namespace: "ns".into(), name: "a".into() }
+    }
+
+    #[test]
+    fn slip_07_an_object_that_changes_all_the_time_is_looked_at_less_and_less_often() {
+        let start = Instant::now();
+        let mut schedule = LookSchedule::default();
+        let mut looks = Vec::new();
+        for second in 0..7_200 {
+            let now = start + Duration::from_secs(second);
+            schedule.add("web", &key(), now);
+            if schedule.take(now).is_some() {
+                looks.push(second);
+            }
+        }
+        assert_eq!(looks.get(..5).unwrap(), [2, 5, 10, 19, 37]);
+        assert!(looks.len() < 35, "{looks:?}");
+        // The last change is seen, too.
+        let due = schedule.next().unwrap();
+        assert!(schedule.take(due).is_some() && schedule.next().is_none());
+        // After a while of peace it is quick again.
+        let later = due + LONGEST * 3;
+        schedule.add("web", &key(), later);
+        assert_eq!(schedule.next(), Some(later + FIRST));
+    }
+
+    #[test]
+    fn what_is_looked_at_no_more_is_forgotten() {
+        let start = Instant::now();
+        let mut schedule = LookSchedule::default();
+        schedule.add("web", &key(), start);
+        schedule.take(start + FIRST).unwrap();
+        assert!(schedule.take(start + Duration::from_mins(20)).is_none() && schedule.0.is_empty());
+        schedule.add("web", &key(), start);
+        schedule.forget("web");
+        assert_eq!(schedule.next(), None);
+    }
+}

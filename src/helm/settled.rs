@@ -1,0 +1,70 @@
+//! Whether the last revision of a release says that there is nothing to do.
+
+use engine::{ReleaseAction, ReleaseOutcome};
+
+use super::error::ReleaseError;
+use super::first_list::{History, Standing};
+use super::upgrade::{Upgrade, outcome};
+use super::{Helm, LastRelease};
+
+impl Helm {
+    /// Asks for the records of a release.
+    pub(super) async fn read_history(&self, name: &str) -> Result<History, ReleaseError> {
+        Ok(History { revisions: self.storage.history(name).await?, is_read: true })
+    }
+
+    /// Returns the outcome if the revision that stands says that there is nothing to do. `is_read` says whether the
+    /// records were asked for just now.
+    pub(super) async fn settled(
+        &self,
+        upgrade: &Upgrade<'_>,
+        standing: &Standing,
+        is_read: bool,
+        watched: bool,
+    ) -> Result<Option<ReleaseOutcome>, ReleaseError> {
+        let name = upgrade.name;
+        let last = LastRelease {
+            checksum: standing.checksum.clone(),
+            revision: standing.version,
+            maintenance: standing.maintenance,
+            written: vec![standing.written.clone()],
+        };
+        if upgrade.maintenance && standing.maintenance {
+            self.last_releases.set(name, Some(last));
+            return Ok(Some(self.unmanaged(name)));
+        }
+        let same = standing.checksum == upgrade.checksum && standing.maintenance == upgrade.maintenance;
+        if !same || !watched {
+            return Ok(None);
+        }
+        // From here on what others do to the records is noticed.
+        self.last_releases.set(name, Some(last));
+        let is_readable = self.is_readable(name, standing, is_read).await;
+        if let Ok(true) = is_readable {
+            return Ok(Some(outcome(ReleaseAction::Unchanged, standing.version, &upgrade.checksum)));
+        }
+        self.last_releases.set(name, None);
+        is_readable.map(|_| None)
+    }
+
+    /// Reports whether the record of a revision can be read: the labels of one that was cut are whole. It is read once,
+    /// and watched from then on.
+    async fn is_readable(
+        &self,
+        name: &str,
+        standing: &Standing,
+        is_read: bool,
+    ) -> Result<bool, ReleaseError> {
+        if !is_read && self.first_list.is_readable(name, standing).await? {
+            return Ok(true);
+        }
+        match self.storage.read(name, standing.version).await {
+            Ok(record) => Ok(record.is_some()),
+            Err(error @ ReleaseError::Record { .. }) => {
+                tracing::warn!(release = name, "{error}; a new revision takes its place");
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Writes of the ConfigMap that users edit at the same time.
+
+use std::sync::{Arc, Mutex};
+
+use addon_operator::cluster::Discovery;
+use addon_operator::config::Parameters;
+use addon_operator::driver;
+use addon_operator::kube::ConfigSource;
+use apiserver::{ApiServer, FaultPlan};
+use engine::{Basis, ConfigText};
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::support::server;
+use crate::support::watching::noting;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const MAP: &str = "/api/v1/namespaces/default/configmaps/settings";
+
+struct Fixture {
+    server: ApiServer,
+    source: ConfigSource,
+}
+
+impl Fixture {
+    async fn new(data: Value) -> Self {
+        let server = ApiServer::builder().seed(1).build().unwrap();
+        let map = json!({"metadata": {"name": "settings"}, "data": data});
+        server::ok(&server, Method::POST, MAPS, &map).await;
+        let source = ConfigSource::new(Client::new(server.service(), "default"), "default", "settings");
+        Self { server, source }
+    }
+
+    async fn save(&self, text: Option<&str>, basis: &Basis) -> Result<String, String> {
+        self.source.save("web", text, basis).await.map_err(|failure| failure.to_string())
+    }
+
+    async fn edit(&self, data: Value) {
+        server::ok(&self.server, Method::PATCH, MAP, &json!({"data": data})).await;
+    }
+
+    async fn data(&self) -> Value {
+        server::get(&self.server, MAP).await.map(|map| map["data"].clone()).unwrap_or_default()
+    }
+}
+
+fn made_from(text: &str) -> Basis {
+    Basis::Text(Some(ConfigText(text.to_owned())))
+}
+
+#[tokio::test]
+async fn slip_18_what_a_user_wrote_meanwhile_is_not_undone() {
+    let world = Fixture::new(json!({"web": "a: 1", "other": "x"})).await;
+    world.save(Some("a: 2"), &made_from("a: 1")).await.unwrap();
+    world.edit(json!({"web": "a: users", "other": "y"})).await;
+    let error = world.save(Some("a: 3"), &made_from("a: 2")).await.unwrap_err();
+    assert!(
+        error.starts_with("can't write key web of ConfigMap default/settings: somebody else changed"),
+        "{error}"
+    );
+    assert!(!error.contains("users"), "{error}");
+    assert_eq!(world.data().await, json!({"web": "a: users", "other": "y"}));
+    // A command of a person holds, whatever the key says.
+    world.save(Some("true"), &Basis::Nothing).await.unwrap();
+    assert_eq!(world.data().await, json!({"web": "true", "other": "y"}));
+    world.edit(json!({"web": null})).await;
+    world.save(Some("a: 4"), &made_from("true")).await.unwrap_err();
+    world.save(Some("a: 4"), &Basis::Text(None)).await.unwrap();
+    world.save(None, &made_from("a: 4")).await.unwrap();
+    assert_eq!(world.data().await, json!({"other": "y"}));
+}
+
+#[tokio::test]
+async fn slip_18_a_change_between_reading_and_writing_is_seen() {
+    let world = Fixture::new(json!({"web": "a: 1"})).await;
+    // The first read is answered, and the write that follows is held up until the user has written.
+    let held = FaultPlan::on(Method::PATCH, MAP).times(1).fail(409);
+    world.server.faults().add(held);
+    world.save(Some("a: 2"), &made_from("a: 1")).await.unwrap();
+    assert_eq!(world.data().await, json!({"web": "a: 2"}));
+    // Twenty writers of keys of their own, at the same time.
+    let writers = (0..20).map(|n| {
+        let source = world.source.clone();
+        async move {
+            let (key, basis) = (format!("k{n}"), Basis::Text(None));
+            // Each gives up after some tries and comes back, as the engine does.
+            while source.save(&key, Some("v"), &basis).await.is_err() {}
+        }
+    });
+    futures::future::join_all(writers).await;
+    assert_eq!(world.data().await.as_object().unwrap().len(), 21);
+}
+
+#[tokio::test]
+async fn slip_18_nothing_is_written_when_the_key_says_so_already() {
+    let world = Fixture::new(json!({"web": "a: 1"})).await;
+    let version =
+        |map: Option<Value>| map.unwrap()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let before = version(server::get(&world.server, MAP).await);
+    let saved = world.save(Some("a: 1"), &made_from("a: 0")).await.unwrap();
+    assert_eq!(
+        (saved.as_str(), version(server::get(&world.server, MAP).await)),
+        (before.as_str(), before.clone())
+    );
+    server::ok(&world.server, Method::DELETE, MAP, &Value::Null).await;
+    assert_eq!(world.save(None, &Basis::Nothing).await.unwrap(), "");
+    world.save(Some("a: 1"), &Basis::Text(None)).await.unwrap();
+    assert_eq!(world.data().await, json!({"web": "a: 1"}));
+}
+
+#[tokio::test]
+async fn a_write_that_fits_what_is_known_is_one_request() {
+    let mut world = Fixture::new(json!({"web": "a: 1"})).await;
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    world.source = ConfigSource::new(noting(&world.server, &paths), "default", "settings");
+    let asked = || std::mem::take(&mut *paths.lock().unwrap()).len();
+    world.source.read().await.unwrap();
+    assert_eq!(asked(), 1);
+    for (text, was) in [("a: 2", "a: 1"), ("a: 3", "a: 2"), ("a: 4", "a: 3")] {
+        world.save(Some(text), &made_from(was)).await.unwrap();
+        assert_eq!(asked(), 1, "the write alone");
+    }
+    // What somebody else changed is found by the write that the API server refuses, and by one question more.
+    world.edit(json!({"other": "x"})).await;
+    world.save(Some("a: 5"), &made_from("a: 4")).await.unwrap();
+    assert_eq!(asked(), 3);
+    // That nothing has to be written is not believed without a question.
+    world.edit(json!({"web": "a: users"})).await;
+    world.save(Some("a: 5"), &Basis::Nothing).await.unwrap();
+    assert_eq!((asked(), world.data().await), (2, json!({"web": "a: 5", "other": "x"})));
+}
+
+#[tokio::test]
+async fn what_the_watch_shows_later_than_our_write_is_not_believed() {
+    let mut world = Fixture::new(json!({"web": "a: 1"})).await;
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    let client = noting(&world.server, &paths);
+    world.source = ConfigSource::new(client.clone(), "default", "settings");
+    let (inbox, _questions, mut channels) = driver::channels();
+    let reports = Discovery::new(client).watch_reports();
+    let parameters = Parameters::new(tracing::Level::INFO, |_| {});
+    tokio::spawn(world.source.clone().watch(inbox, reports, parameters));
+    channels.next_event().await.unwrap();
+    let writes = |paths: &Arc<Mutex<Vec<String>>>| {
+        let paths = std::mem::take(&mut *paths.lock().unwrap());
+        paths.iter().filter(|path| path.contains("/configmaps/settings")).count()
+    };
+    // The watch has shown the ConfigMap, so even the first write needs no question.
+    for round in 1..20 {
+        world.save(Some(&format!("a: {}", round + 1)), &made_from(&format!("a: {round}"))).await.unwrap();
+    }
+    assert_eq!(writes(&paths), 19);
+    // All of them are seen, late.
+    for _ in 1..20 {
+        channels.next_event().await.unwrap();
+    }
+    world.save(Some("a: last"), &made_from("a: 20")).await.unwrap();
+    assert_eq!(writes(&paths), 1);
+}

@@ -1,0 +1,252 @@
+//! What others change of the objects of a release, and releases whose objects may not be watched.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use apiserver::FaultPlan;
+use engine::{Drift, Event, ModuleName, ReleaseAction, UnwatchedKind};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::support::release::{EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, watched};
+
+const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: c, image: i, resources: {limits: {cpu: 1000m, memory: 1024Mi}}, ports: [{containerPort: 80}]}\n";
+
+/// Returns the next thing that is told of the release.
+async fn next(events: &mut UnboundedReceiver<Event>) -> Event {
+    tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap().unwrap()
+}
+
+fn drifted(drift: Drift) -> Event {
+    Event::ReleaseDrifted { module: ModuleName::from("web"), drift }
+}
+
+fn changed(object: &str, place: &str) -> Event {
+    drifted(Drift::Changed { object: format!("{NAMESPACE}/{object}"), place: place.to_owned() })
+}
+
+fn reads_of(requests: &[String], object: &str) -> usize {
+    requests.iter().filter(|request| request.starts_with("GET") && request.ends_with(object)).count()
+}
+
+#[tokio::test]
+async fn slip_07_only_a_change_of_what_was_rendered_is_told() {
+    let world = ReleaseFixture::new(&files());
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    edit(&world, "configmaps", "web-map", &json!({"metadata": {"annotations": {"note": "x"}}})).await;
+    edit(&world, "services", "web", &json!({"spec": {"selector": {"app": "other"}}})).await;
+    assert_eq!(next(&mut events).await, changed("Service/web", "/spec/selector/app"));
+    world.requests();
+    // A writer that is known to write nothing of ours costs nothing, however often it writes.
+    for number in 0..5 {
+        let note = json!({"metadata": {"annotations": {"note": format!("{number}")}}});
+        edit(&world, "configmaps", "web-map", &note).await;
+    }
+    // A field that is removed has no writer.
+    edit(&world, "configmaps", "web-extra", &json!({"data": {"a": null}})).await;
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-extra", "/data"));
+    assert_eq!(reads_of(&world.requests(), "web-map"), 0);
+    // Nothing runs because of it, and the next upgrade brings all back.
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert_eq!(world.map("web-extra").await.unwrap()["data"], json!({"a": "b"}));
+}
+
+#[tokio::test]
+async fn slip_07_a_change_that_is_undone_is_told_to_be_undone() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", "/data/k"));
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "one"}})).await;
+    let restored = Drift::Restored(format!("{NAMESPACE}/ConfigMap/web-map"));
+    assert_eq!(next(&mut events).await, drifted(restored));
+}
+
+#[tokio::test]
+async fn slip_07_what_is_only_written_in_another_way_and_what_controllers_write_is_not_told() {
+    let world =
+        ReleaseFixture::without_nodes(&[("templates/web.yaml", DEPLOYMENT), ("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    let deployment = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web");
+    let scale = |manager: &str| format!("{deployment}/scale?fieldManager={manager}");
+    // The limits are kept as 1 and 1Gi, which is what was rendered.
+    let limits = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}},
+    ]}}}});
+    let url = format!("{deployment}?fieldManager=kubectl-edit");
+    world
+        .send(Method::PATCH, &url, &json!({"metadata": {"annotations": {"limits": limits.to_string()}}}))
+        .await;
+    world.send(Method::PATCH, &scale("kube-controller-manager"), &json!({"spec": {"replicas": 5}})).await;
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", "/data/k"));
+}
+
+#[tokio::test]
+async fn slip_07_replicas_that_a_person_scales_are_told() {
+    let world = ReleaseFixture::without_nodes(&[("templates/web.yaml", DEPLOYMENT)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    let scale = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web/scale?fieldManager=kubectl");
+    world.send(Method::PATCH, &scale, &json!({"spec": {"replicas": 7}})).await;
+    assert_eq!(next(&mut events).await, changed("Deployment/web", "/spec/replicas"));
+}
+
+#[tokio::test]
+async fn slip_07_what_changed_while_the_operator_was_away_is_told_after_a_start() {
+    let world = ReleaseFixture::new(&files());
+    world.upgraded(&world.helm()).await;
+    edit(&world, "configmaps", "web-map", &json!({"data": {"k": "theirs"}})).await;
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    let mut events = watched(&helm);
+    assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", "/data/k"));
+}
+
+/// Refuses what a role in one namespace does not allow.
+fn forbid_whole_cluster(world: &ReleaseFixture) {
+    for path in ["/api/v1/configmaps", "/api/v1/services"] {
+        world.server.faults().add(FaultPlan::on(Method::GET, path).times(u64::MAX).fail(403));
+    }
+}
+
+#[tokio::test]
+async fn slip_08_with_rights_in_one_namespace_a_deleted_object_is_told_at_once() {
+    let world = ReleaseFixture::new(&files());
+    forbid_whole_cluster(&world);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map")).await;
+    assert_eq!(next(&mut events).await, drifted(Drift::Absent(format!("{NAMESPACE}/ConfigMap/web-map"))));
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    // A start lists the namespace once.
+    world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-extra")).await;
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Upgraded);
+    assert!(world.map("web-extra").await.is_some());
+}
+
+#[tokio::test]
+async fn slip_08_where_nothing_may_be_watched_that_is_told_and_the_next_run_finds_what_is_gone() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/extra.yaml", EXTRA)]);
+    let forbid = || {
+        forbid_whole_cluster(&world);
+        let lists = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?*");
+        world.server.faults().add(FaultPlan::on(Method::GET, &lists).times(u64::MAX).fail(403));
+    };
+    forbid();
+    let reports: Arc<Mutex<Vec<(String, bool)>>> = Arc::default();
+    let (discovery, reported) = (Discovery::new(world.client()), Arc::clone(&reports));
+    discovery.watch_reports().listen(move |watch, error| {
+        reported.lock().unwrap().push((watch.to_owned(), error.is_some()));
+    });
+    let helm = world.helm_with(discovery);
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    let Event::ReleaseUnwatched { module, kinds } = next(&mut events).await else { unreachable!() };
+    assert_eq!(module, ModuleName::from("web"));
+    let [UnwatchedKind { kind, .. }] = kinds.as_slice() else { unreachable!("{kinds:?}") };
+    assert_eq!(*kind, format!("ConfigMap in {NAMESPACE}"));
+    let gone = async |name: &str| {
+        world.delete(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")).await;
+    };
+    gone("web-map").await;
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Upgraded);
+    assert!(world.map("web-map").await.is_some());
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    // When the right is there, that is told, too.
+    world.server.faults().clear();
+    let told = next(&mut events).await;
+    assert_eq!(told, Event::ReleaseUnwatched { module: ModuleName::from("web"), kinds: Vec::new() });
+    let name = format!("ConfigMap of releases (/api/v1/namespaces/{NAMESPACE}/configmaps)");
+    let reports = reports.lock().unwrap().clone();
+    assert_eq!(reports.first(), Some(&(name.clone(), true)), "the one of the whole cluster is split");
+    assert_eq!(reports.last(), Some(&(name, false)));
+    // The first run after a start looks as well.
+    forbid();
+    gone("web-extra").await;
+    assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Upgraded);
+    assert!(world.map("web-extra").await.is_some());
+}
+
+#[tokio::test]
+async fn f_a16_a_field_that_left_the_chart_leaves_the_object_also_after_a_client_side_apply() {
+    let chart = |data: &str| EXTRA.replace("{a: b}", data);
+    let world = ReleaseFixture::new(&[("templates/extra.yaml", &chart("{a: b, gone: x}"))]);
+    // As `kubectl apply` has made it.
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-extra"}, "data": {"a": "b", "gone": "x"}});
+    let mut object = applied.clone();
+    object["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": applied.to_string()});
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?fieldManager=kubectl-client-side-apply");
+    world.post(&path, &object).await;
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    world.write(&[("templates/extra.yaml", &chart("{a: b}"))]);
+    world.upgraded(&helm).await;
+    assert_eq!(world.map("web-extra").await.unwrap()["data"], json!({"a": "b"}));
+}
+
+#[tokio::test]
+async fn f_a17_an_upgrade_reverts_what_another_manager_changed() {
+    let world =
+        ReleaseFixture::without_nodes(&[("templates/web.yaml", DEPLOYMENT), ("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let edit = json!({"spec": {"replicas": 9, "template": {"spec": {"containers": [{"name": "c", "image": "other"}]}}}});
+    let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web");
+    let request = http::Request::builder()
+        .method(Method::PATCH)
+        .uri(format!("{path}?fieldManager=kubectl-set"))
+        .header("content-type", "application/strategic-merge-patch+json")
+        .body(kube::client::Body::from(edit.to_string().into_bytes()))
+        .unwrap();
+    assert!(tower::ServiceExt::oneshot(world.server.service(), request).await.unwrap().status().is_success());
+    world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+    let spec = world.get(&path).await.unwrap()["spec"].clone();
+    assert_eq!(
+        (&spec["replicas"], &spec["template"]["spec"]["containers"][0]["image"]),
+        (&json!(2), &json!("i"))
+    );
+}
+
+#[tokio::test]
+async fn f_a18_an_upgrade_beside_a_busy_autoscaler_comes_through() {
+    let world = ReleaseFixture::without_nodes(&[
+        (
+            "templates/web.yaml",
+            &DEPLOYMENT.replace("  replicas: 2\n", "  paused: {{ eq .Values.web.k \"two\" }}\n"),
+        ),
+        ("templates/service.yaml", SERVICE),
+    ]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web");
+    world.server.faults().add(FaultPlan::on(Method::PATCH, &path).times(2).fail(409));
+    let scaling = async {
+        for number in 0_u32.. {
+            let scale = json!({"spec": {"replicas": number % 7}});
+            let url = format!("{path}/scale?fieldManager=kube-controller-manager");
+            world.send(Method::PATCH, &url, &scale).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = world.upgrade(&helm, json!({"k": "two"})) => outcome.unwrap(),
+        () = scaling => unreachable!(),
+    };
+    assert_eq!(outcome.action, ReleaseAction::Upgraded);
+    let deployment: Value = world.get(&path).await.unwrap();
+    assert_eq!(deployment["spec"]["paused"], true);
+    assert_eq!(world.states().await, ["1 superseded", "2 deployed"]);
+}

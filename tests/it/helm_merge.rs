@@ -1,0 +1,120 @@
+//! What an upgrade writes over what others, or earlier revisions, left in the cluster.
+
+use apiserver::FaultPlan;
+use engine::{ReleaseAction, TakenObject};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::release::{CRD, MAP, NAMESPACE, ReleaseFixture, edit};
+
+const WIDGET: &str = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1, old: 1, color: '{{ .Values.web.k }}'}\n";
+
+fn widget_path() -> String {
+    format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets/w")
+}
+
+/// Changes the custom resource as a person does.
+async fn edit_widget(world: &ReleaseFixture, spec: Value) {
+    let path = format!("{}?fieldManager=kubectl-edit", widget_path());
+    world.send(Method::PATCH, &path, &json!({ "spec": spec })).await;
+}
+
+async fn spec(world: &ReleaseFixture) -> Value {
+    world.get(&widget_path()).await.unwrap()["spec"].clone()
+}
+
+#[tokio::test]
+async fn slip_21_an_upgrade_changes_of_a_custom_resource_what_the_chart_changes_and_nothing_else() {
+    let world = ReleaseFixture::new(&[("templates/crd.yaml", CRD), ("templates/w.yaml", WIDGET)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    edit_widget(&world, json!({"size": 5, "own": true})).await;
+    world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+    assert_eq!(spec(&world).await, json!({"size": 5, "own": true, "old": 1, "color": "two"}));
+    // A field that left the chart leaves the object, one that the chart changes is written.
+    let changed = WIDGET.replace("size: 1, old: 1", "size: 2");
+    world.write(&[("templates/crd.yaml", CRD), ("templates/w.yaml", &changed)]);
+    world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+    assert_eq!(spec(&world).await, json!({"size": 2, "own": true, "color": "two"}));
+}
+
+#[tokio::test]
+async fn slip_21_a_custom_resource_that_was_there_before_becomes_as_the_chart_says() {
+    let world = ReleaseFixture::new(&[("crds/widgets.yaml", CRD), ("templates/w.yaml", WIDGET)]);
+    let helm = world.helm();
+    helm.ensure_crds(&world.module()).await.unwrap();
+    let theirs = json!({
+        "apiVersion": "example.test/v1", "kind": "Widget", "metadata": {"name": "w"},
+        "spec": {"size": 9, "own": true},
+    });
+    world.post(&format!("/apis/example.test/v1/namespaces/{NAMESPACE}/widgets"), &theirs).await;
+    world.upgraded(&helm).await;
+    assert_eq!(spec(&world).await, json!({"size": 1, "own": true, "old": 1, "color": "one"}));
+}
+
+#[tokio::test]
+async fn slip_21_what_a_failed_revision_did_not_write_is_written_by_the_next() {
+    let map = MAP.replace("data: {", "data: {old: x, ");
+    let world = ReleaseFixture::new(&[
+        ("templates/crd.yaml", CRD),
+        ("templates/w.yaml", WIDGET),
+        ("templates/map.yaml", &map),
+    ]);
+    world.upgraded(&world.helm()).await;
+    // The second revision drops fields, and is refused before it comes to write that.
+    world.write(&[
+        ("templates/crd.yaml", CRD),
+        ("templates/w.yaml", &WIDGET.replace("old: 1, ", "")),
+        ("templates/map.yaml", MAP),
+    ]);
+    world.server.faults().add(FaultPlan::on(Method::PATCH, "*/configmaps/*").fail(422));
+    world.server.faults().add(FaultPlan::on(Method::PATCH, "*/widgets/*").fail(422));
+    world.upgrade(&world.helm(), json!({"k": "two"})).await.unwrap_err();
+    assert_eq!(spec(&world).await, json!({"size": 1, "old": 1, "color": "one"}));
+    assert_eq!(world.upgrade(&world.helm(), json!({"k": "two"})).await.unwrap().revision, 3);
+    assert_eq!(spec(&world).await, json!({"size": 1, "color": "two"}));
+    assert_eq!(world.map("web-map").await.unwrap()["data"], json!({"k": "two"}));
+}
+
+#[tokio::test]
+async fn f_a15_a_field_that_somebody_else_set_fails_no_upgrade_and_stays_if_the_chart_does_not_set_it() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    edit(&world, "configmaps", "web-map", &json!({"data": {"theirs": "x"}})).await;
+    // As an autoscaler or `kubectl apply --server-side` owns a field.
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-map?fieldManager=other");
+    world.send(Method::PATCH, &path, &json!({"data": {"k": "edited"}})).await;
+    assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert_eq!(world.map("web-map").await.unwrap()["data"], json!({"k": "two", "theirs": "x"}));
+}
+
+#[tokio::test]
+async fn slip_23_an_object_of_another_release_is_taken_over_and_that_is_told() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let marked = |release: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": "web-map",
+                "labels": {"app.kubernetes.io/managed-by": "Helm"},
+                "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "other"},
+            },
+            "data": {"k": "theirs"},
+        })
+    };
+    world.post(&format!("/api/v1/namespaces/{NAMESPACE}/configmaps"), &marked("db")).await;
+    let helm = world.helm();
+    // Also when the first run that writes it fails behind that.
+    world.server.faults().add(FaultPlan::on(Method::PATCH, "*/secrets/*").fail(500));
+    world.upgrade(&helm, json!({"k": "one"})).await.unwrap_err();
+    let outcome = world.upgrade(&helm, json!({"k": "one"})).await.unwrap();
+    let taken =
+        TakenObject { object: format!("ConfigMap {NAMESPACE}/web-map"), release: "other/db".to_owned() };
+    assert_eq!(outcome.taken_over, [taken]);
+    let map = world.map("web-map").await.unwrap();
+    assert_eq!(map["data"]["k"], "one");
+    assert_eq!(map["metadata"]["annotations"]["meta.helm.sh/release-name"], "web");
+    // It is told once.
+    assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().taken_over, []);
+}

@@ -1,0 +1,461 @@
+//! What stands between the operator and the API server: every request takes its time, and some meet a fault.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use apiserver::Endpoint;
+use axum::body::{Body, Bytes};
+use futures::{StreamExt as _, stream};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use tower::{BoxError, Service};
+
+use crate::seed::Seed;
+use crate::trace::Trace;
+
+/// What can happen to requests. Each window has some of these.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// It waits, then it is carried out.
+    Delay,
+    /// It is not carried out, and nobody says so.
+    Lost,
+    /// The connection ends before it is carried out.
+    Cut,
+    /// It is carried out, and the connection ends before the answer.
+    CutAnswer,
+    /// It is refused with this status.
+    Refused(u16),
+    /// It is refused because there are too many; the answer says for how many seconds, if it says.
+    TooMany(Option<u64>),
+    /// The connection ends in the middle of the answer, or of a line of a watch.
+    HalfAnswer,
+    /// The rest of the answer never comes: a watch is silent, and its connection stays.
+    Silent,
+    /// A watch says that its version is forgotten.
+    Expired,
+    /// A watch ends early, as an API server does that restarts.
+    Ended,
+}
+
+/// Which requests a window is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Scope {
+    All,
+    Watches,
+    Lists,
+    Writes,
+    Reads,
+    Path(&'static str),
+}
+
+/// A time in which some requests meet faults.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    from: Duration,
+    to: Duration,
+    percent: u64,
+    scope: Scope,
+    kinds: Vec<Kind>,
+}
+
+/// What a request is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Purpose {
+    Read,
+    List,
+    Watch,
+    Write,
+}
+
+/// A request of the operator.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) at: Duration,
+    /// Which operator asked, counted from 0.
+    pub(crate) life: usize,
+    pub(crate) purpose: Purpose,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+}
+
+/// The network of one run. Clones are the same network.
+#[derive(Clone)]
+pub(crate) struct Network {
+    endpoint: Endpoint,
+    life: usize,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    seed: Seed,
+    begun: Instant,
+    windows: Vec<Window>,
+    trace: Trace,
+    counts: Mutex<BTreeMap<String, u64>>,
+    asked: Mutex<Vec<Asked>>,
+    /// How many operators have ended.
+    ended: AtomicUsize,
+}
+
+const KINDS: [Kind; 16] = [
+    Kind::Delay,
+    Kind::Delay,
+    Kind::Lost,
+    Kind::Cut,
+    Kind::CutAnswer,
+    Kind::Refused(403),
+    Kind::Refused(409),
+    Kind::Refused(410),
+    Kind::Refused(500),
+    Kind::Refused(503),
+    Kind::TooMany(None),
+    Kind::TooMany(Some(7)),
+    Kind::HalfAnswer,
+    Kind::Silent,
+    Kind::Expired,
+    Kind::Ended,
+];
+
+const SCOPES: [Scope; 9] = [
+    Scope::All,
+    Scope::All,
+    Scope::Watches,
+    Scope::Lists,
+    Scope::Writes,
+    Scope::Reads,
+    Scope::Path("/secrets"),
+    Scope::Path("/configmaps"),
+    Scope::Path("/events"),
+];
+
+/// Returns the windows of a seed. Calm ones have none.
+pub(crate) fn windows(seed: Seed) -> Vec<Window> {
+    if seed.is_calm() {
+        return Vec::new();
+    }
+    let count = seed.between("windows", 0, 1, 2 + seed.scale());
+    let window = |nth| {
+        let is_start = seed.chance("window at the start", nth, 35);
+        let from = if is_start { 0 } else { seed.between("window from", nth, 0, seed.faults_end() - 5) };
+        let long = seed.between("window long", nth, 2, 91);
+        let kinds = seed.between("window kinds", nth, 1, 4);
+        Window {
+            from: Duration::from_secs(from),
+            to: Duration::from_secs((from + long).min(seed.faults_end())),
+            percent: seed.pick("window percent", nth, &[10, 30, 60, 100]),
+            scope: seed.pick("window scope", nth, &SCOPES),
+            kinds: (0..kinds).map(|kind| seed.pick("window kind", nth * 8 + kind, &KINDS)).collect(),
+        }
+    };
+    (0..count).map(window).collect()
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to, percent, scope, kinds } = self;
+        write!(f, "{}-{} s: {percent} % of {scope:?} meet {kinds:?}", from.as_secs(), to.as_secs())
+    }
+}
+
+impl Scope {
+    fn has(self, purpose: Purpose, path: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Watches => purpose == Purpose::Watch,
+            Self::Lists => purpose == Purpose::List,
+            Self::Writes => purpose == Purpose::Write,
+            Self::Reads => purpose != Purpose::Write,
+            Self::Path(part) => path.contains(part),
+        }
+    }
+}
+
+impl Kind {
+    /// Returns whether it can happen to such a request.
+    fn fits(self, purpose: Purpose) -> bool {
+        match self {
+            Self::Refused(409) => purpose == Purpose::Write,
+            Self::Expired | Self::Ended => purpose == Purpose::Watch,
+            Self::Refused(410) => matches!(purpose, Purpose::Watch | Purpose::List),
+            _ => true,
+        }
+    }
+}
+
+impl Network {
+    pub(crate) fn new(endpoint: Endpoint, seed: Seed, windows: Vec<Window>, trace: Trace) -> Self {
+        let shared = Shared {
+            seed,
+            begun: Instant::now(),
+            windows,
+            trace,
+            counts: Mutex::default(),
+            asked: Mutex::default(),
+            ended: AtomicUsize::new(0),
+        };
+        Self { endpoint, life: 0, shared: Arc::new(shared) }
+    }
+
+    /// Returns which operator it is for, counted from 0.
+    pub(crate) fn life(&self) -> usize {
+        self.life
+    }
+
+    /// Returns the network of the operator that comes next. What the last one still asks for is not carried out.
+    pub(crate) fn of_next_life(&self) -> Self {
+        let life = self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { life, ..self.clone() }
+    }
+
+    /// Returns at once while the operator lives, and never when it does not.
+    async fn while_alive(&self) {
+        if self.shared.ended.load(Ordering::Relaxed) > self.life {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns all requests so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.shared.asked.lock().unwrap().clone()
+    }
+
+    /// Returns when the last fault can begin.
+    pub(crate) fn heals_at(&self) -> Duration {
+        self.shared.windows.iter().map(|window| window.to).max().unwrap_or_default()
+    }
+}
+
+impl Shared {
+    fn nth(&self, question: &str) -> u64 {
+        let mut counts = self.counts.lock().unwrap();
+        let count = counts.entry(question.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Returns what happens to a request at this moment.
+    fn fault(&self, question: &str, nth: u64, purpose: Purpose, path: &str) -> Option<Kind> {
+        let now = self.begun.elapsed();
+        let open =
+            |window: &&Window| window.from <= now && now < window.to && window.scope.has(purpose, path);
+        let window = self.windows.iter().find(open)?;
+        let kinds: Vec<Kind> = window.kinds.iter().copied().filter(|kind| kind.fits(purpose)).collect();
+        let is_hit = !kinds.is_empty() && self.seed.chance(&format!("hit {question}"), nth, window.percent);
+        is_hit.then(|| self.seed.pick(&format!("kind {question}"), nth, &kinds))
+    }
+}
+
+type Answer = Result<Response<Body>, BoxError>;
+
+impl Service<Request<kube::client::Body>> for Network {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
+        let network = self.clone();
+        Box::pin(async move { network.answer(request).await })
+    }
+}
+
+impl Network {
+    async fn answer(mut self, request: Request<kube::client::Body>) -> Answer {
+        let path = request.uri().path().to_owned();
+        let query = request.uri().query().unwrap_or_default();
+        let purpose = match *request.method() {
+            Method::GET if query.contains("watch=true") => Purpose::Watch,
+            Method::GET if query.contains("limit=") || query.contains("labelSelector") => Purpose::List,
+            Method::GET => Purpose::Read,
+            _ => Purpose::Write,
+        };
+        let shared = Arc::clone(&self.shared);
+        let selector = query.split('&').find(|part| part.contains("Selector")).unwrap_or_default();
+        let question = format!("{purpose:?} {} {path} {selector}", request.method());
+        let nth = shared.nth(&question);
+        sleep(Duration::from_millis(shared.seed.between(&format!("latency {question}"), nth, 1, 40))).await;
+        self.while_alive().await;
+        let fault = shared.fault(&question, nth, purpose, &path);
+        shared.asked.lock().unwrap().push(Asked {
+            at: shared.begun.elapsed(),
+            life: self.life,
+            purpose,
+            method: request.method().clone(),
+            path: path.clone(),
+        });
+        let hit = fault.map(|kind| format!(" meets {kind:?}")).unwrap_or_default();
+        shared.trace.note(|| format!("{purpose:?} {} {path} {selector}#{nth}{hit}", request.method()));
+        let Some(kind) = fault else {
+            let answer = self.carry_out(request).await?;
+            return Ok(if purpose == Purpose::Watch {
+                late_watch(answer, shared.seed, question)
+            } else {
+                answer
+            });
+        };
+        let draw = |what: &str, low, high| shared.seed.between(&format!("{what} {question}"), nth, low, high);
+        match kind {
+            Kind::Delay => {
+                sleep(Duration::from_millis(draw("delay", 200, 70_000))).await;
+                self.while_alive().await;
+                self.carry_out(request).await
+            }
+            Kind::Lost => std::future::pending().await,
+            Kind::Cut => Err("the connection was closed before the request was carried out".into()),
+            Kind::CutAnswer => {
+                self.carry_out(request).await?;
+                Err("the connection was closed before the answer".into())
+            }
+            Kind::Refused(code) => Ok(refusal(code, None)),
+            Kind::TooMany(after) => Ok(refusal(429, after)),
+            Kind::HalfAnswer | Kind::Silent | Kind::Expired | Kind::Ended => {
+                let answer = self.carry_out(request).await?;
+                let after = Duration::from_millis(draw("long", 0, 30_000));
+                Ok(if purpose == Purpose::Watch {
+                    let answer = late_watch(answer, shared.seed, question.clone());
+                    broken_watch(answer, kind, draw("chunks", 0, 4), after)
+                } else {
+                    broken_answer(answer, kind == Kind::Silent).await
+                })
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, request: Request<kube::client::Body>) -> Answer {
+        Ok(self.endpoint.call(request).await?.map(Body::new))
+    }
+}
+
+fn status(code: u16) -> serde_json::Value {
+    let reason = match code {
+        403 => "Forbidden",
+        409 => "Conflict",
+        410 => "Expired",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        _ => "InternalError",
+    };
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "reason": reason, "message": format!("refused by the simulation with {code}")})
+}
+
+fn refusal(code: u16, retry_after: Option<u64>) -> Response<Body> {
+    let mut answer = Response::builder().status(code).header("content-type", "application/json");
+    if let Some(seconds) = retry_after {
+        answer = answer.header("retry-after", seconds);
+    }
+    answer.body(Body::from(status(code).to_string())).unwrap()
+}
+
+fn cut() -> BoxError {
+    "the connection was closed in the middle".into()
+}
+
+/// Returns an answer of which only the first half comes. Then the connection ends, or nothing happens at all.
+async fn broken_answer(answer: Response<Body>, is_silent: bool) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let half: Result<Bytes, BoxError> = Ok(bytes.slice(..bytes.len() / 2));
+    let end = stream::once(async move {
+        if is_silent {
+            std::future::pending::<()>().await;
+        }
+        Err(cut())
+    });
+    Response::from_parts(head, Body::from_stream(stream::iter([half]).chain(end)))
+}
+
+/// Returns a watch that breaks after some chunks or some time, whichever comes first.
+fn broken_watch(answer: Response<Body>, kind: Kind, chunks: u64, after: Duration) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    let until = Instant::now() + after;
+    let state = (Box::pin(body.into_data_stream()), chunks, false);
+    let lines = stream::unfold(state, move |(mut inner, left, is_over)| async move {
+        if is_over {
+            return None;
+        }
+        let next = if left == 0 && kind != Kind::HalfAnswer {
+            None
+        } else {
+            tokio::select! {
+                biased;
+                next = inner.next() => next,
+                () = tokio::time::sleep_until(until) => None,
+            }
+        };
+        let chunk: Result<Bytes, BoxError> = match (next, left) {
+            (Some(Ok(chunk)), 1..) => return Some((Ok(chunk), (inner, left - 1, false))),
+            (Some(Err(error)), _) => Err(error.into()),
+            (found, _) => match kind {
+                Kind::Silent => std::future::pending().await,
+                Kind::Expired => {
+                    let line = json!({"type": "ERROR", "object": status(410)});
+                    Ok(Bytes::from(format!("{line}\n")))
+                }
+                Kind::HalfAnswer => match found {
+                    // The half line; behind it the connection ends.
+                    Some(Ok(chunk)) => {
+                        let half = stream_half(&chunk);
+                        return Some((Ok(half), (Box::pin(ended()), 1, false)));
+                    }
+                    _ => Err(cut()),
+                },
+                _ => return None,
+            },
+        };
+        Some((chunk, (inner, 0, true)))
+    });
+    Response::from_parts(head, Body::from_stream(lines))
+}
+
+/// Parts of the watches of one table: each has a lateness of its own.
+const WATCHES: [&str; 11] = [
+    "addon-operator",
+    "/api/v1/configmaps labelSelector=item",
+    "/work/configmaps",
+    "/api/v1/configmaps labelSelector=heritage",
+    "owner%3Dhelm",
+    "credentials",
+    "/api/v1/secrets labelSelector=heritage",
+    "/namespaces ",
+    "/customresourcedefinitions",
+    "/things",
+    "/gadgets",
+];
+
+/// Returns a watch whose lines come a little late.
+///
+/// A change wakes the watches of a table in no certain order. As no two of them are late by the same time, the order
+/// in which the operator sees it is the same each time all the same.
+fn late_watch(answer: Response<Body>, seed: Seed, question: String) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    let own = WATCHES.iter().position(|part| question.contains(part)).unwrap_or(WATCHES.len()) as u64 * 3 + 1;
+    let lines = stream::unfold((Box::pin(body.into_data_stream()), 0), move |(mut inner, nth)| {
+        let more = 32 * seed.between(&question, nth, 0, 5);
+        async move {
+            let chunk = inner.next().await?;
+            sleep(Duration::from_millis(own + more)).await;
+            Some((chunk, (inner, nth + 1)))
+        }
+    });
+    Response::from_parts(head, Body::from_stream(lines))
+}
+
+fn stream_half(chunk: &Bytes) -> Bytes {
+    chunk.slice(..chunk.len() / 2)
+}
+
+/// Returns a body whose connection has ended.
+fn ended() -> axum::body::BodyDataStream {
+    Body::from_stream(stream::once(async { Err::<Bytes, BoxError>(cut()) })).into_data_stream()
+}
