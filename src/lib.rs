@@ -23,3 +23,8 @@ mod regular_file;
 pub mod schedule;
 pub mod telemetry;
 pub mod testing;
+
+/// The tests of this library have the heap of the program.
+#[cfg(test)]
+#[global_allocator]
+static HEAP: process::heap::Heap = process::heap::Heap;

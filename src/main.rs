@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+use addon_operator::process::heap::Heap;
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
 fn main() -> ExitCode {
     ExitCode::from(addon_operator::cli::run(std::env::args_os().collect()))
 }

@@ -8,20 +8,19 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use crate::process::heap::held_by_thread;
+
 /// How long a filter may work on one object.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
-/// By how much the process may grow while one filter works, in bytes.
-const MOST_MEMORY: u64 = 128 * 1024 * 1024;
+/// How much one filter may hold while it works, in bytes.
+const MOST_MEMORY: u32 = 128 * 1024 * 1024;
 
 /// How much stack a filter may use on a thread without `use_stack`: half of what most threads have.
 const USUAL_STACK: usize = 1024 * 1024;
 
 /// How many units of work are done between two looks at the clock. One step of a filter is about one unit.
 const WORK: u32 = 64;
-
-/// How much time passes between two looks at the memory.
-const MEMORY_INTERVAL: Duration = Duration::from_millis(4);
 
 /// How long a path may become.
 pub(super) const LONGEST_PATH: usize = 10_000;
@@ -31,8 +30,8 @@ pub(super) const LONGEST_PATH: usize = 10_000;
 pub(super) struct Limits {
     /// How long it may take.
     pub(super) time: Option<Duration>,
-    /// By how many bytes the process may grow meanwhile.
-    pub(super) memory: Option<u64>,
+    /// How many bytes its thread may hold, besides those from before. Where the heap does not count, there is no limit.
+    pub(super) memory: Option<u32>,
 }
 
 impl Limits {
@@ -47,7 +46,7 @@ impl Limits {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Exceeded {
     Time(Duration),
-    Memory(u64),
+    Memory(u32),
     Stack,
     Path,
 }
@@ -80,12 +79,12 @@ thread_local! {
 struct Run {
     limits: Limits,
     begun: Option<Instant>,
-    /// When the memory was last looked at, and how much it was the first time.
-    memory: Option<(Instant, u64)>,
+    /// How many bytes the thread held before.
+    held: i64,
 }
 
 impl Run {
-    const IDLE: Self = Self { limits: Limits::NONE, begun: None, memory: None };
+    const IDLE: Self = Self { limits: Limits::NONE, begun: None, held: 0 };
 }
 
 /// Sets how many bytes of stack filters may use on this thread.
@@ -96,7 +95,7 @@ pub(super) fn use_stack(bytes: usize) {
 /// Begins a run: time, memory and stack are measured from here.
 pub(super) fn begin(limits: Limits) {
     BASE.set(here());
-    RUN.set(Run { limits, begun: limits.time.map(|_| Instant::now()), memory: None });
+    RUN.set(Run { limits, begun: limits.time.map(|_| Instant::now()), held: held_by_thread() });
     LEFT.set(WORK);
     EXCEEDED.set(None);
 }
@@ -144,32 +143,15 @@ pub(super) fn pass(limit: Exceeded) {
     }
 }
 
-/// Looks at the clock, and from time to time at the memory.
+/// Looks at the clock and at the memory.
 fn look() {
     LEFT.set(WORK);
-    let mut run = RUN.get();
+    let run = RUN.get();
     let Some(begun) = run.begun else { return };
-    let now = Instant::now();
-    if let Some(time) = run.limits.time.filter(|time| now.duration_since(begun) >= *time) {
+    if let Some(time) = run.limits.time.filter(|time| begun.elapsed() >= *time) {
         pass(Exceeded::Time(time));
     }
-    let Some(most) = run.limits.memory else { return };
-    let last = run.memory.map_or(begun, |(last, _)| last);
-    if now.duration_since(last) < MEMORY_INTERVAL {
-        return;
-    }
-    let Some(used) = memory() else { return };
-    let first = run.memory.map_or(used, |(_, first)| first);
-    if used.saturating_sub(first) > most {
+    if let Some(most) = run.limits.memory.filter(|most| held_by_thread() - run.held > i64::from(*most)) {
         pass(Exceeded::Memory(most));
     }
-    run.memory = Some((now, first));
-    RUN.set(run);
-}
-
-/// Returns how much memory the process uses, in bytes; `None` where the system does not report it.
-fn memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -444,6 +444,27 @@ fn a_filter_that_grows_for_ever_ends_at_a_limit() {
 }
 
 #[test]
+fn what_other_threads_take_is_not_counted_against_a_filter() {
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stopped = std::sync::Arc::clone(&stop);
+    // Takes twice what a filter may hold, again and again.
+    let greedy = std::thread::spawn(move || {
+        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+            drop(std::hint::black_box(vec![1_u8; 256 << 20]));
+        }
+    });
+    let small = apart(|_| {
+        let filter = Filter::compile("[range(2000)] | map(. * 2) | length").unwrap();
+        (0..20).map(|_| filter.run(&json!(null))).collect::<Vec<_>>()
+    });
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    greedy.join().unwrap();
+    for results in small {
+        assert_eq!(results.unwrap(), [json!(2000)]);
+    }
+}
+
+#[test]
 fn values_may_nest_deeply() {
     apart(|progress| {
         let deep = "reduce range(50000) as $i (0; [.])";

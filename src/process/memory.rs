@@ -72,28 +72,6 @@ fn code_range(line: &str) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// Returns how many bytes of a kind this process has.
-    fn resident(kind: &str) -> usize {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(kind)).unwrap();
-        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() * 1024
-    }
-
-    #[cfg(target_env = "gnu")]
-    #[test]
-    fn what_is_free_goes_back_to_the_system_though_something_lies_behind_it() {
-        const PIECES: usize = 60_000;
-        let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; 1_000]).collect();
-        let behind = vec![1_u8; 1_000];
-        let before = resident("RssAnon:");
-        drop(pieces);
-        give_back();
-        let after = resident("RssAnon:");
-        // Other tests of this process take and give memory meanwhile.
-        assert!(before.saturating_sub(after) > PIECES * 1_000 / 2, "{before} bytes, then {after}");
-        drop(behind);
-    }
-
     #[test]
     fn code_is_unmapped_and_runs_all_the_same() {
         for _ in 0..100 {

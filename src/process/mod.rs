@@ -5,6 +5,7 @@
 //! seen through a pidfd, never by polling.
 
 mod descendants;
+pub mod heap;
 mod lease;
 pub mod memory;
 mod memory_limit;

@@ -295,7 +295,10 @@ fn only_telemetry_knows_the_names_of_metrics() {
 #[test]
 fn unsafe_code_stands_where_the_system_is_asked() {
     let found = those(&["src", "crates"], |path| code(path).contains("unsafe {"));
-    assert_eq!(found, ["src/process/lease.rs", "src/process/memory.rs", "src/process/wait.rs"]);
+    assert_eq!(
+        found,
+        ["src/process/heap.rs", "src/process/lease.rs", "src/process/memory.rs", "src/process/wait.rs"]
+    );
 }
 
 #[test]

@@ -49,3 +49,7 @@ mod terminal;
 mod testing;
 mod watch_faults;
 mod watches;
+
+/// The heap of the program: the limits of filters are counted in it.
+#[global_allocator]
+static HEAP: addon_operator::process::heap::Heap = addon_operator::process::heap::Heap;

@@ -9,6 +9,8 @@ mod flood;
 mod large;
 mod lists;
 mod records;
+#[cfg(target_env = "gnu")]
+mod returned;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

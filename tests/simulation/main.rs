@@ -28,8 +28,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use addon_operator::config::Environment;
+use addon_operator::process::heap::Heap;
 use run::Run;
 use seed::Seed;
+
+/// The heap of the program: the limits of filters are counted in it.
+#[global_allocator]
+static HEAP: Heap = Heap;
 
 /// How many seeds run without being asked for more.
 const SEEDS: u64 = 1_000;
