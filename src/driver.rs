@@ -48,12 +48,19 @@ pub struct Questions {
 }
 
 /// What comes before the driver.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Start {
     /// Whether the driver has begun.
     is_driven: AtomicBool,
     /// What the operator does until then.
-    doing: Mutex<Option<String>>,
+    doing: Mutex<String>,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        // The port answers before the operator has said anything: whoever asks then must not wait for the cluster.
+        Self { is_driven: AtomicBool::new(false), doing: Mutex::new("it begins".to_owned()) }
+    }
 }
 
 /// A module with what its chart reads.
@@ -107,7 +114,7 @@ pub fn channels() -> (Inbox, Questions, Channels) {
 impl Channels {
     /// Records what the operator does before the driver begins, such as `it waits for the API server`.
     pub fn say(&self, doing: String) {
-        *self.start.doing.lock().unwrap_or_else(PoisonError::into_inner) = Some(doing);
+        *self.start.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
     }
 
     /// Returns the next thing that happened by itself, as the driver would see it.
@@ -147,14 +154,14 @@ impl Questions {
         lateness.is_some_and(|late| late <= patience)
     }
 
-    /// Returns what the operator does before the driver begins, as far as anybody said so; `None` afterwards.
+    /// Returns what the operator does before the driver begins; `None` afterwards.
     ///
     /// Until then all other questions wait.
     pub fn start(&self) -> Option<String> {
         if self.start.is_driven.load(Ordering::Relaxed) || self.questions.is_closed() {
             return None;
         }
-        self.start.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Some(self.start.doing.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// Returns a picture without values; `None` when the operator has ended.

@@ -63,7 +63,7 @@ impl PageCache {
                 StatusCode::OK,
                 layout::without_engine(
                     options,
-                    "The operator is starting and waits for the API server; its log says more.",
+                    "The operator is busy and does not answer; its log says more.",
                 ),
             ),
         };

@@ -179,7 +179,7 @@ fn the_policy_lets_nothing_but_our_style_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_that_does_not_answer_yet_says_that_it_waits_for_the_cluster() {
+async fn an_operator_that_has_not_begun_says_so_at_once() {
     let (_inbox, questions, channels) = crate::driver::channels();
     let pages = PageCache::default();
     let page = pages.page(&questions, page_options(&[])).await;
@@ -187,7 +187,11 @@ async fn an_operator_that_does_not_answer_yet_says_that_it_waits_for_the_cluster
     let body = axum::body::to_bytes(page.into_body(), 100_000).await.unwrap();
     let body = String::from_utf8(body.to_vec()).unwrap();
     check(&body);
-    assert!(body.contains("waits for the API server"), "{body}");
+    assert!(body.contains("The operator starts: it begins"), "{body}");
+    channels.say("it waits for the API server".to_owned());
+    let page = pages.page(&questions, page_options(&[])).await;
+    let body = axum::body::to_bytes(page.into_body(), 100_000).await.unwrap();
+    assert!(String::from_utf8_lossy(&body).contains("it waits for the API server"));
     drop(channels);
     assert_eq!(pages.page(&questions, page_options(&[])).await.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
