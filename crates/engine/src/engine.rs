@@ -620,6 +620,8 @@ impl Engine {
                 self.queues.resume(task);
             }
             Err(mut failure) => {
+                // What it said before that counts no more.
+                self.modules.forget_script(&script.module);
                 failure.message = format!("enabled script of module {}: {}", script.module, failure.message);
                 self.fail(task, failure);
             }

@@ -1,15 +1,22 @@
 //! Enabled scripts that are asked before their turn, so that a discovery does not wait for one after the other.
 //!
-//! A script reads which modules were found on before its own. While a discovery waits for the script whose turn it is, those
-//! of later modules are asked what they would be asked if the ones before them said what they said last.
+//! A script reads which modules were found on before its own, so what it is asked is known only when those before it have
+//! answered. No answer is guessed: a script that acts on a list that was never true can't take that back. There is one case in
+//! which answers are known: a discovery that runs all scripts again, although nothing that they read has changed. A script
+//! that answered a question in this process is asked this question again before its turn, beside others like it. The first
+//! script with a new question ends that, and the ones behind it wait for its answer.
 //!
 //! ```text
 //! asked ahead ─▶ answers, its question is asked in its turn ─▶ taken
 //!             ─▶ still runs when its turn comes             ─▶ joined: it is the run of its turn
-//!             ─▶ fails, or it is asked something else       ─▶ forgotten: it runs again in its turn
+//!             ─▶ fails                                      ─▶ forgotten: it runs again in its turn
+//! one before it answers something else than last time       ─▶ ended, forgotten: it runs again in its turn
 //! ```
 //!
-//! So a discovery finds out what it would find out without this. How many run is limited, and none takes the place of a hook.
+//! So a discovery finds out what it would find out without this, and a script reads nothing before its turn that it has not
+//! read before. How many run is limited, and none takes the place of a hook.
+//!
+//! The pass after the first converge asks one script at a time, and each reads what those before it have answered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,10 +64,12 @@ struct Sweep {
     since: Option<RunId>,
     /// The place where it began.
     first: usize,
-    /// Which of the modules from there on it took for on.
-    guesses: Vec<bool>,
-    /// The modules that are on before the next place, if the guesses are right.
+    /// Which of the modules from there on are on, as far as that is known.
+    known: Vec<bool>,
+    /// The modules that are on before the next place.
     enabled: EnabledModules,
+    /// Whether the script at the next place was asked, so that its answer is waited for.
+    is_waiting: bool,
     startup: bool,
 }
 
@@ -87,12 +96,14 @@ pub(super) enum Claim {
 impl Sweep {
     /// Returns the place of the module that it asks next.
     fn next(&self) -> usize {
-        self.first + self.guesses.len()
+        self.first + self.known.len()
     }
 
-    fn guess(&mut self, name: &ModuleName, is_on: bool) {
+    /// Goes on to the place behind the module `name`.
+    fn pass(&mut self, name: &ModuleName, is_on: bool) {
         self.enabled.find(name, is_on);
-        self.guesses.push(is_on);
+        self.known.push(is_on);
+        self.is_waiting = false;
     }
 }
 
@@ -102,36 +113,34 @@ impl ScriptsAhead {
         self.sweep = None;
     }
 
-    /// Records what a discovery found out about the module at a place. Guesses that were based on something else are wrong.
-    pub(super) fn decided(&mut self, place: usize, is_on: bool) {
-        let guess = |sweep: &Sweep| sweep.guesses.get(place.checked_sub(sweep.first)?).copied();
-        if self.sweep.as_ref().and_then(guess).is_some_and(|guess| guess != is_on) {
-            self.sweep = None;
+    /// Records what a discovery found out about the module at a place. What was asked because it was on before, or off, ends.
+    pub(super) fn decided(&mut self, cx: &mut Context, place: usize, is_on: bool) {
+        let known = |sweep: &Sweep| sweep.known.get(place.checked_sub(sweep.first)?).copied();
+        if self.sweep.as_ref().and_then(known).is_some_and(|known| known != is_on) {
+            self.end(cx);
         }
     }
 
-    /// Goes on from `discovery`, which waits for the script of `module`.
+    /// Goes on from `discovery`, which waits for the script of `module`. What it said `last` to the same question is known.
     pub(super) fn follow(
         &mut self,
         discovery: &Discovery,
         module: &ModuleState,
+        last: Option<bool>,
         since: Option<RunId>,
         startup: bool,
     ) {
         if self.sweep.as_ref().is_some_and(|sweep| sweep.next() > discovery.next) {
             return;
         }
-        let Some(follows) = discovery.since.map(Follows::Discovery) else { return };
-        let mut sweep = Sweep {
-            follows,
-            since,
-            first: discovery.next,
-            guesses: Vec::new(),
-            enabled: discovery.enabled.clone(),
-            startup,
-        };
-        sweep.guess(&module.spec().name, module.last_verdict());
-        self.sweep = Some(sweep);
+        let follows = discovery.since.map(Follows::Discovery);
+        self.sweep = follows.zip(last).map(|(follows, last)| {
+            let enabled = discovery.enabled.clone();
+            let (first, known) = (discovery.next, Vec::new());
+            let mut sweep = Sweep { follows, since, first, known, enabled, is_waiting: false, startup };
+            sweep.pass(&module.spec().name, last);
+            sweep
+        });
     }
 
     /// Returns what the run that was asked ahead means for the turn of `module`. One that is in the way is ended.
@@ -167,8 +176,9 @@ impl ScriptsAhead {
             follows: Follows::Start,
             since: None,
             first: 0,
-            guesses: Vec::new(),
+            known: Vec::new(),
             enabled: EnabledModules::expecting(Arc::clone(modules.enabled())),
+            is_waiting: false,
             startup: true,
         });
     }
@@ -178,31 +188,52 @@ impl ScriptsAhead {
         self.sweep.as_ref().map(|sweep| sweep.follows)
     }
 
-    /// Asks scripts until `most` of them run.
+    /// Asks scripts until `most` of them run, or until what the next one reads is not known.
     pub(super) fn ask(&mut self, config: &Config, modules: &Modules, lower: &mut Lower<'_>, most: usize) {
-        let Some(sweep) = &mut self.sweep else { return };
-        while self.runs.len() < most && lower.queues.has_free_slot() {
+        while let Some(sweep) = &mut self.sweep
+            && self.runs.len() < most
+            && lower.queues.has_free_slot()
+        {
             let Some(module) = modules.at(sweep.next()) else {
-                self.stop();
-                return self.report_end(lower.cx);
+                if matches!(sweep.follows, Follows::Start) {
+                    self.stop();
+                    self.report_end(lower.cx);
+                }
+                // What a discovery finds out is still compared.
+                return;
             };
             let spec = module.spec();
-            let mut is_on = lower.configuration.flags_of(spec).enabled;
-            if let Some(script) = spec.enabled_script.as_ref().filter(|_| is_on) {
-                let question = question(lower, &spec.name, script, &sweep.enabled);
-                let known = module.answer_to(&question, sweep.since).map(|verdict| verdict.enabled);
-                is_on = known.unwrap_or_else(|| module.last_verdict());
-                let runs = self.runs.values().any(|ahead| ahead.script.module == spec.name);
-                if known.is_none() && !runs {
-                    let script = ScriptInFlight { module: spec.name.clone(), question };
-                    let (run, values) = begin_script(config, modules, lower, spec, &script);
-                    let ahead = ScriptAhead { script, values, is_wanted: true, startup: sweep.startup };
-                    self.runs.insert(run, ahead);
-                    self.after_start += usize::from(matches!(sweep.follows, Follows::Start));
-                    lower.queues.process_began();
+            let is_on = lower.configuration.flags_of(spec).enabled;
+            let Some(script) = spec.enabled_script.as_ref().filter(|_| is_on) else {
+                sweep.pass(&spec.name, is_on);
+                continue;
+            };
+            let question = question(lower, &spec.name, script, &sweep.enabled);
+            if let Some(verdict) = module.answer_to(&question, sweep.since) {
+                sweep.pass(&spec.name, verdict.enabled);
+                continue;
+            }
+            match (sweep.follows, module.answer_to(&question, None)) {
+                // What those behind it read is known only when it has answered in its turn.
+                (Follows::Discovery(_), None) => return,
+                (Follows::Discovery(_), Some(last)) => sweep.pass(&spec.name, last.enabled),
+                // It failed, or it reads something else by now: so do those behind it.
+                (Follows::Start, _) if sweep.is_waiting => {
+                    self.stop();
+                    return self.report_end(lower.cx);
+                }
+                (Follows::Start, _) => {
+                    sweep.is_waiting = true;
+                    self.after_start += 1;
                 }
             }
-            sweep.guess(&spec.name, is_on);
+            if !self.runs.values().any(|ahead| ahead.script.module == spec.name) {
+                let startup = sweep.startup;
+                let script = ScriptInFlight { module: spec.name.clone(), question };
+                let (run, values) = begin_script(config, modules, lower, spec, &script);
+                self.runs.insert(run, ScriptAhead { script, values, is_wanted: true, startup });
+                lower.queues.process_began();
+            }
         }
     }
 

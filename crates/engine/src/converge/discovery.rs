@@ -41,14 +41,15 @@ impl Converges {
                     decision.enabled = verdict.enabled;
                     decision.opinions.push(Opinion::Script(verdict.clone()));
                 } else {
+                    let last = module.answer_to(&question, None).map(|verdict| verdict.enabled);
                     let next = self.ask(modules, lower, module, question, since);
                     if self.config.script_concurrency > 1 {
-                        self.ahead.follow(discovery, module, since, head.cause.is_of_start());
+                        self.ahead.follow(discovery, module, last, since, head.cause.is_of_start());
                     }
                     return Some(next);
                 }
             }
-            self.ahead.decided(discovery.next, decision.enabled);
+            self.ahead.decided(lower.cx, discovery.next, decision.enabled);
             discovery.enabled.find(&spec.name, decision.enabled);
             discovery.decisions.push(decision);
             discovery.next += 1;

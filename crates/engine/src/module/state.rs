@@ -220,11 +220,6 @@ impl ModuleState {
         Some(&answer.verdict)
     }
 
-    /// Returns what its enabled script said last; yes when it was never asked.
-    pub(crate) fn last_verdict(&self) -> bool {
-        self.script.as_ref().is_none_or(|answer| answer.verdict.enabled)
-    }
-
     /// Returns the next hook whose `onStartup` did not run as it is now.
     pub(super) fn next_startup(&self) -> Option<Arc<Hook>> {
         let started = |hook: &Hook| self.started_hooks.get(&hook.id.name) == Some(&hook.content);

@@ -1,14 +1,17 @@
 //! Enabled scripts that run before their turn: more than one at a time, and the outcome of one after the other.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use engine::{Command, CommandId, Config, Event, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::build::{Files, config, files, sets};
+use crate::build::{Files, TICK, config, cron, files, sets};
 use crate::counting::live_here;
 use crate::random::Random;
 use crate::world::World;
@@ -22,9 +25,20 @@ fn modules(names: &[&str]) -> Files {
     names.iter().zip(1..).fold(files(), |files, (name, order)| files.module(order, name).script())
 }
 
+/// A command that runs all modules, and all scripts before them.
+fn converge() -> Event {
+    Event::Commanded { id: CommandId::new(1), command: Command::Converge }
+}
+
 /// Returns how many runs of scripts began.
 fn asked(trace: &str) -> usize {
     trace.lines().filter(|line| line.contains("run enabled script")).count()
+}
+
+/// Returns how many times scripts were waited for, where all take as long.
+fn rounds(trace: &str) -> usize {
+    let begins = trace.lines().filter(|line| line.contains("run enabled script"));
+    begins.filter_map(|line| line.split_whitespace().next()).collect::<BTreeSet<_>>().len()
 }
 
 /// Returns the lines about scripts.
@@ -34,132 +48,225 @@ fn of_scripts(trace: &str) -> String {
 }
 
 #[test]
-fn scripts_of_later_modules_run_while_a_discovery_waits_for_an_earlier_one() {
-    let files = modules(&["a", "b", "c", "d"]);
-    let trace = World::with_config(&files, at_once(3)).run();
+fn a_first_discovery_asks_one_script_after_the_other() {
+    let trace = World::with_config(&modules(&["a", "b", "c"]), at_once(4)).run();
     assert_snapshot!(of_scripts(&trace), @r"
     0.000s     run enabled script of a #1 after []
-    0.000s     run enabled script of b #2 after [a]
-    0.000s     run enabled script of c #3 after [a b]
     0.010s > script #1 true
-    0.010s     run enabled script of d #4 after [a b c]
-    0.010s > script #2 true
-    0.010s > script #3 true
-    0.020s > script #4 true
+    0.010s     run enabled script of b #2 after [a]
+    0.020s > script #2 true
+    0.020s     run enabled script of c #3 after [a b]
+    0.030s > script #3 true
     ");
-    assert!(trace.contains("0.020s     upgrade a"), "{trace}");
 }
 
 #[test]
-fn a_script_is_asked_again_if_another_list_was_expected() {
-    let files = modules(&["a", "off", "b"]);
-    let world = World::with_config(&files, at_once(3)).script("off", Ok(false));
-    let mut world = world.takes("script a", 5);
-    assert_snapshot!(of_scripts(&world.run()), @r"
+fn scripts_run_again_at_the_same_time_if_they_read_what_they_read_before() {
+    let files = modules(&["a", "b", "c", "d"]);
+    let mut world = World::with_config(&files, at_once(3)).settled();
+    assert_snapshot!(of_scripts(&world.after(1_000, converge())), @r"
+    1.245s     run enabled script of a #10 after []
+    1.245s     run enabled script of b #11 after [a]
+    1.245s     run enabled script of c #12 after [a b]
+    1.255s > script #10 true
+    1.255s     run enabled script of d #13 after [a b c]
+    1.255s > script #11 true
+    1.255s > script #12 true
+    1.265s > script #13 true
+    ");
+}
+
+#[test]
+fn scripts_behind_one_with_a_new_question_wait_for_its_answer() {
+    let files = modules(&["a", "b", "new", "c"]).module(5, "d").off();
+    let world = World::with_config(&files, at_once(4)).script("new", Err("exit status 3"));
+    let mut world = world.takes("script a", 100);
+    let trace = world.run();
+    assert_snapshot!(of_scripts(&trace), @r"
     0.000s     run enabled script of a #1 after []
-    0.000s     run enabled script of off #2 after [a]
-    0.000s     run enabled script of b #3 after [a off]
-    0.005s > script #1 true
-    0.010s > script #2 false
-    0.010s     cancel #3
-    0.015s > script #3 failed: ended by SIGTERM
-    0.015s     run enabled script of b #4 after [a]
-    0.025s > script #4 true
+    0.100s > script #1 true
+    0.100s     run enabled script of b #2 after [a]
+    0.110s > script #2 true
+    0.110s     run enabled script of new #3 after [a b]
+    0.120s > script #3 failed: exit status 3
+    5.120s     run enabled script of a #4 after []
+    5.120s     run enabled script of b #5 after [a]
+    5.130s > script #5 true
+    5.220s > script #4 true
+    5.220s     run enabled script of new #6 after [a b]
+    5.230s > script #6 true
+    5.230s     run enabled script of c #7 after [a b new]
+    5.240s > script #7 true
+    ");
+}
+
+#[test]
+fn what_was_asked_after_another_answer_ends_at_once() {
+    let world = World::with_config(&modules(&["a", "b", "c"]), at_once(4)).script("a", Ok(true));
+    let mut world = world.takes("script b", 1_000).takes("script c", 2_000).settled().script("a", Ok(false));
+    assert_snapshot!(of_scripts(&world.after(1_000, converge())), @r"
+    4.165s     run enabled script of a #8 after []
+    4.165s     run enabled script of b #9 after [a]
+    4.165s     run enabled script of c #10 after [a b]
+    4.175s > script #8 false
+    4.175s     cancel #9
+    4.175s     cancel #10
+    4.180s > script #9 failed: ended by SIGTERM
+    4.180s     run enabled script of b #11 after []
+    4.180s > script #10 failed: ended by SIGTERM
+    5.180s > script #11 true
+    5.180s     run enabled script of c #12 after [b]
+    7.180s > script #12 true
     ");
     let runs = world.noticed(|notice| matches!(notice, Notice::HookRan { .. }));
-    assert_eq!(runs, 3, "one that was ended says nothing");
+    assert_eq!(runs, 6, "one that was ended says nothing");
     let waits = |notice: &Notice| matches!(notice, Notice::TaskWaits { reason, .. } if reason.contains("earlier run"));
     assert_eq!(world.noticed(waits), 1);
+    assert_eq!(world.deployed.keys().collect::<Vec<_>>(), ["b", "c"]);
 }
 
 #[test]
-fn an_answer_that_was_given_to_another_list_does_not_count() {
+fn an_answer_that_was_given_after_another_answer_does_not_count() {
     let files = modules(&["slow", "only-alone"]);
     let alone = |module: &str, read: &engine::ValuesInput| {
         Ok(module == "only-alone" && read.enabled_modules.as_ref().unwrap().is_empty())
     };
     for scripts in [1, 2] {
-        let mut world =
-            World::with_config(&files, at_once(scripts)).answering(alone).takes("script slow", 50);
-        world.run();
+        let world = World::with_config(&files, at_once(scripts)).answering(alone).script("slow", Ok(true));
+        let mut world = world.takes("script slow", 50).settled();
+        assert_eq!(world.deployed.keys().collect::<Vec<_>>(), ["slow"], "{scripts}");
+        world.after(1_000, converge());
         assert_eq!(world.deployed.keys().collect::<Vec<_>>(), ["only-alone"], "{scripts}");
     }
 }
 
 #[test]
 fn a_failure_ahead_of_its_turn_is_none() {
-    let world = World::with_config(&modules(&["a", "b"]), at_once(2));
-    let mut world = world.script("b", Err("exit status 3")).takes("script a", 50);
-    let trace = world.run();
-    assert_snapshot!(of_scripts(&trace), @r"
-    0.000s     run enabled script of a #1 after []
-    0.000s     run enabled script of b #2 after [a]
-    0.010s > script #2 failed: exit status 3
-    0.050s > script #1 true
-    0.050s     run enabled script of b #3 after [a]
-    0.060s > script #3 true
+    let mut world = World::with_config(&modules(&["a", "b"]), at_once(2)).takes("script a", 50).settled();
+    world = world.script("b", Err("exit status 3"));
+    assert_snapshot!(of_scripts(&world.after(1_000, converge())), @r"
+    1.165s     run enabled script of a #6 after []
+    1.165s     run enabled script of b #7 after [a]
+    1.175s > script #7 failed: exit status 3
+    1.215s > script #6 true
+    1.215s     run enabled script of b #8 after [a]
+    1.225s > script #8 true
     ");
     assert_eq!(world.noticed(|notice| matches!(notice, Notice::DiscoveryFailed { .. })), 0);
 }
 
 #[test]
-fn a_failure_of_a_run_whose_turn_has_come_repeats_the_discovery_with_all_scripts() {
-    let world = World::with_config(&modules(&["a", "b", "c"]), at_once(3));
-    let mut world = world.script("b", Err("exit status 3")).takes("script b", 50).takes("script c", 6_000);
-    assert_snapshot!(of_scripts(&world.run()), @r"
-    0.000s     run enabled script of a #1 after []
-    0.000s     run enabled script of b #2 after [a]
-    0.000s     run enabled script of c #3 after [a b]
-    0.010s > script #1 true
-    0.050s > script #2 failed: exit status 3
-    5.050s     run enabled script of a #4 after []
-    5.050s     run enabled script of b #5 after [a]
-    5.060s > script #4 true
-    5.100s > script #5 true
-    5.100s     cancel #3
-    5.105s > script #3 failed: ended by SIGTERM
-    5.105s     run enabled script of c #6 after [a b]
-    11.105s > script #6 true
+fn a_script_whose_last_run_failed_is_not_asked_before_its_turn() {
+    let mut world = World::with_config(&modules(&["a", "b", "c"]), at_once(3)).settled();
+    for _ in 0..3 {
+        world = world.script("b", Err("exit status 3"));
+    }
+    assert_snapshot!(of_scripts(&world.after(1_000, converge())), @r"
+    1.185s     run enabled script of a #8 after []
+    1.185s     run enabled script of b #9 after [a]
+    1.185s     run enabled script of c #10 after [a b]
+    1.195s > script #8 true
+    1.195s > script #9 failed: exit status 3
+    1.195s > script #10 true
+    6.195s     run enabled script of a #11 after []
+    6.205s > script #11 true
+    6.205s     run enabled script of b #12 after [a]
+    6.215s > script #12 failed: exit status 3
+    11.215s     run enabled script of a #13 after []
+    11.225s > script #13 true
+    11.225s     run enabled script of b #14 after [a]
+    11.235s > script #14 failed: exit status 3
+    16.235s     run enabled script of a #15 after []
+    16.245s > script #15 true
+    16.245s     run enabled script of b #16 after [a]
+    16.255s > script #16 true
+    16.255s     run enabled script of c #17 after [a b]
+    16.265s > script #17 true
     ");
     let failed = world.noticed(
         |notice| matches!(notice, Notice::DiscoveryFailed { failure } if failure.message.contains("module b")),
     );
-    assert_eq!(failed, 1);
+    assert_eq!(failed, 3);
+}
+
+#[test]
+fn a_discovery_that_starts_over_waits_for_what_the_one_before_it_asked() {
+    let mut world =
+        World::with_config(&modules(&["a", "b", "c"]), at_once(3)).takes("script c", 6_000).settled();
+    world = world.script("b", Ok(true)).script("b", Err("exit status 3")).takes("script b", 50);
+    world.send_in(1_000, converge());
+    world.send_in(1_020, converge());
+    assert_snapshot!(of_scripts(&world.run()), @r"
+    7.175s     run enabled script of a #8 after []
+    7.175s     run enabled script of b #9 after [a]
+    7.175s     run enabled script of c #10 after [a b]
+    7.185s > script #8 true
+    7.225s > script #9 true
+    7.225s     run enabled script of a #11 after []
+    7.225s     run enabled script of b #12 after [a]
+    7.235s > script #11 true
+    7.275s > script #12 failed: exit status 3
+    12.275s     run enabled script of a #13 after []
+    12.285s > script #13 true
+    12.285s     run enabled script of b #14 after [a]
+    12.335s > script #14 true
+    12.335s     cancel #10
+    12.340s > script #10 failed: ended by SIGTERM
+    12.340s     run enabled script of c #15 after [a b]
+    18.340s > script #15 true
+    ");
 }
 
 #[test]
 fn no_script_runs_ahead_on_the_last_place_of_a_hook_or_while_memory_is_short() {
     let files = modules(&["a", "b", "c"]);
-    let crowded = Config { max_hooks: 2, ..at_once(4) };
-    let trace = World::with_config(&files, crowded).run_until(5);
-    assert_eq!(asked(&trace), 2, "{trace}");
-    let mut short = World::with_config(&files, at_once(4));
-    short.take_in(Event::MemoryChanged { used: 95, limit: 100 });
-    let trace = short.run_until(5);
-    assert_eq!(asked(&trace), 1, "{trace}");
+    let begun = |config: Config, memory: Option<u64>| {
+        let mut world = World::with_config(&files, config).settled();
+        if let Some(used) = memory {
+            world.take_in(Event::MemoryChanged { used, limit: 100 });
+        }
+        world.send_in(0, converge());
+        asked(&world.run_for(5))
+    };
+    assert_eq!(begun(at_once(4), None), 3);
+    assert_eq!(begun(Config { max_hooks: 2, ..at_once(4) }, None), 2);
+    assert_eq!(begun(at_once(4), Some(95)), 1);
 }
 
 #[test]
 fn scripts_ahead_end_with_the_operator() {
-    let world = World::with_config(&modules(&["a", "b"]), at_once(2));
-    let mut world = world.takes("script b", 60_000).takes("script a", 100);
-    world.send_in(50, Event::ShutdownRequested);
+    let mut world = World::with_config(&modules(&["a", "b"]), at_once(2)).settled();
+    world = world.takes("script b", 60_000).takes("script a", 100);
+    world.send_in(1_000, converge());
+    world.send_in(1_050, Event::ShutdownRequested);
     let trace = world.run();
-    assert!(trace.contains("0.050s     cancel #2\n"), "{trace}");
-    assert!(trace.ends_with("0.100s     exit\n"), "{trace}");
+    assert!(trace.contains("1.175s     cancel #7\n"), "{trace}");
+    assert!(trace.ends_with("     exit\n"), "{trace}");
 }
 
 #[test]
 fn a_run_by_command_takes_no_answer_from_before() {
-    let world = World::with_config(&modules(&["a", "b"]), at_once(2)).settled();
+    let world = World::with_config(&modules(&["a", "b", "c"]), at_once(3)).settled();
     let mut world = world.takes("script a", 100).takes("script b", 300);
-    world.send_in(100, config(101, &[("global", "x: 1")]));
+    world.send_in(100, converge());
     let run = Command::RunModule("b".into());
-    world.send_in(150, Event::Commanded { id: CommandId::new(1), command: run });
+    world.send_in(150, Event::Commanded { id: CommandId::new(2), command: run });
     let trace = of_scripts(&world.run());
-    let of_b = trace.lines().filter(|line| line.contains("run enabled script of b")).count();
-    assert_eq!(of_b, 2, "{trace}");
-    assert!(trace.contains("cancel"), "{trace}");
+    assert_snapshot!(trace, @r"
+    0.285s     run enabled script of a #8 after []
+    0.285s     run enabled script of b #9 after [a]
+    0.285s     run enabled script of c #10 after [a b]
+    0.295s > script #10 true
+    0.335s     cancel #9
+    0.340s > script #9 failed: ended by SIGTERM
+    0.385s > script #8 true
+    0.385s     run enabled script of a #11 after []
+    0.485s > script #11 true
+    0.485s     run enabled script of b #12 after [a]
+    0.785s > script #12 true
+    0.785s     run enabled script of c #13 after [a b]
+    0.795s > script #13 true
+    ");
 }
 
 /// Hooks that change what the script of their module reads.
@@ -189,8 +296,8 @@ fn the_first_edit_after_a_start_asks_only_the_script_of_its_module() {
     let (start, edit, trace) = told(4);
     assert_eq!((start, edit), (8, 1), "{trace}");
     assert_snapshot!(of_scripts(&trace), @r"
-    1.295s     run enabled script of c #18 after [a b]
-    1.305s > script #18 true
+    1.325s     run enabled script of c #18 after [a b]
+    1.335s > script #18 true
     ");
 }
 
@@ -213,35 +320,93 @@ fn an_edit_while_scripts_are_asked_after_the_start_goes_first() {
             .hook(&format!("{name}/before.sh"), Ok(sets(&format!("/{name}/seen"), &json!(1))))
             .takes(&format!("script {name}"), 20);
     }
-    let start = world.run_until(215);
+    let start = world.run_until(250);
     assert!(start.ends_with("run enabled script of a #11 after []\n"), "{start}");
     world.send_in(0, config(101, &[("c", "x: 1")]));
     assert_snapshot!(world.run(), @r"
-    0.205s > ConfigMap rv 101 [c]
-    0.205s     run enabled script of b #12 after [a]
-    0.205s     run enabled script of c #13 after [a b]
-    0.225s > script #11 true
-    0.225s > script #12 true
-    0.225s > script #13 true
-    0.225s     run hook c/before.sh #14 [beforeHelm]
-    0.235s > hook #14 ok
-    0.235s     upgrade c #15
-    0.285s > release #15 Upgraded
+    0.245s > ConfigMap rv 101 [c]
+    0.265s > script #11 true
+    0.265s     run enabled script of b #12 after [a]
+    0.285s > script #12 true
+    0.285s     run enabled script of c #13 after [a b]
+    0.305s > script #13 true
+    0.305s     run hook c/before.sh #14 [beforeHelm]
+    0.315s > hook #14 ok
+    0.315s     upgrade c #15
+    0.365s > release #15 Upgraded
     ");
 }
 
 #[test]
-fn a_start_of_a_hundred_modules_asks_each_script_once_however_many_run_at_once() {
+fn what_the_pass_after_the_start_finds_out_is_what_later_scripts_read() {
+    let names = ["a", "no", "c"];
+    let mut world = World::with_config(&changing(&names), at_once(4)).script("no", Ok(true));
+    world = world.script("no", Ok(false));
+    for name in names {
+        world = world.hook(&format!("{name}/before.sh"), Ok(sets(&format!("/{name}/seen"), &json!(1))));
+    }
+    let start = of_scripts(&world.run());
+    assert!(start.contains("run enabled script of c #3 after [a no]\n"), "{start}");
+    assert!(start.ends_with("script of c #13 after [a]\n0.245s > script #13 true\n"), "{start}");
+    assert_eq!(asked(&start), 6);
+}
+
+#[test]
+fn the_pass_after_the_start_ends_with_a_script_that_fails_or_reads_something_new() {
+    let start = |fails: bool| {
+        let files = changing(&["a", "b"]).hook("tick.sh", TICK);
+        let files = files.module(3, "c").script().hook("before.sh", "beforeHelm: 1");
+        let mut world = World::with_config(&files, at_once(4)).takes("script b", 500);
+        for name in ["a", "b", "c"] {
+            world = world.hook(&format!("{name}/before.sh"), Ok(sets(&format!("/{name}/seen"), &json!(1))));
+        }
+        if fails {
+            world = world.script("b", Ok(true)).script("b", Err("exit status 3"));
+        } else {
+            world = world.hook("b/tick.sh", Ok(sets("/b/seen", &json!(2))));
+            world.send_in(900, cron("* * * * *"));
+        }
+        let trace = world.run_until(30_000);
+        assert_eq!(world.noticed(|notice| matches!(notice, Notice::DiscoveryFailed { .. })), 0);
+        let told = |notice: &Notice| matches!(notice, Notice::ScriptsAskedAgain { scripts: 2 });
+        assert_eq!(world.noticed(told), 1, "{trace}");
+        trace
+    };
+    assert_eq!(asked(&start(true)), 3 + 2);
+    let trace = start(false);
+    assert!(trace.contains("run hook b/tick.sh") && trace.contains("upgrade b #15"), "{trace}");
+    assert_eq!(asked(&trace), 3 + 2, "{trace}");
+}
+
+#[test]
+fn a_hundred_scripts_are_waited_for_one_by_one_unless_they_read_what_they_read_before() {
     let names: Vec<String> = (0..100).map(|number| format!("m{number:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let times = [1, 2, 4, 8].map(|scripts| {
+    let counted = [1, 2, 4, 8].map(|scripts| {
         let mut world = World::with_config(&modules(&names), at_once(scripts));
-        let trace = world.run();
-        assert_eq!(asked(&trace), 100, "{scripts}");
-        let upgrade = trace.lines().find(|line| line.contains("upgrade m00")).unwrap();
-        upgrade.split('s').next().unwrap().trim().to_owned()
+        let start = world.run();
+        let of_one = world.after(1_000, config(101, &[("m50", "x: 1")]));
+        let of_all = world.after(1_000, config(102, &[("m50", "x: 1"), ("global", "x: 1")]));
+        let again = world.after(1_000, converge());
+        let traces = [start, of_one, of_all, again];
+        assert_eq!(traces.each_ref().map(|trace| asked(trace)), [100, 1, 100, 100], "{scripts}");
+        traces.map(|trace| rounds(&trace))
     });
-    assert_eq!(times, ["1.000", "0.500", "0.250", "0.130"]);
+    // The start, an edit of a module, an edit of the global section, a command.
+    assert_eq!(counted, [[100, 1, 100, 100], [100, 1, 100, 50], [100, 1, 100, 25], [100, 1, 100, 13]]);
+}
+
+#[test]
+fn after_a_failure_at_the_start_those_before_it_run_again_at_the_same_time() {
+    let names: Vec<String> = (0..100).map(|number| format!("m{number:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let counted = [1, 4].map(|scripts| {
+        let mut world = World::with_config(&modules(&names), at_once(scripts));
+        world = world.script("m80", Err("exit status 3"));
+        let trace = world.run();
+        (asked(&trace), rounds(&trace))
+    });
+    assert_eq!(counted, [(181, 181), (181, 81 + 20 + 20)]);
 }
 
 #[test]
@@ -280,9 +445,28 @@ fn weighed(seed: u64, module: &str, read: &engine::ValuesInput) -> Result<bool, 
     }
 }
 
-/// Returns what came of a life, without how often and when scripts ran.
-fn outcome(seed: u64, scripts: usize) -> String {
+/// What came of a life.
+struct Life {
+    /// What happened, without how often and when scripts ran.
+    outcome: String,
+    /// What scripts read.
+    read: BTreeSet<String>,
+}
+
+/// Edits that a life has.
+const EDITS: u64 = 4;
+
+/// The ConfigMap's data is these pairs now.
+fn edited(version: u64, pairs: &[(String, String)]) -> Event {
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(key, text)| (&**key, &**text)).collect();
+    config(version, &pairs)
+}
+
+/// Lives a random life up to an edit. With `looks_again` there is one more discovery at the end, for which nothing has changed.
+fn life(seed: u64, scripts: usize, edits: u64, looks_again: bool) -> Life {
     let mut random = Random(seed);
+    // Either what hooks write changes what scripts say, or something that nobody here knows of.
+    let is_outside = random.below(3) == 0;
     let mut files = files();
     let names: Vec<String> = (0..3 + random.below(6)).map(|number| format!("m{number}")).collect();
     for (name, order) in names.iter().zip(1..) {
@@ -290,18 +474,26 @@ fn outcome(seed: u64, scripts: usize) -> String {
         files = if random.below(5) == 0 { files } else { files.script() };
         files = if random.below(6) == 0 { files.off() } else { files };
     }
+    files = files.module(99, "last").off();
+    let (read, outside) = (Rc::new(RefCell::new(BTreeSet::new())), Rc::new(Cell::new(seed)));
     let mut world = World::with_config(&files, at_once(scripts));
-    world = world.answering(move |module, read| weighed(seed, module, read));
+    let (note, state) = (Rc::clone(&read), Rc::clone(&outside));
+    world = world.answering(move |module, read| {
+        let sections = read.module.as_ref().map(|section| (section.values.to_string(), &section.config));
+        let global = (read.global.to_string(), &read.global_config);
+        note.borrow_mut().insert(format!("{module} {global:?} {sections:?} {:?}", read.enabled_modules));
+        weighed(state.get(), module, read)
+    });
     for name in &names {
         world = world.takes(&format!("script {name}"), 1 + random.below(40));
-        if random.below(2) == 0 {
+        if random.below(2) == 0 && !is_outside {
             let value = json!(random.below(3));
             world = world.hook(&format!("{name}/before.sh"), Ok(sets(&format!("/{name}/seen"), &value)));
         }
     }
     let mut trace = world.run_until(30_000);
     let mut pairs: Vec<(String, String)> = Vec::new();
-    for version in 101..104 {
+    for edit in 1..=edits {
         let key = match random.below(4) {
             0 => "global".to_owned(),
             _ => names[usize::try_from(random.below(names.len() as u64)).unwrap()].clone(),
@@ -310,30 +502,50 @@ fn outcome(seed: u64, scripts: usize) -> String {
             0 if key != "global" => (format!("{key}Enabled"), (random.below(2) == 0).to_string()),
             _ => (key, format!("x: {}", random.below(4))),
         };
-        pairs.retain(|(known, _)| *known != key);
-        pairs.push((key, text));
-        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(key, text)| (&**key, &**text)).collect();
-        world.send_in(0, config(version, &pairs));
-        trace += &world.run_until(30_000 * (version - 99));
+        let is_command = random.below(2) == 0;
+        if is_outside && random.below(2) == 0 {
+            outside.set(seed + 1_000_000 * edit);
+        }
+        if is_command {
+            world.send_in(0, converge());
+        } else {
+            pairs.retain(|(known, _)| *known != key);
+            pairs.push((key, text));
+            world.send_in(0, edited(100 + edit, &pairs));
+        }
+        trace += &world.run_until(30_000 * (edit + 1));
     }
-    let mut told = String::new();
+    if looks_again {
+        pairs.push(("lastEnabled".to_owned(), "true".to_owned()));
+        world.send_in(0, edited(200, &pairs));
+        world.run_for(30_000);
+    }
+    let mut outcome = String::new();
     let is_of_scripts = |line: &str| ["script", "cancel", "> timer"].iter().any(|word| line.contains(word));
     for line in trace.lines().filter(|line| !is_of_scripts(line)) {
         let words = line.split_whitespace().skip(1).filter(|word| !word.starts_with('#'));
-        writeln!(told, "{}", words.collect::<Vec<_>>().join(" ")).unwrap();
+        writeln!(outcome, "{}", words.collect::<Vec<_>>().join(" ")).unwrap();
     }
     for module in world.view().modules {
-        writeln!(told, "{} {}: {}", module.name, module.phase, module.why).unwrap();
+        writeln!(outcome, "{} {}: {}", module.name, module.phase, module.why).unwrap();
     }
     assert!(world.view().processes <= scripts, "seed {seed}");
-    told
+    let read = read.borrow().clone();
+    Life { outcome, read }
 }
 
 #[test]
-fn whatever_scripts_say_the_outcome_is_that_of_one_after_the_other() {
+fn whatever_scripts_say_the_outcome_and_what_they_read_are_those_of_one_after_the_other() {
     let lives = if cfg!(debug_assertions) { 300 } else { 1_000 };
     for seed in 0..lives {
         let scripts = 2 + usize::try_from(seed % 5).unwrap();
-        assert_eq!(outcome(seed, scripts), outcome(seed, 1), "seed {seed}, {scripts} at once");
+        let (ahead, alone) = (life(seed, scripts, EDITS, false), life(seed, 1, EDITS, false));
+        assert_eq!(ahead.outcome, alone.outcome, "seed {seed}, {scripts} at once");
+        let unknown: Vec<_> = ahead.read.difference(&alone.read).collect();
+        // The pass after the start reads what a discovery would read then.
+        let later = (0..=EDITS).flat_map(|edits| life(seed, 1, edits, true).read);
+        let later: BTreeSet<String> = if unknown.is_empty() { BTreeSet::new() } else { later.collect() };
+        let never: Vec<_> = unknown.into_iter().filter(|read| !later.contains(*read)).collect();
+        assert!(never.is_empty(), "seed {seed}, {scripts} at once: no script reads {never:#?}");
     }
 }
