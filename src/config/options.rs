@@ -80,8 +80,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Let the delay grow up to this when a task goes on failing; less than the delay keeps it";
         duration "enabled-timeout" = "1m", ["ADDON_OPERATOR_ENABLED_TIMEOUT"],
             "How long an enabled script may run; 0s for ever";
-        N "enabled-concurrency" = "1", ["ADDON_OPERATOR_ENABLED_CONCURRENCY"],
-            "How many enabled scripts run at the same time; 1 for one after the other";
+        N "enabled-concurrency" = "4", ["ADDON_OPERATOR_ENABLED_CONCURRENCY"],
+            "How many enabled scripts run at the same time when what they read is known; 1 for never more than one, and for none before it is needed";
         switch "strict-check-values-mode-enabled",
             ["ADDON_OPERATOR_STRICT_CHECK_VALUES_MODE_ENABLED", "STRICT_CHECK_VALUES_MODE_ENABLED"],
             "Refuse to start when a values.yaml is missing";

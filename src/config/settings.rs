@@ -38,7 +38,7 @@ pub struct Settings {
     pub on_module_failure: OnModuleFailure,
     /// How many modules of one order number run at the same time.
     pub module_concurrency: usize,
-    /// How many enabled scripts run at the same time.
+    /// How many enabled scripts run at the same time when what they read is known.
     pub enabled_concurrency: usize,
     /// How many hooks run at the same time.
     pub max_hooks: usize,
@@ -324,8 +324,8 @@ mod tests {
     fn enabled_scripts_run_one_after_the_other_or_some_at_a_time() {
         let concurrency =
             |flags: &[(&str, &str)]| settings(flags, &[]).map(|given| given.enabled_concurrency);
-        assert_eq!(concurrency(&[]).unwrap(), 1);
-        assert_eq!(concurrency(&[("enabled-concurrency", "4")]).unwrap(), 4);
+        assert_eq!(concurrency(&[]).unwrap(), 4);
+        assert_eq!(concurrency(&[("enabled-concurrency", "1")]).unwrap(), 1);
         assert!(concurrency(&[("enabled-concurrency", "0")]).is_err());
     }
 

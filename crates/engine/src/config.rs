@@ -61,7 +61,7 @@ impl Default for Config {
             seed: 0,
             on_module_failure: OnModuleFailure::default(),
             module_concurrency: 1,
-            script_concurrency: 1,
+            script_concurrency: 4,
             max_hooks: 64,
             hook_timeout: None,
             script_timeout: None,
