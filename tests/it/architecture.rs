@@ -144,7 +144,7 @@ fn pure_crates_depend_on_what_is_listed_and_nothing_else() {
 
 #[test]
 fn what_servers_share_knows_none_of_them() {
-    assert_eq!(dependencies("connections"), ["http", "http-body", "tokio"]);
+    assert_eq!(dependencies("connections"), ["bytes", "http", "http-body", "tokio"]);
 }
 
 #[test]

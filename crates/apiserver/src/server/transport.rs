@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use base64::Engine;
-use connections::{Connection, Connections, Limits};
+use connections::{Connection, Connections, Limits, WriteTimeout};
 use http::{Request, Response, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -16,6 +16,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +32,8 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
-/// How many connections are open at a time, and how long they may be idle: as long as those of the real server.
+/// How many connections are open at a time, and how long they may be idle or not read: as long as those of the real
+/// server may be idle.
 const LIMITS: Limits = Limits { connections: 2_048, probes: 64, idle: Duration::from_secs(90) };
 
 /// What is answered whatever else goes on.
@@ -217,6 +219,16 @@ async fn converse(
         _ = stopped.wait_for(|stopped| *stopped) => return,
     };
     let Ok(Ok(stream)) = stream else { return };
+    answer_all(stream, connection, service, stopped).await;
+}
+
+/// Answers the requests of a connection until it ends, or nothing of the answers is read for as long as it may be idle.
+async fn answer_all(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    connection: Arc<Connection>,
+    service: Endpoint,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(2_000).keep_alive_interval(None);
@@ -225,6 +237,7 @@ async fn converse(
         let (connection, service) = (Arc::clone(&asked), service.clone());
         async move { answer(&connection, service, request).await }
     });
+    let stream = WriteTimeout::new(stream, &connection);
     let served = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(served);
     tokio::select! {
@@ -264,4 +277,115 @@ async fn answered(
     let in_flight = connection.busy();
     let answer = service.oneshot(request).await?;
     Ok(in_flight.until_sent(answer).map(Body::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::{BodyExt, Empty};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::task::JoinHandle;
+    use tokio::time::{Instant, sleep, timeout};
+
+    use super::*;
+    use crate::ApiServer;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+    /// Returns a server with so many `ConfigMaps` of 1 MiB.
+    async fn server(maps: usize) -> Endpoint {
+        let server = ApiServer::builder().seed(1).build().unwrap();
+        for number in 0..maps {
+            let map = serde_json::json!({"metadata": {"name": format!("m{number}")}, "data": {"k": "x".repeat(MIB - 9)}});
+            let request = Request::post(MAPS).header("content-type", "application/json");
+            let request = request.body(Body::from(map.to_string())).unwrap();
+            assert_eq!(server.service().oneshot(request).await.unwrap().status(), 201);
+        }
+        server.service()
+    }
+
+    const MIB: usize = 1 << 20;
+
+    /// Returns the client's end of a connection on which so many bytes are on their way at a time, and what ends with it.
+    fn connected(service: &Endpoint, bytes: usize) -> (DuplexStream, JoinHandle<()>) {
+        let (near, far) = duplex(bytes);
+        let connection = Connections::new(LIMITS).admit().unwrap();
+        let service = service.clone();
+        let served = tokio::spawn(async move {
+            let (_stop, stopped) = watch::channel(false);
+            answer_all(far, connection, service, stopped).await;
+        });
+        (near, served)
+    }
+
+    async fn ask(client: &mut DuplexStream, path: &str) {
+        client.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).await.unwrap();
+    }
+
+    /// Asks in HTTP/2, where so many bytes of the answer are sent until the client has read them.
+    async fn ask_in_http_2(client: DuplexStream, path: &str, window: u32) -> Incoming {
+        let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        builder.initial_stream_window_size(window).initial_connection_window_size(window);
+        let (mut sender, link) = builder.handshake(TokioIo::new(client)).await.unwrap();
+        tokio::spawn(link);
+        let request = Request::get(format!("http://x{path}")).body(Empty::<Bytes>::new()).unwrap();
+        sender.send_request(request).await.unwrap().into_body()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_slowly_but_steadily_gets_everything() {
+        let service = server(20).await;
+        // A list of 20 MiB with 64 KiB a second, and one object with less.
+        for (path, size, bytes) in [(MAPS, 20 * MIB, 64 * 1024), (&*format!("{MAPS}/m0"), MIB, 1024)] {
+            let (mut client, _served) = connected(&service, bytes);
+            ask(&mut client, path).await;
+            let (begin, mut part, mut length) = (Instant::now(), vec![0; bytes], 0);
+            loop {
+                sleep(SECOND).await;
+                match client.read(&mut part).await.unwrap() {
+                    0 => break,
+                    read => length += read,
+                }
+            }
+            assert!(length > size, "{length} bytes of {path}");
+            assert!(begin.elapsed() > 3 * LIMITS.idle, "{:?}", begin.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_of_http_2_that_reads_slowly_but_steadily_gets_everything() {
+        let service = server(20).await;
+        for (path, size, window) in [(MAPS, 20 * MIB, 64 * 1024), (&*format!("{MAPS}/m0"), MIB, 1024)] {
+            let (client, _served) = connected(&service, 64 * 1024);
+            let mut body = ask_in_http_2(client, path, window).await;
+            let (begin, mut length) = (Instant::now(), 0);
+            while let Some(frame) = body.frame().await {
+                length += frame.unwrap().into_data().map_or(0, |data| data.len());
+                sleep(SECOND).await;
+            }
+            assert!(length > size, "{length} bytes of {path}");
+            assert!(begin.elapsed() > 3 * LIMITS.idle, "{:?}", begin.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_closed_and_not_too_early() {
+        let service = server(1).await;
+        let path = format!("{MAPS}/m0");
+        let (mut client, served) = connected(&service, 1024);
+        ask(&mut client, &path).await;
+        closes(served).await;
+        let (client, served) = connected(&service, 1024);
+        let _unread = ask_in_http_2(client, &path, 1024).await;
+        closes(served).await;
+    }
+
+    /// Waits until a connection ends, which takes as long as one may be idle.
+    async fn closes(served: JoinHandle<()>) {
+        let begin = Instant::now();
+        timeout(3 * LIMITS.idle, served).await.unwrap().unwrap();
+        assert!(begin.elapsed() + SECOND >= LIMITS.idle, "{:?}", begin.elapsed());
+    }
 }
