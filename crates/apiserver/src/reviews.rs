@@ -22,6 +22,9 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
     if kind.plural == "bindings" {
         let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
         let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if name.is_empty() {
+            return Err(ApiError::bad_request("Name parameter required."));
+        }
         let pods = request
             .cluster
             .registry

@@ -185,13 +185,92 @@ pub fn ip(address: &str) -> Vec<String> {
     }
 }
 
+/// Returns an address as the older fields take it: the numbers of one like `010.0.0.1` may begin with zeros.
+pub fn lenient_ip(address: &str) -> Option<IpAddr> {
+    if let Ok(address) = address.parse() {
+        return Some(address);
+    }
+    let numbers = address.split('.').map(|number| match number.trim_start_matches('0') {
+        "" if !number.is_empty() => "0",
+        rest => rest,
+    });
+    numbers.collect::<Vec<_>>().join(".").parse::<std::net::Ipv4Addr>().ok().map(IpAddr::V4)
+}
+
+/// Returns what is wrong with the address of a host in a field that is older than strict rules.
+pub fn older_ip(address: &str) -> Vec<String> {
+    if lenient_ip(address).is_some() { Vec::new() } else { ip(address) }
+}
+
+/// Returns what is said of an address that [`lenient_ip`] accepts and that is not written as usual.
+pub fn unusual_ip(address: &str) -> Option<String> {
+    let read = lenient_ip(address)?;
+    let usual = read.to_canonical().to_string();
+    if usual == address {
+        return None;
+    }
+    Some(if read.is_ipv6() && read.to_canonical().is_ipv6() {
+        format!("IPv6 address {address:?} should be in RFC 5952 canonical format ({usual:?})")
+    } else {
+        format!(
+            "non-standard IP address {address:?} will be considered invalid in a future Kubernetes release: use {usual:?}"
+        )
+    })
+}
+
+/// Returns what is wrong with an address that something is reached at: those of one host or link are not.
+pub fn endpoint_ip(address: &str) -> Vec<String> {
+    let Some(read) = lenient_ip(address) else {
+        return vec!["must be a valid IP address".to_owned()];
+    };
+    let (local, multicast) = match read.to_canonical() {
+        IpAddr::V4(v4) => (v4.is_link_local(), v4.octets().starts_with(&[224, 0, 0])),
+        IpAddr::V6(v6) => {
+            (v6.is_unicast_link_local(), v6.segments().first().is_some_and(|s| s & 0xff0f == 0xff02))
+        }
+    };
+    let unspecified = format!("may not be unspecified ({address})");
+    let rules = [
+        (read.to_canonical().is_unspecified(), unspecified.as_str()),
+        (read.to_canonical().is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    ];
+    broken("", 0, &rules)
+}
+
 /// Returns the address and the length of the prefix of a network.
 pub fn network(cidr: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = cidr.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
+    let address = lenient_ip(address)?;
     let length: u8 = length.parse().ok()?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     (length <= most).then_some((address, length))
+}
+
+/// Returns what is said of a network that [`network`] accepts and that is not written as usual.
+pub fn unusual_network(cidr: &str) -> Option<String> {
+    let (address, length) = network(cidr)?;
+    let shift = u32::from(length);
+    let first = match address {
+        IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & u32::MAX.checked_shl(32 - shift).unwrap_or(0)).into()),
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & u128::MAX.checked_shl(128 - shift).unwrap_or(0)).into()),
+    };
+    let (given, _) = cidr.split_once('/')?;
+    let usual = format!("{first}/{length}");
+    if given.parse::<IpAddr>().is_err() || address.to_canonical() != address {
+        return Some(format!(
+            "non-standard CIDR value {cidr:?} will be considered invalid in a future Kubernetes release: use {usual:?}"
+        ));
+    }
+    if first != address {
+        let alone = if address.is_ipv4() { 32 } else { 128 };
+        return Some(format!(
+            "CIDR value {cidr:?} is ambiguous in this context (should be {usual:?} or \"{address}/{alone}\"?)"
+        ));
+    }
+    let unusual = address.is_ipv6() && usual != cidr;
+    unusual.then(|| format!("IPv6 CIDR value {cidr:?} should be in RFC 5952 canonical format ({usual:?})"))
 }
 
 /// What is said of a text that [`network`] does not accept.

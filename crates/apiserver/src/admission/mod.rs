@@ -156,7 +156,7 @@ pub(crate) fn keep_unsaid(request: &RequestContext, old: &Value, new: &mut Value
 
 /// Fills in what the cluster decides for a new version.
 pub(crate) fn admit_change(request: &RequestContext, old: &Value, new: &mut Value) -> Outcome<()> {
-    if request.resource.is("", "services") {
+    if request.resource.is("", "services") && request.subresource.as_deref() != Some("status") {
         return allocate_service(request, Some(old), new);
     }
     if request.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {

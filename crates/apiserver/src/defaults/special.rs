@@ -119,13 +119,18 @@ fn add_missing(fields: &mut Fields, key: &str, more: Option<Fields>) {
     }
 }
 
-/// The first address and the list of addresses agree.
+/// The address of a pod is the first of the list; where they differ, it is the only one.
 fn pod_status(fields: &mut Fields) {
-    for (one, all) in [("podIP", "podIPs"), ("hostIP", "hostIPs")] {
-        let first = text(fields, one).to_owned();
-        if !first.is_empty() {
-            put(fields, all, json!([{"ip": first}]));
+    let first = text(fields, "podIP").to_owned();
+    let listed = fields.get("podIPs").and_then(|all| all.pointer("/0/ip")).and_then(Value::as_str);
+    match listed.map(str::to_owned) {
+        Some(listed) if first.is_empty() => {
+            fields.insert("podIP".to_owned(), json!(listed));
         }
+        listed if !first.is_empty() && listed.as_deref() != Some(&first) => {
+            fields.insert("podIPs".to_owned(), json!([{"ip": first}]));
+        }
+        _ => {}
     }
 }
 

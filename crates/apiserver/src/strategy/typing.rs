@@ -100,8 +100,11 @@ pub(crate) fn validate_changed(
         if subresource == Some("status") {
             return causes_of(validation::update_status(&resource.kind, new, old), warnings);
         }
+        if subresource == Some("finalize") {
+            return causes_of(validation::finalize(&resource.kind, new, old), warnings);
+        }
         // These requests do not change the specification, which was valid when it was stored.
-        let parts = ["finalize", "approval", "ephemeralcontainers", "resize"];
+        let parts = ["approval", "ephemeralcontainers", "resize"];
         if subresource.is_some_and(|part| parts.contains(&part)) {
             return Vec::new();
         }

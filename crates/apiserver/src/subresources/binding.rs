@@ -2,28 +2,27 @@
 
 use axum::body::Body;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
+use super::asked::asked_of;
 use super::outcome::success;
 use crate::cluster::Edit;
 use crate::read::ObjectEncoder;
 use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
-use crate::write::untyped;
 
 /// Gives the pod `name` the node that a binding names.
 pub(super) fn bind(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
-    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("v1", "Binding"))?;
+    let body = asked_of(request, name, ("", "v1", "Binding"))?;
     let text = |path: &str| body.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    if text("/metadata/name") != name {
-        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
-    }
     check_target(text("/target/kind"), text("/target/name"))?;
     let now = format_seconds(request.now);
     let mut refusal = None;
+    if request.find(name).is_none() {
+        return Err(ApiError::not_found(&request.resource.kind, name));
+    }
     request.cluster.modify(&request.resource, &request.object_ref(name), None, |pod| {
         refusal = why_not(name, pod, text("/metadata/uid"), text("/metadata/resourceVersion"));
         if refusal.is_some() || options.dry_run {

@@ -4,31 +4,23 @@
 
 use axum::body::Body;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
+use super::asked::asked_of;
 use super::outcome::success;
 use crate::cluster::Edit;
 use crate::read::ObjectEncoder;
 use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
-use crate::write::{DeleteOptions, check_preconditions, delete_object, untyped};
+use crate::write::{DeleteOptions, check_preconditions, delete_object};
 
 /// Evicts the pod `name`.
 pub(super) fn evict(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let asked = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
-    let body = untyped(&request.body, request.header(CONTENT_TYPE), ("policy/v1", "Eviction"))?;
-    let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if !kind.is_empty() && kind != "Eviction" {
-        let version = body.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        let version = version.rsplit('/').next().unwrap_or_default();
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a Eviction: converting ({version}.{kind}) to (policy.Eviction): unknown conversion"
-        )));
-    }
-    if body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default() != name {
-        return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
+    let body = asked_of(request, name, ("policy", "v1", "Eviction"))?;
+    if request.find(name).is_none() {
+        return Err(ApiError::not_found(&request.resource.kind, name));
     }
     let mut options = DeleteOptions::read(body.get("deleteOptions").unwrap_or(&Value::Null))?;
     options.dry_run |= asked.dry_run;

@@ -1,10 +1,13 @@
 //! Subresources that are not stored: bindings, evictions, tokens, and those that need a node, as `log` and `exec`.
 
+mod asked;
 mod binding;
 mod eviction;
 mod outcome;
 mod scale;
 pub(crate) mod scale_requests;
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use base64::Engine;
@@ -25,12 +28,19 @@ use crate::write::untyped;
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 
 pub(crate) fn answer(request: &RequestContext, name: &str, part: &str) -> Outcome<Response<Body>> {
-    let kind = &request.resource.kind;
-    let object = request.find(name).ok_or_else(|| ApiError::not_found(kind, name))?;
+    // What these ask for is looked at before the pod is.
     match part {
-        "binding" => binding::bind(request, name),
-        "eviction" => eviction::evict(request, name),
-        "token" => issue(request, &object),
+        "binding" => return binding::bind(request, name),
+        "eviction" => return eviction::evict(request, name),
+        _ => {}
+    }
+    let kind = &request.resource.kind;
+    let found = || request.find(name).ok_or_else(|| ApiError::not_found(kind, name));
+    if part == "token" {
+        return issue(request, name, found);
+    }
+    let object = found()?;
+    match part {
         "log" | "exec" | "attach" | "portforward" if request.resource.is("", "pods") => {
             reach(request, &object.value(), part)
         }
@@ -82,11 +92,34 @@ fn reach(request: &RequestContext, pod: &Value, part: &str) -> Outcome<Response<
     }
 }
 
+/// Returns the kind of what asks for tokens.
+fn token_kind(request: &RequestContext) -> crate::kind::Kind {
+    crate::kind::Kind {
+        group: "authentication.k8s.io".into(),
+        kind: "TokenRequest".into(),
+        ..(*request.resource.kind).clone()
+    }
+}
+
 /// Issues a token to a service account. It is good for the socket of this server until it ends.
-fn issue(request: &RequestContext, account: &Stored) -> Outcome<Response<Body>> {
+fn issue(
+    request: &RequestContext,
+    account: &str,
+    found: impl Fn() -> Outcome<Arc<Stored>>,
+) -> Outcome<Response<Body>> {
     let options = WriteOptions::of(&request.query, &request.headers, "CreateOptions")?;
     let mut token_request =
         untyped(&request.body, request.header(CONTENT_TYPE), ("authentication.k8s.io/v1", "TokenRequest"))?;
+    let given = token_request.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if !given.is_empty() && given != account {
+        let cause = crate::status::Cause {
+            reason: "FieldValueInvalid".into(),
+            message: format!("Invalid value: {given:?}: must match the service account name if specified"),
+            field: "metadata.name".into(),
+        };
+        return Err(ApiError::invalid(&token_kind(request), account, vec![cause]));
+    }
+    let account = found()?;
     let asked = token_request.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(3_600);
     if asked < 600 {
         let cause = crate::status::Cause {

@@ -131,12 +131,56 @@ pub(super) fn event(object: &Value, group: &str, report: &mut Report) {
     }
 }
 
-pub(super) fn namespace(object: &Value, report: &mut Report) {
-    for finalizer in crate::fields::texts(object, "spec.finalizers") {
-        if !finalizer.contains('/') && finalizer != "kubernetes" {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            report.invalid("spec.finalizers", finalizer, detail);
+/// Checks that an event of the newer group stays what it was: only its series may go on.
+pub(super) fn event_update(new: &Value, old: &Value, report: &mut Report) {
+    // The fields have the names of the older group in texts.
+    const FIXED: [(&str, &str); 13] = [
+        ("regarding", "involvedObject"),
+        ("reason", "reason"),
+        ("note", "message"),
+        ("deprecatedSource", "source"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingController", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ];
+    let series = get(new, "series");
+    if series != get(old, "series") && !series.is_null() {
+        if int(series, "count").unwrap_or_default() < 2 {
+            report.invalid("series.count", "", "should be at least 2");
         }
+        if text(series, "lastObservedTime").is_empty() {
+            report.required("series.lastObservedTime", "");
+        }
+    }
+    for (field, shown) in FIXED {
+        let is = get(new, field);
+        if is != get(old, field) {
+            // The real server looks at the reason twice.
+            for _ in 0..if field == "reason" { 2 } else { 1 } {
+                report.invalid(shown, is.clone(), "field is immutable");
+            }
+        }
+    }
+}
+
+pub(super) fn namespace(object: &Value, report: &mut Report) {
+    for name in texts(object, "spec.finalizers") {
+        finalizer(name, "spec.finalizers", report);
+    }
+}
+
+/// Checks the name of a finalizer of a namespace: it is a known one, or says whose it is.
+pub(super) fn finalizer(name: &str, path: &str, report: &mut Report) {
+    report.invalid_all(path, name, names::qualified(name));
+    if !name.contains('/') && !matches!(name, "kubernetes" | "orphan" | "foregroundDeletion") {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        report.invalid(path, name, detail);
     }
 }
 
@@ -152,6 +196,7 @@ pub(super) fn quota(object: &Value, report: &mut Report) {
         "PriorityClass",
         "Terminating",
     ];
+    super::status::quota_amounts(get(object, "spec.hard"), "spec.hard", report);
     let scopes: Vec<&str> = texts(object, "spec.scopes").collect();
     let mut invalid =
         |detail: &str| report.invalid("spec.scopes", get(object, "spec.scopes").clone(), detail);
@@ -177,11 +222,15 @@ pub(super) fn quota(object: &Value, report: &mut Report) {
 /// Checks that a class of users is not more important than those of the system.
 pub(super) fn priority_class(object: &Value, report: &mut Report) {
     const MOST: i64 = 1_000_000_000;
+    let policy = text(object, "preemptionPolicy");
+    report.one_of_or_empty("preemptionPolicy", policy, &["PreemptLowerPriority", "Never"]);
     let name = text(object, "metadata.name");
     let of_system = matches!(name, "system-cluster-critical" | "system-node-critical");
     if !of_system && name.starts_with("system-") {
-        let detail = "priority class names with 'system-' prefix are reserved for system use only";
-        report.forbidden("metadata.name", detail);
+        let detail = format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a known system priority class"
+        );
+        report.forbidden("metadata.name", &detail);
     } else if !of_system && get(object, "value").as_i64().is_some_and(|value| value > MOST) {
         let detail = format!("maximum allowed value of a user defined priority is {MOST}");
         report.forbidden("value", &detail);

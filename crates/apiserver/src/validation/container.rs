@@ -355,7 +355,7 @@ fn is_standard(name: &str) -> bool {
     matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
 }
 
-fn resource_name(name: &str, path: &str, report: &mut Report) {
+pub(super) fn resource_name(name: &str, path: &str, report: &mut Report) {
     report.invalid_all(path, name, names::qualified(name));
     if !name.contains('/') && !is_standard(name) {
         if !matches!(name, "storage" | "pods" | "services" | "secrets" | "configmaps") {

@@ -28,6 +28,11 @@ impl Report {
         self.errors.push(FieldError { reason, field: field.to_owned(), message });
     }
 
+    /// Adds what is unwise in a field, if anything is.
+    pub(super) fn warn(&mut self, field: &str, detail: Option<String>) {
+        self.warnings.extend(detail.map(|detail| format!("{field}: {detail}")));
+    }
+
     pub(super) fn required(&mut self, field: &str, detail: &str) {
         self.add("FieldValueRequired", field, "Required value".to_owned(), detail);
     }
@@ -97,6 +102,12 @@ impl Report {
     pub(super) fn too_long(&mut self, field: &str, most: usize) {
         let detail = format!("may not be more than {most} bytes");
         self.add("FieldValueTooLong", field, "Too long".to_owned(), &detail);
+    }
+
+    /// Adds that a list has `found` items, and may have `most`.
+    pub(super) fn too_many(&mut self, field: &str, found: usize, most: usize) {
+        let detail = format!("must have at most {most} items");
+        self.add("FieldValueTooMany", field, format!("Too many: {found}"), &detail);
     }
 
     /// Adds an error for each text of a check of names.

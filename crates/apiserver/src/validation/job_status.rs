@@ -33,6 +33,9 @@ pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
         complete && !is(new, "SuccessCriteriaMet"),
         "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
     );
+    let met = is(new, "SuccessCriteriaMet");
+    conditions(met && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
+    conditions(met && target, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
     for kind in ["Failed", "Complete", "FailureTarget"] {
         let taken_back = is(old, kind) && !is(new, kind);
         conditions(taken_back, &format!("cannot disable the terminal {kind}=True condition"));
@@ -100,6 +103,10 @@ fn numbers(new: &Value, old: &Value, finished: bool, report: &mut Report) {
         let path = "status.uncountedTerminatedPods";
         report.invalid(path, uncounted.clone(), "must be empty for finished job");
     }
+    let ends = number(status, "terminating");
+    if finished && ends > 0 {
+        report.invalid("status.terminating", ends, "terminating>0 is invalid for finished job");
+    }
     if ready > active {
         report.invalid("status.ready", ready, "cannot set more ready pods than active");
     }
@@ -109,6 +116,12 @@ fn numbers(new: &Value, old: &Value, finished: bool, report: &mut Report) {
             report.invalid(&at("status", field), number(status, field), &detail);
         }
     }
+    indexes(new, old, report);
+}
+
+/// Checks the lists of indexes that have completed and failed, where one of them changes.
+fn indexes(new: &Value, old: &Value, report: &mut Report) {
+    let status = get(new, "status");
     let indexes = |field: &str| text(status, field).to_owned();
     let changed = |field: &str| get(status, field) != get(get(old, "status"), field);
     let completed = indexes("completedIndexes");
@@ -128,10 +141,40 @@ fn numbers(new: &Value, old: &Value, finished: bool, report: &mut Report) {
         let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
         report.invalid("status.failedIndexes", indexes("failedIndexes"), detail);
     }
+    let (failed, Some(completions)) = (indexes("failedIndexes"), int(new, "spec.completions")) else {
+        return;
+    };
+    let mut wrong = |detail: String| report.invalid("status.failedIndexes", failed.as_str(), &detail);
+    let read = read_indexes(&failed, completions);
+    if changed("failedIndexes")
+        && has(new, "spec.backoffLimitPerIndex")
+        && let Err(why) = &read
+    {
+        wrong(format!("error parsing failedIndexes: {why}"));
+    }
+    if (changed("failedIndexes") || changed("completedIndexes"))
+        && let (Ok(failed), Ok(completed)) = (read, read_indexes(&completed, completions))
+        && let Some(index) = first_common(&failed, &completed)
+    {
+        wrong(format!("failedIndexes and completedIndexes overlap at index: {index}"));
+    }
 }
 
-/// Reads `1,3-5`; returns what is wrong with it.
-fn read_indexes(text: &str, completions: i64) -> Result<(), String> {
+/// Returns the first index that is in both of two ordered lists of ranges.
+fn first_common(one: &[(i64, i64)], other: &[(i64, i64)]) -> Option<i64> {
+    let common = |(first, last): (i64, i64)| {
+        let begins = other.iter().map(move |(begin, end)| (first.max(*begin), last.min(*end)));
+        begins.filter(|(begin, end)| begin <= end).map(|(begin, _)| begin).next()
+    };
+    one.iter().copied().find_map(common)
+}
+
+/// Reads the ranges of `1,3-5`; returns what is wrong with it.
+fn read_indexes(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut ranges = Vec::new();
     let read = |text: &str| {
         let index: i64 =
             text.parse().map_err(|_| format!("cannot convert string to integer for index: {text:?}"))?;
@@ -154,6 +197,7 @@ fn read_indexes(text: &str, completions: i64) -> Result<(), String> {
             return Err(format!("non-increasing order, previous: {last}, current: {first}"));
         }
         last = Some(end);
+        ranges.push((first, end));
     }
-    Ok(())
+    Ok(ranges)
 }

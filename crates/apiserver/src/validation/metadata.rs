@@ -75,7 +75,7 @@ fn owners(object: &Value, report: &mut Report) {
     let mut controller: Option<String> = None;
     for owner in list(object, PATH) {
         let (version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
-        if version.is_empty() || version.ends_with('/') {
+        if version.is_empty() || version.ends_with('/') || version.split('/').count() > 2 {
             report.invalid(&at(PATH, "apiVersion"), version, "version must not be empty");
         }
         for field in ["kind", "name", "uid"] {

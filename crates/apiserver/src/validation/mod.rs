@@ -6,17 +6,24 @@ mod access;
 mod config;
 mod container;
 mod definition;
+mod endpoints;
 mod errors;
+mod ingress;
 mod job_status;
+mod limits;
 mod metadata;
 mod network;
+mod node;
 mod pod;
+mod pod_status;
 mod pod_update;
 mod scale;
 pub mod schema;
 mod status;
 mod storage;
 mod structural;
+mod volume;
+mod webhook;
 mod workload;
 mod workload_update;
 
@@ -69,6 +76,10 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
             content(kind, new, &mut report);
             storage::claim_update(new, old, &mut report);
         }
+        ("apps", "controllerrevisions") => {
+            workload::revision_number(new, &mut report);
+            immutable("data", new, old, &mut report);
+        }
         ("apps" | "batch", plural) => {
             content(kind, new, &mut report);
             workload_update::update(plural, new, old, &mut report);
@@ -83,18 +94,66 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
             report.errors.retain(|error| error.field != "metadata.name");
             definition::update(new, old, &mut report);
         }
-        ("storage.k8s.io", "storageclasses") => storage::class_update(new, old, &mut report),
-        ("", "persistentvolumes") => storage::volume_update(new, old, &mut report),
-        ("networking.k8s.io", "ingressclasses") => immutable("spec.controller", new, old, &mut report),
-        ("node.k8s.io", "runtimeclasses") => immutable("handler", new, old, &mut report),
+        _ => update_of_rarer(kind, new, old, &mut report),
+    }
+    report
+}
+
+/// Checks new versions of kinds that are made once and seldom change.
+fn update_of_rarer(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
+    match (&*kind.group, &*kind.plural) {
+        ("storage.k8s.io", "storageclasses") => {
+            content(kind, new, report);
+            volume::class_update(new, old, report);
+        }
+        ("storage.k8s.io", "csidrivers") => {
+            content(kind, new, report);
+            volume::driver_update(new, old, report);
+        }
+        ("", "persistentvolumes") => {
+            // The real server looks at it once more.
+            content(kind, new, report);
+            content(kind, new, report);
+            volume::volume_update(new, old, report);
+        }
+        ("", "nodes") => {
+            content(kind, new, report);
+            node::update(new, old, report);
+        }
+        ("networking.k8s.io", "ingressclasses") => {
+            content(kind, new, report);
+            immutable("spec.controller", new, old, report);
+        }
+        ("node.k8s.io", "runtimeclasses") => {
+            content(kind, new, report);
+            immutable("handler", new, old, report);
+        }
         ("scheduling.k8s.io", "priorityclasses") => {
             if fields::get(new, "value") != fields::get(old, "value") {
                 report.forbidden("value", "may not be changed in an update.");
             }
+            immutable("preemptionPolicy", new, old, report);
         }
-        _ => content(kind, new, &mut report),
+        ("", "resourcequotas") => {
+            content(kind, new, report);
+            immutable("spec.scopes", new, old, report);
+        }
+        ("discovery.k8s.io", "endpointslices") => {
+            changed_content(kind, "endpoints", (new, old), report);
+            immutable("addressType", new, old, report);
+        }
+        ("", "endpoints") => changed_content(kind, "subsets", (new, old), report),
+        // The real server looks at these twice.
+        ("", "replicationcontrollers") | ("networking.k8s.io", "networkpolicies") => {
+            content(kind, new, report);
+            content(kind, new, report);
+        }
+        ("events.k8s.io", "events") => {
+            content(kind, new, report);
+            config::event_update(new, old, report);
+        }
+        _ => content(kind, new, report),
     }
-    report
 }
 
 /// Returns what is wrong with the status of a new version of an object.
@@ -103,8 +162,21 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     metadata::validate(new, metadata::name_rule(kind), &mut report);
     metadata::validate_update(new, old, &mut report);
     status::update(kind, new, old, &mut report);
-    if (&*kind.group, &*kind.plural) == ("batch", "jobs") {
-        job_status::update(new, old, &mut report);
+    match (&*kind.group, &*kind.plural) {
+        ("", "pods") => pod_status::update(new, old, &mut report),
+        ("batch", "jobs") => job_status::update(new, old, &mut report),
+        _ => {}
+    }
+    report
+}
+
+/// Returns what is wrong with the finalizers of a new version of a namespace.
+pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
+    let mut report = Report::default();
+    metadata::validate(new, metadata::name_rule(kind), &mut report);
+    metadata::validate_update(new, old, &mut report);
+    for (index, finalizer) in fields::texts(new, "spec.finalizers").enumerate() {
+        config::finalizer(finalizer, &errors::item("spec.finalizers", index), &mut report);
     }
     report
 }
@@ -119,8 +191,22 @@ pub fn update_custom(new: &Value, old: &Value) -> Report {
 fn immutable(field: &str, new: &Value, old: &Value, report: &mut Report) {
     let (is, was) = (fields::get(new, field), fields::get(old, field));
     if is != was {
-        report.invalid(field, is.clone(), "field is immutable");
+        // A text that is no longer there is shown as empty.
+        let shown = if is.is_null() && was.is_string() { &Value::String(String::new()) } else { is };
+        report.invalid(field, shown.clone(), "field is immutable");
     }
+}
+
+/// Checks an object but for a field that stays as it was: older servers may have taken it.
+fn changed_content(kind: &Kind, field: &str, (new, old): (&Value, &Value), report: &mut Report) {
+    let mut found = Report::default();
+    content(kind, new, &mut found);
+    if fields::get(new, field) == fields::get(old, field) {
+        let inside = format!("{field}[");
+        found.errors.retain(|error| !error.field.starts_with(&inside));
+    }
+    report.errors.extend(found.errors);
+    report.warnings.extend(found.warnings);
 }
 
 fn content(kind: &Kind, object: &Value, report: &mut Report) {
@@ -136,10 +222,29 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
             pod::spec(fields::get(object, "spec"), "spec", report);
         }
         ("", "services") => network::service(object, report),
-        ("networking.k8s.io", "ingresses") => network::ingress(object, report),
+        ("networking.k8s.io", "ingresses") => ingress::ingress(object, report),
         ("networking.k8s.io", "networkpolicies") => network::network_policy(object, report),
         ("", "persistentvolumeclaims") => storage::claim(object, report),
         ("", "resourcequotas") => config::quota(object, report),
+        ("", "limitranges") => limits::limit_range(object, report),
+        ("", "persistentvolumes") => volume::volume(object, report),
+        ("", "endpoints") => endpoints::endpoints(object, report),
+        ("", "nodes") => node::node(object, report),
+        ("", "replicationcontrollers") => workload::replication_controller(object, report),
+        ("", "podtemplates") => workload::template_object(object, report),
+        ("apps", "controllerrevisions") => workload::revision(object, report),
+        ("discovery.k8s.io", "endpointslices") => endpoints::slice(object, report),
+        ("networking.k8s.io", "ingressclasses") => ingress::ingress_class(object, report),
+        ("node.k8s.io", "runtimeclasses") => node::runtime_class(object, report),
+        ("storage.k8s.io", "storageclasses") => volume::class(object, report),
+        ("storage.k8s.io", "csidrivers") => volume::driver(object, report),
+        ("storage.k8s.io", "csinodes") => node::drivers(object, report),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
+            webhook::configuration(object, true, report);
+        }
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
+            webhook::configuration(object, false, report);
+        }
         ("scheduling.k8s.io", "priorityclasses") => config::priority_class(object, report),
         ("storage.k8s.io", "volumeattachments") => storage::attachment(object, report),
         ("apps", "deployments") => {

@@ -1,4 +1,4 @@
-//! Validation of services, ingresses and network policies.
+//! Validation of services and network policies.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use objects::names;
 use serde_json::Value;
 
 use super::container::{invalid_number, port, protocol_name};
-use super::errors::{Report, at, item};
+use super::errors::{Report, at, item, key};
 use super::metadata;
 use crate::fields::{get, has, int, list, map, text, texts};
 
@@ -44,6 +44,7 @@ pub(super) fn service(object: &Value, report: &mut Report) {
     addresses(spec, kind, report);
     report.one_of("spec.type", kind, &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     balancer(spec, kind, report);
+    annotated_ranges(object, kind, report);
     traffic(spec, kind, report);
 }
 
@@ -125,16 +126,10 @@ fn addresses(spec: &Value, kind: &str, report: &mut Report) {
     }
     for (index, address) in texts(spec, "externalIPs").enumerate() {
         let path = item("spec.externalIPs", index);
-        match address.parse::<IpAddr>() {
-            Err(_) => report.invalid_all(&path, address, names::ip(address)),
-            Ok(parsed) if parsed.is_loopback() => {
-                report.invalid(&path, address, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
-            }
-            Ok(parsed) if parsed.is_unspecified() => {
-                report.invalid(&path, address, "may not be unspecified (0.0.0.0 or ::)");
-            }
-            Ok(_) => {}
-        }
+        let wrong = names::older_ip(address);
+        let unreadable = !wrong.is_empty();
+        report.invalid_all(&path, address, if unreadable { wrong } else { names::endpoint_ip(address) });
+        report.warn(&path, names::unusual_ip(address));
     }
     families(spec, report);
 }
@@ -170,11 +165,43 @@ fn balancer(spec: &Value, kind: &str, report: &mut Report) {
             if names::network(range.trim()).is_none() {
                 report.invalid(&item(PATH, index), range, names::CIDR);
             }
+            let path = item("spec.loadBalancerSourceRanges", index);
+            report.warn(&path, names::unusual_network(range.trim()));
         }
     }
-    for field in ["loadBalancerClass", "allocateLoadBalancerNodePorts"] {
-        if kind != "LoadBalancer" && has(spec, field) {
-            report.forbidden(&at("spec", field), "may only be used when `type` is 'LoadBalancer'");
+    if kind != "LoadBalancer" && has(spec, "allocateLoadBalancerNodePorts") {
+        let detail = "may only be used when `type` is 'LoadBalancer'";
+        report.forbidden("spec.allocateLoadBalancerNodePorts", detail);
+    }
+    balancer_class(spec, kind, report);
+}
+
+/// Checks the class of load balancers that shall serve a service.
+fn balancer_class(spec: &Value, kind: &str, report: &mut Report) {
+    const PATH: &str = "spec.loadBalancerClass";
+    match get(spec, "loadBalancerClass").as_str() {
+        Some(class) if kind == "LoadBalancer" => {
+            report.invalid_all(PATH, class, names::qualified(class));
+        }
+        Some(_) => report.forbidden(PATH, "may only be used when `type` is 'LoadBalancer'"),
+        None => {}
+    }
+}
+
+/// Checks the ranges of addresses that may reach a service, in the annotation that was used before there was a field.
+fn annotated_ranges(object: &Value, kind: &str, report: &mut Report) {
+    const NAME: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    let annotation = map(object, "metadata.annotations").get(NAME).and_then(Value::as_str);
+    let Some(ranges) = annotation.filter(|_| list(object, "spec.loadBalancerSourceRanges").is_empty()) else {
+        return;
+    };
+    let path = key("metadata.annotations", NAME);
+    if kind != "LoadBalancer" {
+        report.forbidden(&path, "may only be used when `type` is 'LoadBalancer'");
+    }
+    for range in ranges.split(',').map(str::trim).filter(|_| !ranges.trim().is_empty()) {
+        if names::network(range).is_none() {
+            report.invalid(&path, range, names::CIDR);
         }
     }
 }
@@ -191,7 +218,9 @@ fn traffic(spec: &Value, kind: &str, report: &mut Report) {
     }
     let distribution = text(spec, "trafficDistribution");
     let distributions = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    report.one_of_or_empty("spec.trafficDistribution", distribution, &distributions);
+    if has(spec, "trafficDistribution") {
+        report.one_of("spec.trafficDistribution", distribution, &distributions);
+    }
     let internal = text(spec, "internalTrafficPolicy");
     report.one_of_or_empty("spec.internalTrafficPolicy", internal, &["Cluster", "Local"]);
     if let Some(health) = int(spec, "healthCheckNodePort").filter(|port| *port != 0)
@@ -211,129 +240,14 @@ pub(super) fn service_update(new: &Value, old: &Value, report: &mut Report) {
     }
     let (was, is) = (get(old, "spec.loadBalancerClass"), get(new, "spec.loadBalancerClass"));
     let balances = |service: &Value| text(service, "spec.type") == "LoadBalancer";
-    if balances(old) && balances(new) && was != is && !was.is_null() {
+    if balances(old) && balances(new) && was != is {
         report.invalid("spec.loadBalancerClass", is.clone(), "may not change once set");
     }
-}
-
-pub(super) fn ingress(object: &Value, report: &mut Report) {
-    let spec = get(object, "spec");
-    let rules = list(spec, "rules");
-    if rules.is_empty() && !has(spec, "defaultBackend") {
-        report.invalid("spec", Value::Null, "either `defaultBackend` or `rules` must be specified");
-    }
-    if has(spec, "defaultBackend") {
-        backend(get(spec, "defaultBackend"), "spec.defaultBackend", report);
-    }
-    for (index, rule) in rules.iter().enumerate() {
-        let path = item("spec.rules", index);
-        host(text(rule, "host"), &at(&path, "host"), report);
-        if has(rule, "http") {
-            let place = at(&path, "http.paths");
-            let paths = list(rule, "http.paths");
-            if paths.is_empty() {
-                report.required(&place, "");
-            }
-            for (index, entry) in paths.iter().enumerate() {
-                ingress_path(entry, &item(&place, index), report);
-            }
-        }
-    }
-    for (index, tls) in list(spec, "tls").iter().enumerate() {
-        let path = item("spec.tls", index);
-        for (index, name) in texts(tls, "hosts").enumerate() {
-            let wrong =
-                if name.contains('*') { names::wildcard_subdomain(name) } else { names::subdomain(name) };
-            report.invalid_all(&item(&at(&path, "hosts"), index), name, wrong);
-        }
-        let secret = text(tls, "secretName");
-        if !secret.is_empty() {
-            report.invalid_all(&at(&path, "secretName"), secret, names::subdomain(secret));
-        }
-    }
-    if let Some(class) = get(spec, "ingressClassName").as_str() {
-        report.invalid_all("spec.ingressClassName", class, names::subdomain(class));
-        let annotation = map(object, "metadata.annotations").get("kubernetes.io/ingress.class");
-        if let Some(annotation) = annotation.and_then(Value::as_str).filter(|a| *a != class) {
-            let path = "annotations.kubernetes.io/ingress.class";
-            report.invalid(path, annotation, "must match `ingressClassName` when both are specified");
-        }
-    }
-}
-
-fn host(host: &str, path: &str, report: &mut Report) {
-    if host.is_empty() {
-        return;
-    }
-    if host.parse::<IpAddr>().is_ok() {
-        return report.invalid(path, host, "must be a DNS name, not an IP address");
-    }
-    let wrong = if host.contains('*') { names::wildcard_subdomain(host) } else { names::subdomain(host) };
-    report.invalid_all(path, host, wrong);
-}
-
-fn ingress_path(entry: &Value, path: &str, report: &mut Report) {
-    let value = text(entry, "path");
-    let place = at(path, "path");
-    let kind = get(entry, "pathType").as_str();
-    match kind {
-        None => report.required(&at(path, "pathType"), "pathType must be specified"),
-        Some("Exact" | "Prefix") => {
-            if !value.starts_with('/') {
-                report.invalid(&place, value, "must be an absolute path");
-            }
-            for bad in ["//", "/./", "/../", "%2f", "%2F"] {
-                if value.contains(bad) {
-                    report.invalid(&place, value, &format!("must not contain '{bad}'"));
-                }
-            }
-            for bad in ["/..", "/."] {
-                if value.ends_with(bad) {
-                    report.invalid(&place, value, &format!("cannot end with '{bad}'"));
-                }
-            }
-        }
-        Some("ImplementationSpecific") => {
-            if !value.is_empty() && !value.starts_with('/') {
-                report.invalid(&place, value, "must be an absolute path");
-            }
-        }
-        Some(other) => {
-            let kinds = ["Exact", "ImplementationSpecific", "Prefix"];
-            report.unsupported(&at(path, "pathType"), other, &kinds);
-        }
-    }
-    backend(get(entry, "backend"), &at(path, "backend"), report);
-}
-
-fn backend(backend: &Value, path: &str, report: &mut Report) {
-    match (has(backend, "resource"), has(backend, "service")) {
-        (true, true) => report.invalid(path, "", "cannot set both resource and service backends"),
-        (false, false) => report.invalid(path, "", "resource or service backend is required"),
-        (true, false) => {}
-        (false, true) => {
-            let name = text(backend, "service.name");
-            let place = at(path, "service.name");
-            if name.is_empty() {
-                report.required(&place, "");
-            } else {
-                report.invalid_all(&place, name, names::dns_1035(name));
-            }
-            let port = get(backend, "service.port");
-            match (text(port, "name"), int(port, "number").unwrap_or_default()) {
-                ("", 0) => report.required(path, "port name or number is required"),
-                ("", number) => {
-                    invalid_number(
-                        &at(path, "service.port.number"),
-                        number,
-                        names::port_number(number),
-                        report,
-                    );
-                }
-                (name, 0) => report.invalid_all(&at(path, "service.port.name"), name, names::port_name(name)),
-                (_, _) => report.invalid(path, "", "cannot set both port name & port number"),
-            }
-        }
+    balancer_class(get(new, "spec"), text(new, "spec.type"), report);
+    let local = |service: &Value| balances(service) && text(service, "spec.externalTrafficPolicy") == "Local";
+    let port = |service: &Value| int(service, "spec.healthCheckNodePort").unwrap_or_default();
+    if local(old) && local(new) && port(old) != port(new) {
+        report.forbidden("spec.healthCheckNodePort", "field is immutable");
     }
 }
 

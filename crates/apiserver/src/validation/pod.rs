@@ -50,9 +50,13 @@ pub(super) fn spec_with<'a>(
     tolerations(spec, path, report);
     for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
         let place = item(&at(path, "hostAliases"), index);
-        report.invalid_all(&at(&place, "ip"), text(alias, "ip"), names::ip(text(alias, "ip")));
+        report.invalid_all(&at(&place, "ip"), text(alias, "ip"), names::older_ip(text(alias, "ip")));
+        for (index, name) in texts(alias, "hostnames").enumerate() {
+            report.invalid_all(&item(&at(&place, "hostnames"), index), name, names::subdomain(name));
+        }
     }
     topology(spec, path, report);
+    readiness(spec, path, report);
     resources(get(spec, "resources"), &at(path, "resources"), report);
     if let Some(seconds) = int(spec, "activeDeadlineSeconds")
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
@@ -131,7 +135,7 @@ fn dns(spec: &Value, path: &str, report: &mut Report) {
         }
     }
     for (index, server) in texts(spec, "dnsConfig.nameservers").enumerate() {
-        report.invalid_all(&item(&at(&config, "nameservers"), index), server, names::ip(server));
+        report.invalid_all(&item(&at(&config, "nameservers"), index), server, names::older_ip(server));
     }
 }
 
@@ -244,6 +248,48 @@ pub(super) fn tolerations(spec: &Value, path: &str, report: &mut Report) {
         if !matches!(field("effect"), "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
             let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
             report.unsupported(&at(&path, "effect"), field("effect"), &effects);
+        }
+    }
+}
+
+/// Checks what a pod waits for, and the system that it is for.
+fn readiness(spec: &Value, path: &str, report: &mut Report) {
+    for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
+        let place = at(&item(&at(path, "readinessGates"), index), "conditionType");
+        let kind = text(gate, "conditionType");
+        report.invalid_all(&place, kind, names::qualified(kind));
+    }
+    let mut seen = BTreeSet::new();
+    let gates = list(spec, "schedulingGates");
+    for (index, gate) in gates.iter().enumerate() {
+        let place = item(&at(path, "schedulingGates"), index);
+        let name = text(gate, "name");
+        report.invalid_all(&place, name, names::qualified(name));
+        if !seen.insert(name) {
+            report.duplicate(&place, name);
+        }
+    }
+    if !gates.is_empty() && !text(spec, "nodeName").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        report.forbidden(&at(path, "nodeName"), detail);
+    }
+    let system = text(spec, "os.name");
+    if has(spec, "os") && !system.is_empty() {
+        report.one_of(&at(path, "os"), system, &["linux", "windows"]);
+    }
+}
+
+/// Checks which nodes are selected.
+pub(super) fn node_selector(selector: &Value, path: &str, report: &mut Report) {
+    let place = at(path, "nodeSelectorTerms");
+    if list(selector, "nodeSelectorTerms").is_empty() {
+        report.required(&place, "must have at least one node selector term");
+    }
+    for (index, term) in list(selector, "nodeSelectorTerms").iter().enumerate() {
+        for (number, expression) in list(term, "matchExpressions").iter().enumerate() {
+            let path = item(&at(&item(&place, index), "matchExpressions"), number);
+            let key = text(expression, "key");
+            report.invalid_all(&at(&path, "key"), key, names::qualified(key));
         }
     }
 }

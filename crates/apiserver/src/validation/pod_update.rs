@@ -13,8 +13,8 @@ pub(super) fn update(new: &Value, old: &Value, report: &mut Report) {
     let (is, was) = (get(new, "spec"), get(old, "spec"));
     let mut whole = Report::default();
     pod::spec(is, "spec", &mut whole);
-    // Such containers come by a request of their own and stay.
-    whole.errors.retain(|error| error.field != "spec.ephemeralContainers");
+    // Such containers come by a request of their own and stay, and so does the node.
+    whole.errors.retain(|error| error.field != "spec.ephemeralContainers" && error.field != "spec.nodeName");
     report.errors.extend(whole.errors);
     // Changes of pods are not warned of: it is programs that make them.
     for field in ["containers", "initContainers"] {

@@ -131,10 +131,10 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value, report: &mut Report)
     match (&*kind.group, &*kind.plural) {
         ("", "namespaces") => namespace(new, report),
         ("", "nodes") => node(get(new, "status"), report),
-        ("", "pods") => pod(new, old, report),
         ("", "persistentvolumeclaims") => claim(get(new, "status"), report),
         ("", "resourcequotas") => quota(get(new, "status"), report),
-        ("", "services") | ("networking.k8s.io", "ingresses") => balancer(get(new, "status"), report),
+        ("", "services") => service(new, report),
+        ("networking.k8s.io", "ingresses") => balancer(get(new, "status"), report),
         ("policy", "poddisruptionbudgets") => conditions(get(new, "status"), report),
         ("flowcontrol.apiserver.k8s.io", _) => flow(get(new, "status"), report),
         _ => {}
@@ -208,13 +208,26 @@ fn amount_of(name: &str, amount: &Value, path: &str, report: &mut Report) {
         matches!(name, "pods" | "services" | "replicationcontrollers" | "resourcequotas" | "secrets")
             || matches!(name, "configmaps" | "persistentvolumeclaims" | "services.nodeports")
             || matches!(name, "services.loadbalancers")
-            || name.starts_with("count/");
+            || name.starts_with("count/")
+            || is_extended(name);
     if counted && amount.nanos() % 1_000_000_000 != 0 {
         report.invalid(path, amount.to_string(), "must be an integer");
     }
 }
 
+/// Returns whether a resource is one that somebody adds to nodes.
+fn is_extended(name: &str) -> bool {
+    name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
+}
+
 fn quota(status: &Value, report: &mut Report) {
+    for field in ["hard", "used"] {
+        quota_amounts(get(status, field), &at("status", field), report);
+    }
+}
+
+/// Checks the amounts of a quota.
+pub(super) fn quota_amounts(amounts: &Value, path: &str, report: &mut Report) {
     const KNOWN: [&str; 18] = [
         "cpu",
         "memory",
@@ -235,93 +248,13 @@ fn quota(status: &Value, report: &mut Report) {
         "configmaps",
         "services.nodeports",
     ];
-    for field in ["hard", "used"] {
-        for (name, amount) in map(status, field) {
-            let path = key(&at("status", field), name);
-            if !name.contains('/') && !KNOWN.contains(&name.as_str()) && name != "services.loadbalancers" {
-                report.invalid(&path, name.as_str(), "must be a standard resource type or fully qualified");
-                report.invalid(&path, name.as_str(), "must be a standard resource for quota");
-            }
-            amount_of(name, amount, &path, report);
+    for (name, amount) in amounts.as_object().into_iter().flatten() {
+        let path = key(path, name);
+        if !name.contains('/') && !KNOWN.contains(&name.as_str()) && name != "services.loadbalancers" {
+            report.invalid(&path, name.as_str(), "must be a standard resource type or fully qualified");
+            report.invalid(&path, name.as_str(), "must be a standard resource for quota");
         }
-    }
-}
-
-fn pod(new: &Value, old: &Value, report: &mut Report) {
-    let status = get(new, "status");
-    let class = text(status, "qosClass");
-    if class != text(old, "status.qosClass") {
-        report.invalid("status.qosClass", class, "field is immutable");
-    }
-    let node = text(status, "nominatedNodeName");
-    if !node.is_empty() {
-        report.invalid_all("status.nominatedNodeName", node, names::subdomain(node));
-    }
-    if number(status, "observedGeneration") < 0 {
-        let detail = "must be a non-negative integer";
-        report.invalid("status.observedGeneration", number(status, "observedGeneration"), detail);
-    }
-    addresses(status, report);
-    let ends = |policy: &[&str]| policy.contains(&text(new, "spec.restartPolicy"));
-    for (field, stays) in [
-        ("containerStatuses", ends(&["Never", "OnFailure"])),
-        ("initContainerStatuses", ends(&["Never", "OnFailure"])),
-    ] {
-        if stays {
-            states(field, status, get(old, "status"), ends(&["OnFailure"]), report);
-        }
-    }
-    let claims: Vec<&str> =
-        list(new, "spec.resourceClaims").iter().map(|claim| text(claim, "name")).collect();
-    for (index, claim) in list(status, "resourceClaimStatuses").iter().enumerate() {
-        let path = at(&item("status.resourceClaimStatuses", index), "name");
-        let (name, made) = (text(claim, "name"), text(claim, "resourceClaimName"));
-        if !claims.contains(&name) {
-            report.invalid(&path, name, "must match the name of an entry in `spec.resourceClaims`");
-        }
-        if !made.is_empty() {
-            report.invalid_all(&path, made, names::subdomain(made));
-        }
-    }
-}
-
-fn addresses(status: &Value, report: &mut Report) {
-    let mut found: Vec<&str> = list(status, "podIPs").iter().map(|entry| text(entry, "ip")).collect();
-    // The one address is the first of all.
-    if found.is_empty() && !text(status, "podIP").is_empty() {
-        found.push(text(status, "podIP"));
-    }
-    let before = report.errors.len();
-    for (index, address) in found.iter().enumerate() {
-        report.invalid_all(&item("status.podIPs", index), address, names::ip(address));
-    }
-    let shown = || {
-        let shown: Vec<String> = found.iter().map(|address| format!("{{\"IP\":{address:?}}}")).collect();
-        format!("[{}]", shown.join(","))
-    };
-    if report.errors.len() > before || found.len() < 2 {
-        return;
-    }
-    let newer = found.iter().filter(|address| address.contains(':')).count();
-    if found.len() > 2 || newer != 1 {
-        let detail = "may specify no more than one IP for each IP family";
-        report.invalid_shown("status.podIPs", &shown(), detail);
-    }
-}
-
-/// A container that has ended for good does not run again.
-fn states(field: &str, status: &Value, old: &Value, retried: bool, report: &mut Report) {
-    for before in list(old, field).iter().filter(|before| has(before, "state.terminated")) {
-        let failed = int(before, "state.terminated.exitCode").unwrap_or_default() != 0;
-        if failed && retried {
-            continue;
-        }
-        for (index, now) in list(status, field).iter().enumerate() {
-            if text(now, "name") == text(before, "name") && !has(now, "state.terminated") {
-                let path = at(&item(&at("status", field), index), "state");
-                report.forbidden(&path, "may not be transitioned to non-terminated state");
-            }
-        }
+        amount_of(name, amount, &path, report);
     }
 }
 
@@ -338,6 +271,9 @@ fn claim(status: &Value, report: &mut Report) {
     };
     for field in ["capacity", "allocatedResources"] {
         for (name, amount) in map(status, field) {
+            if field == "allocatedResources" && !is_of_claim(name, "status.allocatedResources", report) {
+                continue;
+            }
             if let Some(amount) = negative(amount) {
                 let path = key(&at("status", field), name);
                 report.invalid_shown(&path, &amount.to_string(), "must be a valid resource quantity");
@@ -345,31 +281,87 @@ fn claim(status: &Value, report: &mut Report) {
         }
     }
     for (name, state) in map(status, "allocatedResourceStatuses") {
+        is_of_claim(name, "status.allocatedResourceStatuses", report);
         if !state.as_str().is_some_and(|state| KNOWN.contains(&state)) {
             report.unsupported("status.allocatedResourceStatuses", name.as_str(), &KNOWN);
         }
     }
 }
 
+/// Returns whether a claim can have a resource: storage, and what somebody adds.
+fn is_of_claim(name: &str, path: &str, report: &mut Report) -> bool {
+    let before = report.errors.len();
+    report.invalid_all(path, name, names::qualified(name));
+    let native = !name.contains('/') || name.contains("kubernetes.io/");
+    if report.errors.len() == before && native && name != "storage" {
+        report.unsupported(path, name, &["storage"]);
+    }
+    report.errors.len() == before
+}
+
+fn service(new: &Value, report: &mut Report) {
+    const PATH: &str = "status.loadBalancer.ingress";
+    let entries = list(new, PATH);
+    if text(new, "spec.type") != "LoadBalancer" {
+        if !entries.is_empty() {
+            report.forbidden(PATH, "may only be used when `spec.type` is 'LoadBalancer'");
+        }
+        return;
+    }
+    balancer(get(new, "status"), report);
+    for (index, entry) in entries.iter().enumerate() {
+        let path = at(&item(PATH, index), "ipMode");
+        match (text(entry, "ip"), get(entry, "ipMode").as_str()) {
+            ("", Some(_)) => report.forbidden(&path, "may not be specified when `ip` is not set"),
+            (_, Some(mode)) => report.one_of(&path, mode, &["Proxy", "VIP"]),
+            ("", None) => {}
+            (_, None) => report.required(&path, "must be specified when `ip` is set"),
+        }
+    }
+}
+
+/// Checks where a load balancer is reached.
 fn balancer(status: &Value, report: &mut Report) {
     for (index, entry) in list(status, "loadBalancer.ingress").iter().enumerate() {
         let path = item("status.loadBalancer.ingress", index);
         let (address, host) = (text(entry, "ip"), text(entry, "hostname"));
         if !address.is_empty() {
-            report.invalid_all(&at(&path, "ip"), address, names::ip(address));
+            report.invalid_all(&at(&path, "ip"), address, names::older_ip(address));
+            // The real server leaves out which field it means.
+            report.warn(&path, names::unusual_ip(address));
         }
         if !host.is_empty() {
             report.invalid_all(&at(&path, "hostname"), host, names::subdomain(host));
+            if names::lenient_ip(host).is_some() {
+                report.invalid(&at(&path, "hostname"), host, "must be a DNS name, not an IP address");
+            }
         }
     }
 }
 
 /// Checks conditions of the form that newer kinds have.
 fn conditions(status: &Value, report: &mut Report) {
+    const LONGEST_REASON: usize = 1024;
+    const LONGEST_MESSAGE: usize = 32 * 1024;
+    let mut seen = BTreeSet::new();
     for (index, condition) in list(status, "conditions").iter().enumerate() {
         let path = item("status.conditions", index);
         let (kind, reason) = (text(condition, "type"), text(condition, "reason"));
+        if !seen.insert(kind) {
+            report.duplicate(&at(&path, "type"), kind);
+        }
         report.invalid_all(&at(&path, "type"), kind, names::qualified(kind));
+        let generation = number(condition, "observedGeneration");
+        if generation < 0 {
+            let detail = "must be greater than or equal to zero";
+            report.invalid(&at(&path, "observedGeneration"), generation, detail);
+        }
+        if reason.len() > LONGEST_REASON {
+            report.too_long(&at(&path, "reason"), LONGEST_REASON);
+        }
+        if text(condition, "message").len() > LONGEST_MESSAGE {
+            report.too_long(&at(&path, "message"), LONGEST_MESSAGE);
+        }
         report.one_of(&at(&path, "status"), text(condition, "status"), &["False", "True", "Unknown"]);
         if !has(condition, "lastTransitionTime") {
             report.required(&at(&path, "lastTransitionTime"), "");

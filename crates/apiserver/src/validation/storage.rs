@@ -105,38 +105,3 @@ pub(super) fn attachment(object: &Value, report: &mut Report) {
         report.required("spec.source", detail);
     }
 }
-
-/// Checks that a volume stays where it is.
-pub(super) fn volume_update(new: &Value, old: &Value, report: &mut Report) {
-    // These fields of a volume do not name its source.
-    const ABOUT: [&str; 9] = [
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    ];
-    let source = |object: &Value| {
-        let mut spec = get(object, "spec").clone();
-        if let Some(fields) = spec.as_object_mut() {
-            fields.retain(|name, _| !ABOUT.contains(&name.as_str()));
-        }
-        spec
-    };
-    if source(new) != source(old) {
-        let detail = "spec.persistentvolumesource is immutable after creation";
-        report.forbidden("spec.persistentvolumesource", detail);
-    }
-}
-
-pub(super) fn class_update(new: &Value, old: &Value, report: &mut Report) {
-    for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-        if get(new, field) != get(old, field) {
-            report.forbidden(field, &format!("updates to {field} are forbidden."));
-        }
-    }
-}

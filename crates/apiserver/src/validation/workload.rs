@@ -44,6 +44,7 @@ pub(super) fn workload(object: &Value, rules: &Rules, report: &mut Report) {
     let selector = get(spec, "selector");
     if rules.broken_selector != Some("") {
         numbers(spec, report);
+        not_negative(spec, "revisionHistoryLimit", "spec", report);
     }
     let before = report.errors.len();
     if selector.is_null() {
@@ -68,6 +69,10 @@ pub(super) fn workload(object: &Value, rules: &Rules, report: &mut Report) {
     template(spec, rules, report);
     if rules.broken_selector == Some("") {
         numbers(spec, report);
+        if int(spec, "revisionHistoryLimit").is_some_and(|limit| limit < 0) {
+            let detail = "a negative value retains all historical revisions; a value >= 0 is recommended";
+            report.warn("spec.revisionHistoryLimit", Some(detail.to_owned()));
+        }
     }
 }
 
@@ -76,7 +81,7 @@ fn is_empty(selector: &Value) -> bool {
 }
 
 fn numbers(spec: &Value, report: &mut Report) {
-    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+    for field in ["replicas", "minReadySeconds"] {
         not_negative(spec, field, "spec", report);
     }
 }
@@ -109,6 +114,35 @@ pub(super) fn pod_template(template: &Value, path: &str, report: &mut Report) {
     let labels = at(path, "metadata.labels");
     metadata::labels(get(template, "metadata.labels"), &labels, report);
     pod::spec(get(template, "spec"), &at(path, "spec"), report);
+}
+
+pub(super) fn replication_controller(object: &Value, report: &mut Report) {
+    let spec = get(object, "spec");
+    not_negative(spec, "minReadySeconds", "spec", report);
+    if map(spec, "selector").is_empty() {
+        report.required("spec.selector", "");
+    }
+    not_negative(spec, "replicas", "spec", report);
+    if !has(spec, "template") {
+        return report.required("spec.template", "");
+    }
+    let labels = get(spec, "template.metadata.labels");
+    if map(spec, "selector").iter().any(|(key, value)| labels.get(key) != Some(value)) {
+        let detail = "`selector` does not match template `labels`";
+        report.invalid("spec.template.metadata.labels", labels.clone(), detail);
+    }
+    pod_template(get(spec, "template"), "spec.template", report);
+    let policy = text(spec, "template.spec.restartPolicy");
+    if policy != "Always" {
+        report.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
+    }
+}
+
+/// Checks a template that stands alone.
+pub(super) fn template_object(object: &Value, report: &mut Report) {
+    let template = get(object, "template");
+    metadata::labels(get(template, "metadata.labels"), "template.labels", report);
+    pod::spec(get(template, "spec"), "template.spec", report);
 }
 
 /// Returns the names of the volumes that a stateful set makes for each pod.
@@ -315,11 +349,10 @@ pub(super) fn job_spec(spec: &Value, path: &str, report: &mut Report) {
         }
     }
     let replacement = text(spec, "podReplacementPolicy");
-    report.one_of_or_empty(
-        &at(path, "podReplacementPolicy"),
-        replacement,
-        &["Failed", "TerminatingOrFailed"],
-    );
+    // With a policy for failures, pods that end are not replaced before they have failed.
+    let all =
+        if has(spec, "podFailurePolicy") { &["Failed"][..] } else { &["Failed", "TerminatingOrFailed"] };
+    report.one_of_or_empty(&at(path, "podReplacementPolicy"), replacement, all);
     let place = at(path, "template");
     pod_template(get(spec, "template"), &place, report);
     if !matches!(text(spec, "template.spec.restartPolicy"), "OnFailure" | "Never") {
@@ -336,6 +369,10 @@ pub(super) fn cron_job(object: &Value, report: &mut Report) {
     if let Some(zone) = get(spec, "timeZone").as_str() {
         if zone.is_empty() {
             report.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string");
+        } else if zone.eq_ignore_ascii_case("local") {
+            let detail =
+                "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+            report.invalid("spec.timeZone", zone, detail);
         } else if jiff::tz::TimeZone::get(zone).is_err() {
             report.invalid("spec.timeZone", zone, &format!("unknown time zone {zone}"));
         }
@@ -423,4 +460,20 @@ fn range_error(part: &str, least: u32, most: u32) -> Option<String> {
         return Some(format!("end of range ({until}) above maximum ({most}): {part}"));
     }
     (first > until).then(|| format!("beginning of range ({first}) beyond end of range ({until}): {part}"))
+}
+
+/// Checks a revision of what a controller makes.
+pub(super) fn revision(object: &Value, report: &mut Report) {
+    match get(object, "data") {
+        Value::Null => report.required("data", "data is mandatory"),
+        Value::Object(_) => {}
+        _ => report.required("data", "data must be a valid JSON object"),
+    }
+    revision_number(object, report);
+}
+
+pub(super) fn revision_number(object: &Value, report: &mut Report) {
+    if let Some(number) = int(object, "revision").filter(|number| *number < 0) {
+        report.invalid("revision", number, "must be greater than or equal to 0");
+    }
 }

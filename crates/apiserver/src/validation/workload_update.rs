@@ -45,6 +45,9 @@ fn take(object: &mut Value, path: &[&str], fields: &[&str], from: &Value) {
 fn elastic(new: &Value, old: &Value, report: &mut Report) {
     let completions = get(new, "spec.completions");
     let changes = completions != get(old, "spec.completions");
+    if changes && completions.is_null() && text(old, "spec.completionMode") == "Indexed" {
+        return report.required("spec.completions", "when completion mode is Indexed");
+    }
     if changes && text(old, "spec.completionMode") == "Indexed" && completions != get(new, "spec.parallelism")
     {
         let detail = "can only be modified in tandem with spec.parallelism";
@@ -64,6 +67,9 @@ pub(super) fn update(plural: &str, new: &Value, old: &Value, report: &mut Report
             fixed("spec.selector");
             fixed("spec.completionMode");
             fixed("spec.managedBy");
+            fixed("spec.backoffLimitPerIndex");
+            fixed("spec.podFailurePolicy");
+            fixed("spec.successPolicy");
             if text(old, "spec.completionMode") != "Indexed" {
                 fixed("spec.completions");
             }

@@ -11,6 +11,10 @@ use crate::status::{ApiError, Outcome};
 const GENERATED_BASE: usize = 58;
 
 /// Checks the namespace of the body against the request and sets it.
+/// What is answered to an object that says it is in another namespace than the request.
+pub(crate) const OTHER_NAMESPACE: &str =
+    "the namespace of the provided object does not match the namespace sent on the request";
+
 pub(crate) fn place_in_namespace(request: &RequestContext, object: &mut Value) -> Outcome<()> {
     let metadata = object_meta::of_mut(object)?;
     let given = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
@@ -23,9 +27,7 @@ pub(crate) fn place_in_namespace(request: &RequestContext, object: &mut Value) -
             metadata.remove("namespace");
         }
         Some(_) => {
-            let message =
-                "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(ApiError::bad_request(message));
+            return Err(ApiError::bad_request(OTHER_NAMESPACE));
         }
     }
     Ok(())
@@ -117,7 +119,7 @@ pub(crate) fn prepare_update(
 }
 
 /// Checks the name of a new version against the one in the path.
-fn check_name(name: &str, new: &Value) -> Outcome<()> {
+pub(crate) fn check_name(name: &str, new: &Value) -> Outcome<()> {
     let given = object_meta::text(new, "name");
     let message = if given.is_empty() {
         format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")

@@ -40,10 +40,15 @@ fn check_type(resource: &Resource, body: &mut Node) -> Outcome<()> {
 }
 
 fn check_builtin_type(resource: &Resource, given: &str, version: &str) -> Outcome<()> {
-    let kind = &resource.kind;
+    check_kind(&resource.kind, given, version)
+}
+
+/// Refuses a body that says that it is of another kind or version.
+pub(crate) fn check_kind(kind: &crate::kind::Kind, given: &str, version: &str) -> Outcome<()> {
+    let own = kind.api_version();
     let given = if given.is_empty() { &*kind.kind } else { given };
-    let version = if version.is_empty() { &*resource.api_version } else { version };
-    if given == kind.kind && version == resource.api_version {
+    let version = if version.is_empty() { &*own } else { version };
+    if given == &*kind.kind && version == own {
         return Ok(());
     }
     let (group, number) = version.split_once('/').unwrap_or(("", version));

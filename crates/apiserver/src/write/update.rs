@@ -45,6 +45,7 @@ fn replace(
                 let written = create_object(request, body.clone(), Some(name), options, warnings)?;
                 return written.answer(request, 201, warnings);
             }
+            metadata::check_name(name, &objects::decode::untyped(body.clone()).value)?;
             return Err(ApiError::not_found(&resource.kind, name));
         };
         let mut pipeline = Pipeline { request, options, warnings };

@@ -171,9 +171,14 @@ async fn a_put_must_name_the_version_it_saw() {
 #[tokio::test]
 async fn slip_36_a_request_in_the_name_of_another_user_is_refused() {
     let server = server();
-    for (name, value) in
-        [("impersonate-user", "jane"), ("Impersonate-Group", "x"), ("impersonate-extra-scopes", "y")]
-    {
+    for (name, value) in [
+        ("impersonate-user", "jane"),
+        ("Impersonate-User", ""),
+        ("Impersonate-Group", "x"),
+        ("IMPERSONATE-UID", "u"),
+        ("impersonate-extra-scopes", "y"),
+        ("Impersonate-Extra-Example.com%2Fa", "y"),
+    ] {
         let request = Request::builder().uri(MAPS).header(name, value).body(Body::empty()).unwrap();
         let answer = server.service().oneshot(request).await.unwrap();
         assert_eq!(answer.status(), 403, "{name}");

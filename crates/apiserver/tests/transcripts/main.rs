@@ -45,6 +45,7 @@ fn files() -> BTreeMap<&'static str, &'static str> {
         ("patterns", include_str!("patterns.jsonl")),
         ("queries", include_str!("queries.jsonl")),
         ("randoms", include_str!("randoms.jsonl")),
+        ("refusals", include_str!("refusals.jsonl")),
         ("requests", include_str!("requests.jsonl")),
         ("statuses", include_str!("statuses.jsonl")),
         ("strictness", include_str!("strictness.jsonl")),
