@@ -88,8 +88,14 @@ pub struct Section {
 
 impl Section {
     /// Returns the section of `root` with nothing but `statics`, its static
-    /// values; `null` there is an error, `{}` is not.
-    pub fn new(root: Root, statics: Value, schemas: Arc<Schemas>) -> Result<Self, SectionError> {
+    /// values; `null` there is an error, `{}` is not. They are shared with
+    /// whoever holds them.
+    pub fn new(
+        root: Root,
+        statics: impl Into<Arc<Value>>,
+        schemas: Arc<Schemas>,
+    ) -> Result<Self, SectionError> {
+        let statics = statics.into();
         if !statics.is_object() {
             return Err(SectionError::Static { key: root.key().to_owned(), found: kind(&statics) });
         }
@@ -97,7 +103,7 @@ impl Section {
         let section = Self {
             root,
             schemas,
-            statics: Arc::new(statics),
+            statics,
             config: None,
             patches: Arc::default(),
             checksum: Checksum::of(&*empty),
@@ -161,7 +167,11 @@ impl Section {
 
     /// Returns the section with other static values and schemas, as after its
     /// files were read again; config values and patches stay.
-    pub fn with_statics(&self, statics: Value, schemas: Arc<Schemas>) -> Result<Self, SectionError> {
+    pub fn with_statics(
+        &self,
+        statics: impl Into<Arc<Value>>,
+        schemas: Arc<Schemas>,
+    ) -> Result<Self, SectionError> {
         let mut section = Self::new(self.root.clone(), statics, schemas)?;
         section.config.clone_from(&self.config);
         section.patches = Arc::clone(&self.patches);
@@ -267,7 +277,9 @@ impl Section {
         self.dropped = Arc::new(dropped);
         if *self.result != result {
             self.checksum = Checksum::of(&result);
-            self.result = Arc::new(result);
+            // Most modules have nothing but their files until somebody configures them.
+            let is_static = *self.statics == result;
+            self.result = if is_static { Arc::clone(&self.statics) } else { Arc::new(result) };
         }
         Ok((self, is_complete))
     }
@@ -318,6 +330,19 @@ properties:
         let schemas =
             Schemas::compile(Some(("config-values.yaml", CONFIG)), Some(("values.yaml", VALUES))).unwrap();
         Section::new(Root::Module("m".to_owned()), statics, Arc::new(schemas)).unwrap()
+    }
+
+    #[test]
+    fn a_section_that_is_as_in_its_files_shares_them() {
+        let statics = Arc::new(json!({"replicas": 2, "tls": {"mode": "auto"}, "internal": {}}));
+        let schemas =
+            Schemas::compile(Some(("config-values.yaml", CONFIG)), Some(("values.yaml", VALUES))).unwrap();
+        let root = Root::Module("m".to_owned());
+        let section = Section::new(root, Arc::clone(&statics), Arc::new(schemas)).unwrap();
+        assert!(Arc::ptr_eq(section.statics(), &statics) && Arc::ptr_eq(section.result(), &statics));
+        let changed = section.with_values_patch(&add("/m/internal/a", 1)).unwrap();
+        assert_eq!((&changed.result()["internal"], &statics["internal"]), (&json!({"a": 1}), &json!({})));
+        assert!(Arc::ptr_eq(changed.without_patches().unwrap().result(), &statics));
     }
 
     fn patch(operations: &Value) -> Patch {

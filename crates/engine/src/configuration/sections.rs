@@ -85,11 +85,11 @@ impl Configuration {
         &mut self,
         cx: &mut Context,
         scope: &Scope,
-        statics: &Value,
+        statics: &Arc<Value>,
         schemas: &Arc<Schemas>,
     ) -> Result<bool, SectionError> {
         let Some(old) = self.section(scope) else { return Ok(false) };
-        let statics = if *scope == Scope::Global { statics.clone() } else { object(statics) };
+        let statics = if *scope == Scope::Global { Arc::clone(statics) } else { object(statics) };
         let section = old.with_statics(statics, Arc::clone(schemas))?;
         let differs = section.result() != old.result();
         self.set_section(cx, scope, section);
@@ -220,6 +220,6 @@ fn section(root: Root, statics: &Arc<Value>, schemas: &Arc<Schemas>) -> Section 
 }
 
 /// Returns the values of files as the object that they are to be.
-fn object(statics: &Value) -> Value {
-    if statics.is_object() { statics.clone() } else { Value::Object(Map::new()) }
+fn object(statics: &Arc<Value>) -> Arc<Value> {
+    if statics.is_object() { Arc::clone(statics) } else { Arc::new(Value::Object(Map::new())) }
 }

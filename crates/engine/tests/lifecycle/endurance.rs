@@ -2,7 +2,8 @@
 
 use engine::hook::WatchEvent;
 use engine::snapshot::Item;
-use engine::{Event, Footprint, MonitorId};
+use engine::{Config, Engine, Event, Footprint, MonitorId};
+use serde_json::{Value, json};
 
 use crate::build::{changed, cron, files, key};
 use crate::counting::live_here;
@@ -100,4 +101,16 @@ fn bounded(early: Most, late: Most) {
 fn a_day_with_a_million_events_leaves_the_engine_as_large_as_its_first_hours() {
     let (early, late) = lived();
     bounded(early, late);
+}
+
+#[test]
+fn values_that_nobody_changed_are_held_once() {
+    let text = "x".repeat(1_000);
+    let values: Vec<Value> = (0..100).map(|number| json!({"name": number, "text": text})).collect();
+    let catalog = files().module(10, "web").values(json!({"all": values})).catalog();
+    let before = live_here();
+    let engine = Engine::new(Config::default(), catalog.clone());
+    let grown = live_here() - before;
+    assert!(grown < 50_000, "the engine took {grown} bytes for 100,000 that the catalog holds");
+    assert_eq!(engine.footprint().tasks, 0);
 }
