@@ -37,11 +37,12 @@ impl Template {
 #[derive(Debug)]
 pub(super) enum Node {
     Text(Box<[u8]>),
-    Action(Pipe),
-    If(Branch),
-    With(Branch),
-    Range(Branch),
-    Template { pos: usize, name: Arc<str>, pipe: Option<Pipe> },
+    Action(Box<Pipe>),
+    // Most nodes are text: a large variant would make each of them as large.
+    If(Box<Branch>),
+    With(Box<Branch>),
+    Range(Box<Branch>),
+    Template { pos: usize, name: Arc<str>, pipe: Option<Box<Pipe>> },
     Break,
     Continue,
 }

@@ -31,13 +31,13 @@ impl Parser<'_, '_> {
                 self.expect(TokenKind::RightDelim, "end")?;
                 return Ok(Parsed::Terminator(Terminator::End));
             }
-            TokenKind::If => Node::If(self.branch("if")?),
-            TokenKind::Range => Node::Range(self.branch("range")?),
+            TokenKind::If => Node::If(Box::new(self.branch("if")?)),
+            TokenKind::Range => Node::Range(Box::new(self.branch("range")?)),
             TokenKind::Template => self.template()?,
-            TokenKind::With => Node::With(self.branch("with")?),
+            TokenKind::With => Node::With(Box::new(self.branch("with")?)),
             _ => {
                 self.backup();
-                Node::Action(self.pipeline("command", TokenKind::RightDelim)?)
+                Node::Action(Box::new(self.pipeline("command", TokenKind::RightDelim)?))
             }
         }))
     }
@@ -57,7 +57,7 @@ impl Parser<'_, '_> {
         let mut pipe = None;
         if self.next_non_space().kind != TokenKind::RightDelim {
             self.backup();
-            pipe = Some(self.pipeline(CONTEXT, TokenKind::RightDelim)?);
+            pipe = Some(Box::new(self.pipeline(CONTEXT, TokenKind::RightDelim)?));
         }
         Ok(Node::Template { pos: token.pos, name, pipe })
     }
@@ -76,11 +76,11 @@ impl Parser<'_, '_> {
             otherwise = Some(match self.peek().kind {
                 TokenKind::If if word == "if" => {
                     self.next();
-                    vec![Node::If(self.branch("if")?)]
+                    vec![Node::If(Box::new(self.branch("if")?))]
                 }
                 TokenKind::With if word == "with" => {
                     self.next();
-                    vec![Node::With(self.branch("with")?)]
+                    vec![Node::With(Box::new(self.branch("with")?))]
                 }
                 _ => {
                     let (nodes, end) = self.list()?;
@@ -105,6 +105,8 @@ impl Parser<'_, '_> {
             let token = self.next_non_space();
             if token.kind == end {
                 self.check_pipeline(&pipe, context)?;
+                // Most pipes have one command, and a vector begins with room for four.
+                pipe.commands.shrink_to_fit();
                 return Ok(pipe);
             }
             if !starts_operand(token.kind) {
@@ -194,7 +196,10 @@ impl Parser<'_, '_> {
             break;
         }
         match first {
-            Some(first) => Ok(Command { pos, first, args }),
+            Some(first) => {
+                args.shrink_to_fit();
+                Ok(Command { pos, first, args })
+            }
             None => Err(self.error("empty command")),
         }
     }

@@ -197,6 +197,7 @@ impl<'p, 'a> Parser<'p, 'a> {
         loop {
             let token = self.peek();
             if token.kind == TokenKind::Eof {
+                body.shrink_to_fit();
                 return Ok(body);
             }
             if token.kind == TokenKind::LeftDelim {
@@ -252,7 +253,10 @@ impl<'p, 'a> Parser<'p, 'a> {
         while self.peek_non_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
                 Parsed::Node(node) => nodes.push(node),
-                Parsed::Terminator(end) => return Ok((nodes, end)),
+                Parsed::Terminator(end) => {
+                    nodes.shrink_to_fit();
+                    return Ok((nodes, end));
+                }
             }
         }
         Err(self.error("unexpected EOF"))
@@ -298,6 +302,6 @@ impl<'p, 'a> Parser<'p, 'a> {
             return Err(self.error(format!("unexpected {} in {CONTEXT}", end.shown())));
         }
         self.leave();
-        Ok(Node::Template { pos: token.pos, name, pipe: Some(pipe) })
+        Ok(Node::Template { pos: token.pos, name, pipe: Some(Box::new(pipe)) })
     }
 }

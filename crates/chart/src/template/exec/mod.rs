@@ -138,7 +138,7 @@ impl<'t, 'w> Exec<'t, '_, 'w> {
             Node::If(branch) => return self.branch(dot, branch, false),
             Node::With(branch) => return self.branch(dot, branch, true),
             Node::Range(branch) => return self.range(dot, branch),
-            Node::Template { name, pipe, .. } => self.template(dot, node, name, pipe.as_ref())?,
+            Node::Template { name, pipe, .. } => self.template(dot, node, name, pipe.as_deref())?,
         }
         Ok(Flow::Next)
     }
