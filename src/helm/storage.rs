@@ -1,7 +1,7 @@
 //! Records of releases in Secrets.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -170,12 +170,17 @@ impl Storage {
     /// Returns the names of all releases that are ours.
     pub(super) async fn owned(&self) -> Result<Vec<String>, RequestError> {
         let selector = format!("owner=helm,{OWNER}={}", self.owner);
-        let found = self.requests.list_metadata(&self.collection(), &selector).await?;
-        let mut names: Vec<String> =
-            found.into_iter().filter_map(|mut secret| secret.labels.remove("name")).collect();
-        names.sort();
-        names.dedup();
-        Ok(names)
+        let own = Collection::new(&self.collection()).with_labels(&selector).metadata_only();
+        let mut pages = own.pages(&self.requests, PATIENCE);
+        // A record has many labels and there are many for each release: only names are held, each once.
+        let mut names = BTreeSet::new();
+        while let Some(page) = pages.next().await? {
+            for item in page {
+                let mut item: MetadataOnly = self.read_item(&item)?;
+                names.extend(item.metadata.labels.remove("name"));
+            }
+        }
+        Ok(names.into_iter().collect())
     }
 
     /// Reads one record; none if there is no such revision.

@@ -24,9 +24,9 @@ const RECORD: usize = 8 << 10;
 /// The owner that labels of an operator in this namespace, with its usual ConfigMap, name.
 const OWNER: &str = "b1b17aec2e6b1a09";
 
-/// What may be held while they are listed, by the server too: a page has a thousand. Whole records would be more than
-/// twice as much.
-const MOST: usize = 22 << 20;
+/// What may be held while they are listed, by the server too: a page has a thousand, and of each release the name is
+/// kept. Whole records would be more than twice as much.
+const MOST: usize = 17 << 20;
 
 async fn fill(server: &ApiServer) {
     let data = "QUFB".repeat(RECORD / 4);
