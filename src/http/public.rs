@@ -1,6 +1,7 @@
 //! The routes of the TCP port, for everybody. They never show the values of modules. See docs/operating.md#http.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,11 +101,11 @@ async fn converge(State(public): State<PublicState>, Query(query): Query<Converg
 async fn metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
     // What the operator counts is told at its start, too.
     let view = if public.questions.start().is_some() { None } else { public.questions.view().await };
-    exposition::answer(public.telemetry.metrics_text(view.as_ref()), &request)
+    exposition::answer(public.telemetry.metrics(view.as_ref()), &request)
 }
 
 async fn hook_metrics(State(public): State<PublicState>, request: HeaderMap) -> Response {
-    exposition::answer(public.telemetry.hook_metrics_text(), &request)
+    exposition::answer(iter::once(public.telemetry.hook_metrics_text()), &request)
 }
 
 async fn queue_page(State(public): State<PublicState>, Query(query): Query<explain::Query>) -> Response {

@@ -1,18 +1,19 @@
 //! The operator's own metrics. See docs/contract.md#metrics.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::iter;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Effect, HookEnd, HookId, Notice, ReleaseAction, Scope, Usage};
-use prometheus::core::Collector;
-use prometheus::{CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
+use prometheus::TextEncoder;
+use prometheus::core::Desc;
 
+use super::family::{Counter, Family, Gauge, Histogram, Pieces, Sample, Shown};
 use crate::cluster::RequestObservation;
 use crate::lasting_task;
-
-/// The bounds of all histograms, in seconds.
-const BUCKETS: &[f64] = &[0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 /// How often the reference operator increments its live ticks, in seconds.
 const TICK: u64 = 10;
@@ -27,9 +28,9 @@ const CLIENT: &str = "kubernetes_client_";
 
 /// Defines a group of metrics: kind, field, name behind the prefix, labels and help of each, then the groups within.
 macro_rules! metrics {
-    (@counter) => { CounterVec };
-    (@gauge) => { GaugeVec };
-    (@histogram) => { HistogramVec };
+    (@counter) => { Arc<Family<Counter>> };
+    (@gauge) => { Arc<Family<Gauge>> };
+    (@histogram) => { Arc<Family<Histogram>> };
     (
         $(#[$about:meta])*
         $group:ident($maker:ident $(, $parameter:ident: $of:ty)?) {
@@ -57,7 +58,7 @@ macro_rules! metrics {
 
 metrics! {
     /// The metrics of global hooks or of module hooks.
-    HookMetrics(make, labels: &[&str]) {
+    HookMetrics(make, labels: &'static [&'static str]) {
         histogram run_seconds = "run_seconds", labels, "How long runs of hooks take";
         histogram user_cpu = "run_user_cpu_seconds", labels, "Processor time of hooks in user mode";
         histogram system_cpu = "run_sys_cpu_seconds", labels, "Processor time of hooks in the kernel";
@@ -154,7 +155,8 @@ metrics! {
 /// What is exposed beside the values of metrics.
 #[derive(Debug)]
 pub(super) struct Exposition {
-    registry: Registry,
+    /// By name.
+    families: Arc<[Arc<dyn Shown>]>,
     described: Vec<Description>,
     started: Instant,
     prefix: String,
@@ -173,17 +175,22 @@ pub struct Description {
     pub help: String,
 }
 
-/// Creates metrics and registers them.
+/// Creates metrics, and keeps what is needed to show them.
 struct Maker<'a> {
-    registry: &'a Registry,
     prefix: String,
-    made: &'a RefCell<Vec<Description>>,
+    made: &'a RefCell<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    families: Vec<Arc<dyn Shown>>,
+    described: Vec<Description>,
 }
 
 impl<'a> Maker<'a> {
-    /// Returns a maker for the same registry with another prefix.
+    /// Returns a maker of metrics with another prefix.
     fn with_prefix(&self, prefix: String) -> Maker<'a> {
-        Maker { registry: self.registry, prefix, made: self.made }
+        Maker { prefix, made: self.made }
     }
 
     /// Returns a maker whose prefix is longer by `rest`.
@@ -191,30 +198,49 @@ impl<'a> Maker<'a> {
         self.with_prefix(format!("{}{rest}", self.prefix))
     }
 
-    fn opts(&self, kind: &'static str, name: &str, help: &str, labels: &[&str]) -> Opts {
+    fn family<S: Sample>(
+        &self,
+        kind: &'static str,
+        name: &str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Result<Arc<Family<S>>, prometheus::Error> {
         let name = format!("{}{name}", self.prefix);
-        let opts = Opts::new(name.clone(), help);
-        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-        self.made.borrow_mut().push(Description { name, kind, labels, help: help.to_owned() });
-        opts
+        let names: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        // It refuses names that Prometheus can't read.
+        Desc::new(name.clone(), help.to_owned(), names.clone(), HashMap::new())?;
+        let family = Arc::new(Family::new(name.clone(), help, labels));
+        let mut made = self.made.borrow_mut();
+        made.described.push(Description { name, kind, labels: names, help: help.to_owned() });
+        made.families.push(Arc::clone(&family) as Arc<dyn Shown>);
+        Ok(family)
     }
 
-    fn register<M: Collector + Clone + 'static>(&self, metric: M) -> Result<M, prometheus::Error> {
-        self.registry.register(Box::new(metric.clone()))?;
-        Ok(metric)
+    fn counter(
+        &self,
+        name: &str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Result<Arc<Family<Counter>>, prometheus::Error> {
+        self.family("counter", name, help, labels)
     }
 
-    fn counter(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, prometheus::Error> {
-        self.register(CounterVec::new(self.opts("counter", name, help, labels), labels)?)
+    fn gauge(
+        &self,
+        name: &str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Result<Arc<Family<Gauge>>, prometheus::Error> {
+        self.family("gauge", name, help, labels)
     }
 
-    fn gauge(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, prometheus::Error> {
-        self.register(GaugeVec::new(self.opts("gauge", name, help, labels), labels)?)
-    }
-
-    fn histogram(&self, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
-        let common_opts = self.opts("histogram", name, help, labels);
-        self.register(HistogramVec::new(HistogramOpts { common_opts, buckets: BUCKETS.to_vec() }, labels)?)
+    fn histogram(
+        &self,
+        name: &str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Result<Arc<Family<Histogram>>, prometheus::Error> {
+        self.family("histogram", name, help, labels)
     }
 }
 
@@ -233,9 +259,9 @@ fn computed(prefix: &str, runs: Duration) -> [(String, String, u64); 2] {
 impl Exposition {
     /// Returns the metrics with names that begin with `prefix`, and their exposition.
     pub(super) fn new(prefix: &str) -> Result<(Self, Metrics), prometheus::Error> {
-        let (registry, made) = (Registry::new(), RefCell::default());
-        let metrics = Metrics::new(&Maker { registry: &registry, prefix: prefix.to_owned(), made: &made })?;
-        let mut described = made.into_inner();
+        let made = RefCell::default();
+        let metrics = Metrics::new(&Maker { prefix: prefix.to_owned(), made: &made })?;
+        let Made { mut families, mut described } = made.into_inner();
         described.extend(computed(prefix, Duration::ZERO).map(|(name, help, _)| Description {
             name,
             kind: "counter",
@@ -243,7 +269,9 @@ impl Exposition {
             help,
         }));
         described.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok((Self { registry, described, started: Instant::now(), prefix: prefix.to_owned() }, metrics))
+        families.sort_by(|a, b| a.name().cmp(b.name()));
+        let families = families.into();
+        Ok((Self { families, described, started: Instant::now(), prefix: prefix.to_owned() }, metrics))
     }
 
     /// Returns the descriptions of all metrics by name.
@@ -251,20 +279,21 @@ impl Exposition {
         self.described.clone()
     }
 
-    /// Returns all metrics in the text format of Prometheus.
-    pub(super) fn text(&self) -> String {
-        let mut out = Vec::new();
-        let mut families = self.registry.gather();
-        families.extend(prometheus::gather());
-        if TextEncoder::new().encode(&families, &mut out).is_err() {
-            return String::new();
-        }
-        let mut text = String::from_utf8(out).unwrap_or_default();
-        // Computed at each scrape: a timer would wake an idle operator for nothing.
-        for (name, help, count) in computed(&self.prefix, self.started.elapsed()) {
-            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");
-        }
-        text
+    /// Returns all metrics in the text format of Prometheus, in pieces that are made one after the other.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
+        let (started, prefix) = (self.started, self.prefix.clone());
+        let rest = move || {
+            let mut text = String::new();
+            if TextEncoder::new().encode_utf8(&prometheus::gather(), &mut text).is_err() {
+                text.clear();
+            }
+            // Computed at each scrape: a timer would wake an idle operator for nothing.
+            for (name, help, count) in computed(&prefix, started.elapsed()) {
+                let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");
+            }
+            text
+        };
+        Pieces::new(Arc::clone(&self.families)).chain(iter::once_with(rest))
     }
 }
 
@@ -278,13 +307,13 @@ impl Metrics {
         match observed {
             RequestObservation::Answered { component, method, path, host, status, took } => {
                 let metrics = metrics(component);
-                metrics.latency.with_label_values(&[*component, *method, *path]).observe(took.as_secs_f64());
+                metrics.latency.observe(&[*component, *method, *path], took.as_secs_f64());
                 let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
-                metrics.results.with_label_values(&[*component, code.as_str(), *method, *host]).inc();
+                metrics.results.count(&[*component, code.as_str(), *method, *host]);
             }
             RequestObservation::Throttled { component, method, path, waited } => {
                 let labels = [*component, *method, *path];
-                metrics(component).waits.with_label_values(&labels).observe(waited.as_secs_f64());
+                metrics(component).waits.observe(&labels, waited.as_secs_f64());
             }
         }
     }
@@ -311,15 +340,15 @@ impl Metrics {
             (&metrics.successes, HookEnd::Success),
         ];
         for (counter, end) in ends.into_iter().filter(|_| is_task) {
-            counter.with_label_values(&labels).inc_by(f64::from(u8::from(end == outcome)));
+            counter.add(&labels, f64::from(u8::from(end == outcome)));
         }
         let Some(usage) = usage else { return };
-        metrics.run_seconds.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        metrics.run_seconds.observe(&labels, usage.took.as_secs_f64());
         if outcome == HookEnd::Success {
-            metrics.user_cpu.with_label_values(&labels).observe(usage.user.as_secs_f64());
-            metrics.system_cpu.with_label_values(&labels).observe(usage.system.as_secs_f64());
+            metrics.user_cpu.observe(&labels, usage.user.as_secs_f64());
+            metrics.system_cpu.observe(&labels, usage.system.as_secs_f64());
             #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-            metrics.max_rss.with_label_values(&labels).set(usage.max_rss as f64);
+            metrics.max_rss.set(&labels, usage.max_rss as f64);
         }
     }
 
@@ -331,7 +360,7 @@ impl Metrics {
         took: Duration,
     ) {
         let seconds = took.as_secs_f64();
-        self.module_helm_seconds.with_label_values(&[module, activation]).observe(seconds);
+        self.module_helm_seconds.observe(&[module, activation], seconds);
         let operation = match action {
             Some(ReleaseAction::Unchanged | ReleaseAction::Unmanaged | ReleaseAction::Absent) => {
                 "check-upgrade"
@@ -339,7 +368,7 @@ impl Metrics {
             Some(ReleaseAction::Installed | ReleaseAction::Upgraded) | None => "upgrade",
             Some(ReleaseAction::Uninstalled) => "uninstall",
         };
-        self.helm_operation_seconds.with_label_values(&[module, activation, operation]).observe(seconds);
+        self.helm_operation_seconds.observe(&[module, activation, operation], seconds);
     }
 
     /// Counts how long a decision took, for each action on a queue among its effects.
@@ -356,7 +385,7 @@ impl Metrics {
                 continue;
             };
             let labels = [task.queue.as_str(), action];
-            self.queue_action_seconds.with_label_values(&labels).observe(took.as_secs_f64());
+            self.queue_action_seconds.observe(&labels, took.as_secs_f64());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod config_errors;
 mod exported_metrics;
+mod family;
 mod gauges;
 pub mod log;
 mod metrics;
@@ -58,13 +59,14 @@ impl Telemetry {
         })
     }
 
-    /// Returns the operator's own metrics as text. Gauges of the current state are set from `view`.
-    pub fn metrics_text(&self, view: Option<&View>) -> String {
+    /// Returns the operator's own metrics as text, in pieces of some 32 KiB that are made when they are asked for: the
+    /// whole has 30 MB at 1,000 modules. Gauges of the current state are set from `view` at once.
+    pub fn metrics(&self, view: Option<&View>) -> impl Iterator<Item = String> + Send + use<> {
         self.config_errors.lock().unwrap_or_else(PoisonError::into_inner).count(&self.metrics);
         if let Some(view) = view {
             self.metrics.set_gauges(view);
         }
-        self.exposition.text()
+        self.exposition.pieces()
     }
 
     /// Returns the descriptions of the operator's own metrics by name.
@@ -101,7 +103,7 @@ impl Telemetry {
             let count = spec.lifecycle.len() + spec.schedules.len() + spec.kubernetes.len();
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             let (module, name) = hook_labels(&hook.id);
-            self.metrics.binding_count.with_label_values(&[module, name]).set(count.into());
+            self.metrics.binding_count.set(&[module, name], count.into());
         }
     }
 
@@ -160,7 +162,7 @@ impl Telemetry {
                 tracing::warn!(advice, "the operator is not ready: hook {hook} waits: {reason}");
             }
             Notice::DiscoveryFailed { failure } => {
-                self.metrics.discover_errors.with_label_values::<&str>(&[]).inc();
+                self.metrics.discover_errors.count(&[]);
                 log_failure(&failure, "modules can't be discovered; it is tried again");
             }
             Notice::ConfigChecked { problems } => {
@@ -190,7 +192,7 @@ impl Telemetry {
             }
             Notice::QueueChanged { queue, length } => {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
-                self.metrics.queue_length.with_label_values(&[queue.as_str()]).set(length.into());
+                self.metrics.queue_length.set(&[queue.as_str()], length.into());
             }
             Notice::QueueCompacted { queue, hook, before, after } => {
                 self.queue_compacted(&queue, &hook, before, after);
@@ -200,7 +202,7 @@ impl Telemetry {
                 for fed in bindings.iter() {
                     let (module, hook) = hook_labels(&fed.hook);
                     let labels = [module, hook, &*fed.binding, fed.queue.as_str(), &*fed.kind];
-                    self.metrics.snapshot_objects.with_label_values(&labels).set(objects.into());
+                    self.metrics.snapshot_objects.set(&labels, objects.into());
                 }
                 self.watches.lock().unwrap_or_else(PoisonError::into_inner).set_bindings(
                     monitor,
@@ -213,7 +215,7 @@ impl Telemetry {
                 tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");
             }
             Notice::WatchFailed { failure, .. } => {
-                self.metrics.watch_errors.with_label_values(&["fail"]).inc();
+                self.metrics.watch_errors.count(&["fail"]);
                 log_failure(&failure, "a watch broke; it is opened again");
             }
             Notice::WatchRestored { watch, broken_for } => {
@@ -250,8 +252,8 @@ impl Telemetry {
     fn queue_compacted(&self, queue: &QueueName, hook: &HookId, before: usize, after: usize) {
         let labels = [queue.as_str(), hook.name.as_str()];
         let before = u32::try_from(before).unwrap_or(u32::MAX);
-        self.metrics.compactions.operations.with_label_values(&labels).inc();
-        self.metrics.compactions.tasks.with_label_values(&labels).set(before.into());
+        self.metrics.compactions.operations.count(&labels);
+        self.metrics.compactions.tasks.set(&labels, before.into());
         tracing::info!(queue = queue.as_str(), "{before} waiting runs of hook {hook} became {after}");
     }
 
@@ -260,13 +262,13 @@ impl Telemetry {
         let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
         let binding = task.binding.as_deref().unwrap_or(task.kind.as_str());
         let labels = [module, hook, binding, task.queue.as_str()];
-        self.metrics.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
+        self.metrics.task_wait.add(&labels, waited.as_secs_f64());
         log_task(task, "start", "begins");
     }
 
     fn task_waits(&self, task: &TaskInfo, reason: &str, advice: Option<&str>) {
         let module = task.scope.module().map_or("", |module| module.as_str());
-        self.metrics.tasks_waiting.with_label_values(&[task.queue.as_str(), module]).inc();
+        self.metrics.tasks_waiting.count(&[task.queue.as_str(), module]);
         macro_rules! log {
             ($level:ident, $text:expr) => {
                 tracing::$level!(
@@ -299,16 +301,16 @@ impl Telemetry {
         let module = task.scope.module().map_or("", |module| module.as_str());
         match (task.kind, failure) {
             (TaskType::ModuleRun, Some(_)) => {
-                self.metrics.module_run_errors.with_label_values(&[module]).inc();
+                self.metrics.module_run_errors.count(&[module]);
             }
             (TaskType::ModuleDelete, Some(_)) => {
-                self.metrics.module_delete_errors.with_label_values(&[module]).inc();
+                self.metrics.module_delete_errors.count(&[module]);
             }
             _ => {}
         }
         if task.kind == TaskType::ModuleRun {
             let labels = [module, activation(task.cause.is_of_start())];
-            self.metrics.module_run_seconds.with_label_values(&labels).observe(took.as_secs_f64());
+            self.metrics.module_run_seconds.observe(&labels, took.as_secs_f64());
         }
         let (seconds, title) = (took.as_secs_f64(), title(task));
         macro_rules! log {
@@ -354,23 +356,23 @@ impl Telemetry {
     fn release_drifted(&self, module: &str, drift: &Drift, what: &str) {
         match drift {
             Drift::Absent(resource) => {
-                self.metrics.absent_resources.with_label_values(&[module, resource]).inc();
+                self.metrics.absent_resources.count(&[module, resource]);
             }
             Drift::Changed { object, .. } => {
-                self.metrics.changed_resources.with_label_values(&[module, object]).inc();
+                self.metrics.changed_resources.count(&[module, object]);
             }
             Drift::Restored(_) => {}
-            Drift::Status(_) => self.metrics.release_redeployed.with_label_values(&[module]).inc(),
+            Drift::Status(_) => self.metrics.release_redeployed.count(&[module]),
         }
         tracing::warn!(module, "release of module {module}: {what}");
     }
 
     fn modules_discovered(&self, modules: &[(engine::ModuleName, bool)]) {
-        self.metrics.module_info.reset();
-        for (module, enabled) in modules {
-            let labels = [module.as_str(), if *enabled { "true" } else { "false" }, "true"];
-            self.metrics.module_info.with_label_values(&labels).set(1.0);
-        }
+        self.metrics.module_info.renew(|gauges| {
+            for (module, enabled) in modules {
+                gauges.set(&[module.as_str(), if *enabled { "true" } else { "false" }, "true"], 1.0);
+            }
+        });
         let on: Vec<&str> =
             modules.iter().filter(|(_, enabled)| *enabled).map(|(module, _)| module.as_str()).collect();
         tracing::info!(modules = on.join(","), "{} of {} modules are on", on.len(), modules.len());
@@ -378,8 +380,8 @@ impl Telemetry {
 
     fn converged_now(&self, generation: Option<u64>, took: Duration, first: bool, cause: &str) {
         let seconds = took.as_secs_f64();
-        self.metrics.convergence_seconds.with_label_values(&[activation(first)]).inc_by(seconds);
-        self.metrics.convergence_total.with_label_values(&[activation(first)]).inc();
+        self.metrics.convergence_seconds.add(&[activation(first)], seconds);
+        self.metrics.convergence_total.count(&[activation(first)]);
         if let Some(generation) = generation {
             tracing::info!(cause, seconds, "converge {generation} done in {seconds:.3} s");
         }
@@ -398,6 +400,10 @@ mod tests {
 
     fn hook() -> HookId {
         HookId { scope: Scope::Module("web".into()), name: "hooks/a.sh".into() }
+    }
+
+    fn scraped(telemetry: &Telemetry) -> String {
+        telemetry.metrics(None).collect()
     }
 
     fn ran(outcome: HookEnd) -> Notice {
@@ -429,7 +435,7 @@ mod tests {
         ] {
             telemetry.take(Notice::ReleaseDrifted { module: "web".into(), drift, what: "it".into() });
         }
-        let text = telemetry.metrics_text(None);
+        let text = scraped(&telemetry);
         for line in [
             r#"p_modules_absent_resources_total{module="web",resource="a"} 1"#,
             r#"p_modules_changed_resources_total{module="web",resource="c"} 1"#,
@@ -448,9 +454,9 @@ mod tests {
             (*is_task, *usage) = (false, None);
         }
         telemetry.take(part);
-        assert!(!telemetry.metrics_text(None).contains("module_hook_errors_total{"), "its module failed");
+        assert!(!scraped(&telemetry).contains("module_hook_errors_total{"), "its module failed");
         telemetry.take(ran(HookEnd::Error));
-        let text = telemetry.metrics_text(None);
+        let text = scraped(&telemetry);
         let name = |rest: &str| format!("addon_operator_module_hook_{rest}{{{labels}}}");
         assert!(text.contains(&format!("{} 0\n", name("success_total"))), "all series are there:\n{text}");
         assert!(
@@ -470,7 +476,7 @@ mod tests {
         };
         telemetry.take(Notice::TaskStarted { task: task.clone(), waited: Duration::from_millis(1500) });
         telemetry.take(Notice::TaskStarted { task, waited: Duration::from_millis(750) });
-        let text = telemetry.metrics_text(None);
+        let text = scraped(&telemetry);
         for line in [
             format!("{} 1", name("errors_total")),
             format!("{} 1", name("allowed_errors_total")),

@@ -61,6 +61,6 @@ fn observe(metrics: &Metrics, bindings: &[ObservedBinding], timing: Timing) {
     for binding in bindings {
         let (module, hook) = hook_labels(&binding.hook);
         let labels = [module, hook, &*binding.binding, binding.queue.as_str(), &*binding.kind];
-        metric.with_label_values(&labels).observe(took.as_secs_f64());
+        metric.observe(&labels, took.as_secs_f64());
     }
 }

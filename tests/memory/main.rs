@@ -8,6 +8,7 @@ mod counting;
 mod flood;
 mod large;
 mod lists;
+mod metrics;
 mod records;
 #[cfg(target_env = "gnu")]
 mod returned;
