@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigText, Effect, Event, Failure, FailureKind, HookId, Module, ModuleName, Notice, ReleaseName,
-    RunId, ShortMemory, ValuesInput,
+    Basis, ConfigText, Effect, Event, Failure, FailureKind, Module, ModuleName, Notice, OwnedRelease,
+    PatchAuthor, ReleaseName, RunId, ShortMemory, StoreError, ValuesInput,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -132,12 +132,26 @@ impl Effects for Adapters {
                     let _ = cancel.send(());
                 }
             }
+            // WIRE: the four effects of module sources.
+            Effect::DropBundles { run, .. } => {
+                inbox.answer(Event::BundlesDropped { run, outcome: Err(sources_are_not_wired()) });
+            }
+            Effect::FetchSource { run, .. } => {
+                inbox.answer(Event::SourceFetched { run, outcome: Err(sources_are_not_wired()) });
+            }
+            Effect::KeepBundles { run, .. } => {
+                let outcome = Err(StoreError::Registry(sources_are_not_wired()));
+                inbox.answer(Event::BundlesKept { run, outcome });
+            }
+            Effect::LoadModules { run, .. } => {
+                inbox.answer(Event::ModulesLoaded { run, outcome: Err(sources_are_not_wired()) });
+            }
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
             Effect::ForgetRelease { module } => self.helm.forget(&module),
             Effect::ListReleases { run } => self.list_releases(run, inbox),
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
             Effect::Notify(notice) => self.notify(notice),
-            Effect::PatchObjects { run, hook, patches } => self.patch_objects(run, hook, patches, inbox),
+            Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
             Effect::RunEnabledScript { run, module, values, timeout } => {
                 self.run_script(run, ScriptRun { module, values, timeout }, inbox);
             }
@@ -151,12 +165,18 @@ impl Effects for Adapters {
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
             Effect::UninstallRelease { run, release } => self.uninstall(run, release, inbox),
-            Effect::UpgradeRelease { run, module, values, maintenance } => {
+            // WIRE: the mark of `source` is put on the release.
+            Effect::UpgradeRelease { run, module, values, maintenance, source: _ } => {
                 self.upgrade(run, module, values, maintenance, inbox);
             }
             Effect::WatchRelease { module } => self.helm.watch(module, inbox),
         }
     }
+}
+
+// WIRE: goes with the arms that call it.
+fn sources_are_not_wired() -> Failure {
+    Failure::new(FailureKind::Bug, "module sources are not wired")
 }
 
 impl Adapters {
@@ -218,9 +238,10 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::ConfigSaved { run, outcome: Err(failure) });
     }
 
-    fn patch_objects(&self, run: RunId, hook: HookId, patches: Arc<[ObjectPatch]>, inbox: &Inbox) {
+    fn patch_objects(&self, run: RunId, author: PatchAuthor, patches: Arc<[ObjectPatch]>, inbox: &Inbox) {
         let writer = Arc::clone(&self.patcher);
-        let work = async move { Event::ObjectsPatched { run, outcome: writer.apply(&hook, &patches).await } };
+        let work =
+            async move { Event::ObjectsPatched { run, outcome: writer.apply(&author, &patches).await } };
         spawn(inbox, work, move |failure| Event::ObjectsPatched { run, outcome: Err(failure) });
     }
 
@@ -254,7 +275,12 @@ impl Adapters {
 
     fn list_releases(&self, run: RunId, inbox: &Inbox) {
         let helm = Arc::clone(&self.helm);
-        let work = async move { Event::ReleasesListed { run, outcome: helm.list().await } };
+        let work = async move {
+            // WIRE: whether a release has the mark of a source.
+            let owned = |name| OwnedRelease { name, is_sourced: false };
+            let outcome = helm.list().await.map(|names| names.into_iter().map(owned).collect());
+            Event::ReleasesListed { run, outcome }
+        };
         spawn(inbox, work, move |failure| Event::ReleasesListed { run, outcome: Err(failure) });
     }
 

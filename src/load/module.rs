@@ -122,6 +122,8 @@ pub(super) fn read(
         order: entry.order,
         path: path.to_string_lossy().into(),
         content: 0,
+        // WIRE: the loader sets `Origin::Bundle` for a module that it finds through a link of the store directory.
+        origin: engine::Origin::Files,
         enabled: shared.enabled.get(&format!("{key}Enabled")).cloned(),
         enabled_script: enabled_script(path, &mut warnings),
         static_values: Arc::new(Value::Object(Map::new())),

@@ -123,9 +123,13 @@ impl Recording {
                     outcome: None,
                 });
             }
-            Effect::EnsureCrds { run, .. }
+            Effect::DropBundles { run, .. }
+            | Effect::EnsureCrds { run, .. }
+            | Effect::FetchSource { run, .. }
+            | Effect::KeepBundles { run, .. }
             | Effect::ListReleases { run }
             | Effect::LoadModule { run, .. }
+            | Effect::LoadModules { run, .. }
             | Effect::PatchObjects { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
@@ -181,12 +185,16 @@ impl Recording {
                 self.under_way.remove(run);
                 self.hooks_took += usage.map(|usage| usage.took).unwrap_or_default();
             }
-            Event::ConfigSaved { run, .. }
+            Event::BundlesDropped { run, .. }
+            | Event::BundlesKept { run, .. }
+            | Event::ConfigSaved { run, .. }
             | Event::CrdsEnsured { run, .. }
             | Event::ModuleLoaded { run, .. }
+            | Event::ModulesLoaded { run, .. }
             | Event::ObjectsPatched { run, .. }
             | Event::ReleaseFinished { run, .. }
-            | Event::ReleasesListed { run, .. } => {
+            | Event::ReleasesListed { run, .. }
+            | Event::SourceFetched { run, .. } => {
                 self.under_way.remove(run);
             }
             Event::Listed { lists } => {

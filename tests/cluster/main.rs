@@ -102,6 +102,7 @@ impl Cluster {
             order: 0,
             path: self.chart.path().to_str().unwrap().into(),
             content,
+            origin: engine::Origin::Files,
             enabled: None,
             enabled_script: None,
             static_values: Arc::new(json!({})),

@@ -115,6 +115,7 @@ fn catalog() -> Catalog {
                 order: order * 10,
                 path: format!("/modules/{order}0-{name}").into(),
                 content: 1,
+                origin: engine::Origin::Files,
                 enabled: Some(EnabledFlag { value: true, source: "modules/values.yaml".into() }),
                 enabled_script: None,
                 static_values: Arc::new(json!({"password": SECRET})),

@@ -68,6 +68,7 @@ const ENGINE: &[&str] = &[
     "cron",
     "secrets",
     "hook",
+    "addon",
     "catalog",
     "config",
     "memory",

@@ -49,6 +49,7 @@ async fn a_module_that_fails_is_told_on_the_config_map() {
     let message = format!("module web is failed: {}", "x".repeat(3_000));
     events.record(Announcement {
         module: Some("web".into()),
+        source: None,
         warning: true,
         reason: "ModuleFailed",
         message,
@@ -88,7 +89,13 @@ async fn slip_15_without_a_config_map_it_is_looked_for_once_however_many_events_
     for n in 0..50 {
         let message = format!("module web was upgraded: revision {n} of its release is deployed");
         let module = Some("web".into());
-        events.record(Announcement { module, warning: false, reason: "ModuleUpgraded", message });
+        events.record(Announcement {
+            module,
+            source: None,
+            warning: false,
+            reason: "ModuleUpgraded",
+            message,
+        });
     }
     drop(events);
     reasons(&Client::new(server.service(), "default"), "default", 50).await;
@@ -172,7 +179,13 @@ async fn a_panic_of_the_recorder_costs_the_event_that_it_met_and_no_other() {
     let server = ApiServer::builder().build().unwrap();
     let events = EventRecorder::start(panicking(&server), "default", "addon-operator");
     for reason in ["First", "Second", "Third"] {
-        events.record(Announcement { module: None, warning: false, reason, message: reason.to_owned() });
+        events.record(Announcement {
+            module: None,
+            source: None,
+            warning: false,
+            reason,
+            message: reason.to_owned(),
+        });
     }
     let written = events.written();
     drop(events);

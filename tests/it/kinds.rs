@@ -39,7 +39,10 @@ fn crd(kind: &str, versions: &[&str]) -> Value {
 async fn patched(patcher: &Patcher, documents: &[Value]) -> Result<(), String> {
     let text = documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let hook = HookId { scope: Scope::Global, name: "h.sh".into() };
-    patcher.apply(&hook, &parse(text.as_bytes()).unwrap()).await.map_err(|failure| failure.to_string())
+    patcher
+        .apply(&engine::PatchAuthor::Hook(hook), &parse(text.as_bytes()).unwrap())
+        .await
+        .map_err(|failure| failure.to_string())
 }
 
 #[tokio::test]

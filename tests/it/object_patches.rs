@@ -56,7 +56,10 @@ impl Fixture {
     async fn apply(&self, text: &str) -> Result<(), String> {
         let patches = object_patch::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error}"));
         let hook = HookId { scope: Scope::Global, name: "a.sh".into() };
-        self.patcher.apply(&hook, &patches).await.map_err(|failure| failure.to_string())
+        self.patcher
+            .apply(&engine::PatchAuthor::Hook(hook), &patches)
+            .await
+            .map_err(|failure| failure.to_string())
     }
 
     fn requests(&self) -> Vec<String> {

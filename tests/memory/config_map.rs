@@ -48,6 +48,7 @@ fn engine() -> Engine {
         order: 1,
         path: "/modules/001-alpha".into(),
         content: 1,
+        origin: engine::Origin::Files,
         enabled: Some(EnabledFlag { value: true, source: "modules/values.yaml".into() }),
         enabled_script: None,
         static_values: Arc::new(json!({"static": 1})),

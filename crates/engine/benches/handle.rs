@@ -42,6 +42,7 @@ fn module(number: u32) -> Arc<Module> {
         order: number,
         path: "/modules".into(),
         content: 1,
+        origin: engine::Origin::Files,
         enabled: Some(EnabledFlag { value: true, source: "values.yaml".into() }),
         enabled_script: None,
         static_values: Arc::new(json!({"replicas": 1, "image": {"tag": "1.2.3"}, "list": [1, 2, 3]})),

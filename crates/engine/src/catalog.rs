@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use values::schema::Schemas;
 
+use crate::addon::Digest;
 use crate::failure::Failure;
 use crate::hook::HookSpec;
 use crate::name::{HookId, HookName, ModuleName};
@@ -63,6 +64,8 @@ pub struct Module {
     pub path: Arc<str>,
     /// A hash of all its files; differs when any of them differs.
     pub content: u64,
+    /// Where its files come from.
+    pub origin: Origin,
     /// The last `<key>Enabled` of the static values, and the file it stands in.
     pub enabled: Option<EnabledFlag>,
     /// The `enabled` script, if there is one that can be executed.
@@ -79,6 +82,24 @@ pub struct Module {
     pub crds: Vec<Arc<str>>,
     /// Why it can't be used as it is, if so. Its other fields hold what could be read.
     pub broken: Option<Failure>,
+}
+
+/// Where the files of a module come from. The loader knows: it follows the link of a bundle.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Origin {
+    /// A modules directory.
+    #[default]
+    Files,
+    /// The store directory.
+    Bundle {
+        /// The bundle that is unpacked there.
+        digest: Digest,
+        /// What the bundle's own `values.yaml` says about `<key>Enabled`. It is not in [`enabled`] of the module, which
+        /// holds what files outside of the bundle say: remote code does not switch itself on.
+        ///
+        /// [`enabled`]: Module::enabled
+        enabled: Option<EnabledFlag>,
+    },
 }
 
 /// A static `<key>Enabled` flag.
@@ -116,6 +137,16 @@ impl Catalog {
     /// Returns the module named `name`.
     pub fn module(&self, name: &ModuleName) -> Option<&Arc<Module>> {
         self.modules.iter().find(|module| module.name == *name)
+    }
+}
+
+impl Origin {
+    /// Returns the bundle of the module, if it comes from one.
+    pub fn digest(&self) -> Option<&Digest> {
+        match self {
+            Self::Files => None,
+            Self::Bundle { digest, .. } => Some(digest),
+        }
     }
 }
 

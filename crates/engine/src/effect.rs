@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::enabled::EnabledModules;
@@ -48,6 +49,13 @@ pub enum Effect {
         /// The attempt.
         run: RunId,
     },
+    /// Remove bundles that nobody needs any more, from the cluster and from the store directory.
+    DropBundles {
+        /// The attempt.
+        run: RunId,
+        /// The bundles that stay: registered ones, and those that something still runs from.
+        keep: Vec<Digest>,
+    },
     /// Create or update the CRDs of a module and wait until they are established.
     EnsureCrds {
         /// The attempt.
@@ -57,10 +65,28 @@ pub enum Effect {
     },
     /// Nothing is in flight any more: end.
     Exit,
+    /// Fetch what the repositories of a configuration offer, check it and put it into the store directory.
+    ///
+    /// Everything is tried, also after something failed. Can be cancelled.
+    FetchSource {
+        /// The attempt.
+        run: RunId,
+        /// The configuration.
+        source: SourceKey,
+        /// What it asks for.
+        spec: Arc<SourceSpec>,
+    },
     /// Stop watching the objects of a release.
     ForgetRelease {
         /// The module.
         module: ModuleName,
+    },
+    /// Write the bundles that are missing in the cluster, then the registry: it never names what is not there.
+    KeepBundles {
+        /// The attempt.
+        run: RunId,
+        /// All that is registered from now on.
+        registry: Arc<Registry>,
     },
     /// List the releases that carry our owner label.
     ListReleases {
@@ -74,14 +100,21 @@ pub enum Effect {
         /// The module.
         module: ModuleName,
     },
+    /// Make the store directory show exactly these modules, and read all files again.
+    LoadModules {
+        /// The attempt.
+        run: RunId,
+        /// The modules, by order, then name.
+        links: Vec<ModuleLink>,
+    },
     /// Tell whom it may concern. Never answered.
     Notify(Notice),
     /// Change objects in the cluster, in order.
     PatchObjects {
         /// The attempt.
         run: RunId,
-        /// The hook that asked for it.
-        hook: HookId,
+        /// On whose behalf.
+        author: PatchAuthor,
         /// The changes.
         patches: Arc<[ObjectPatch]>,
     },
@@ -156,12 +189,33 @@ pub enum Effect {
         values: ValuesInput,
         /// Whether the module is in maintenance.
         maintenance: bool,
+        /// The configuration that brought the module: its mark is put on the release, which no start purges then.
+        source: Option<SourceKey>,
     },
     /// Watch the objects of a release and report what drifts.
     WatchRelease {
         /// The module.
         module: ModuleName,
     },
+}
+
+/// On whose behalf objects are changed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PatchAuthor {
+    /// A hook wrote the changes.
+    Hook(HookId),
+    /// The operator looks after a configuration of sources.
+    Source(SourceKey),
+}
+
+/// Writes `hook web/init.sh` or the name of the configuration.
+impl fmt::Display for PatchAuthor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hook(hook) => write!(f, "hook {hook}"),
+            Self::Source(source) => source.fmt(f),
+        }
+    }
 }
 
 /// What a process or chart reads as values. Shared, never copied.
@@ -227,11 +281,15 @@ impl Effect {
             | Self::AnswerCommand { .. }
             | Self::AnswerReview { .. }
             | Self::CancelRun { .. }
+            | Self::DropBundles { .. }
             | Self::EnsureCrds { .. }
             | Self::Exit
+            | Self::FetchSource { .. }
             | Self::ForgetRelease { .. }
+            | Self::KeepBundles { .. }
             | Self::ListReleases { .. }
             | Self::LoadModule { .. }
+            | Self::LoadModules { .. }
             | Self::Notify(_)
             | Self::PatchObjects { .. }
             | Self::SaveConfigValues { .. }
@@ -276,6 +334,8 @@ impl fmt::Debug for ConfigText {
 pub struct Announcement {
     /// The module; `None` when it is about no single one.
     pub module: Option<ModuleName>,
+    /// The configuration of sources that it is about, if it is about one: the Event belongs to that object.
+    pub source: Option<SourceKey>,
     /// Whether a person should look at it.
     pub warning: bool,
     /// One word for machines: `ModuleFailed`.

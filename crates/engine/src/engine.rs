@@ -14,12 +14,12 @@ use crate::configuration::{Carried, Configuration, mismatch};
 use crate::context::Context;
 use crate::converge::{self, Converges};
 use crate::effect::{Effect, ValuesInput};
-use crate::event::{ConfigData, Event, HookOutput, ReleaseOutcome, Usage, Verdict};
+use crate::event::{ConfigData, Event, HookOutput, OwnedRelease, ReleaseOutcome, Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::inspection::{Inspection, ScopeInspection};
 use crate::module::{self, Lower, Modules};
-use crate::name::{ModuleName, QueueName, ReleaseName, ReviewId, RunId, Scope};
+use crate::name::{ModuleName, QueueName, ReviewId, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{End, Finished, Next, Queues, Reason};
 use crate::task::{Answer, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger};
@@ -95,6 +95,10 @@ impl Engine {
         let (_, modules, mut lower) = self.split();
         match event {
             Event::Started => self.start(),
+            Event::BundlesDropped { .. }
+            | Event::BundlesKept { .. }
+            | Event::ModulesLoaded { .. }
+            | Event::SourceFetched { .. } => {}
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
@@ -585,7 +589,7 @@ impl Engine {
         }
     }
 
-    fn releases_listed(&mut self, run: RunId, outcome: Result<Vec<ReleaseName>, Failure>) {
+    fn releases_listed(&mut self, run: RunId, outcome: Result<Vec<OwnedRelease>, Failure>) {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         match outcome {
             Err(failure) => self.fail(task, failure),

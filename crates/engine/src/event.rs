@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use values::patch::Patch;
 
+use crate::addon::{Digest, Fetched};
 use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
@@ -20,6 +21,20 @@ use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, Revie
 pub enum Event {
     /// The driver is ready and the configuration was read; the first converge may begin.
     Started,
+    /// Answers [`DropBundles`](crate::Effect::DropBundles).
+    BundlesDropped {
+        /// The attempt.
+        run: RunId,
+        /// Why not all could be removed.
+        outcome: Result<(), Failure>,
+    },
+    /// Answers [`KeepBundles`](crate::Effect::KeepBundles).
+    BundlesKept {
+        /// The attempt.
+        run: RunId,
+        /// Why the registry was not written.
+        outcome: Result<(), StoreError>,
+    },
     /// Files changed while the operator runs.
     CatalogChanged {
         /// All hooks and modules as they are now.
@@ -108,6 +123,13 @@ pub enum Event {
         /// The module as its files are now.
         outcome: Result<Arc<Module>, Failure>,
     },
+    /// Answers [`LoadModules`](crate::Effect::LoadModules).
+    ModulesLoaded {
+        /// The attempt.
+        run: RunId,
+        /// All hooks and modules as they are now.
+        outcome: Result<Catalog, Failure>,
+    },
     /// A namespace has joined or left those that a watch is about, and these are its objects now.
     ///
     /// No hook runs because of it: hooks see it in their snapshots.
@@ -168,7 +190,7 @@ pub enum Event {
         /// The attempt.
         run: RunId,
         /// The releases that carry our owner label, by name.
-        outcome: Result<Vec<ReleaseName>, Failure>,
+        outcome: Result<Vec<OwnedRelease>, Failure>,
     },
     /// The API server asks a hook (admission, conversion).
     ReviewRequested {
@@ -187,6 +209,14 @@ pub enum Event {
         outcome: Result<Verdict, Failure>,
         /// What the process used; absent when none was started.
         usage: Option<Usage>,
+    },
+    /// Answers [`FetchSource`](crate::Effect::FetchSource).
+    SourceFetched {
+        /// The attempt.
+        run: RunId,
+        /// What the repositories offer. An error is one of the API server or of our own disk: what is wrong with a
+        /// repository is in [`Fetched`].
+        outcome: Result<Fetched, Failure>,
     },
     /// The operator shall end.
     ShutdownRequested,
@@ -291,6 +321,24 @@ pub struct TakenObject {
     pub object: String,
     /// The other release: `namespace/name`.
     pub release: String,
+}
+
+/// A release that carries our owner label.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct OwnedRelease {
+    /// Its name.
+    pub name: ReleaseName,
+    /// Whether it has the mark of a source: nothing but its removal by that source or by a command takes it away.
+    pub is_sourced: bool,
+}
+
+/// Why bundles and registry were not written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoreError {
+    /// These bundles could not be written, so the registry was not.
+    Bundles(Vec<(Digest, Failure)>),
+    /// The registry could not be written.
+    Registry(Failure),
 }
 
 /// What a run did to a release.

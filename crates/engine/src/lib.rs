@@ -19,6 +19,7 @@
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
 //! task does next, or what happened that concerns a machine above it. A task is plain data that machines move on.
 
+mod addon;
 mod binding;
 mod catalog;
 mod cause;
@@ -46,16 +47,24 @@ mod task;
 mod time;
 pub mod view;
 
+pub use addon::{
+    AddonProblem, AddonReason, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
+    FetchedAddon, FetchedRepository, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink,
+    NotADigest, RegisteredAddon, Registry, RegistryError, RepositoryProblem, RepositoryReason,
+    RepositorySpec, SecretName, SourceKey, SourceKind, SourceSpec, SpecError,
+};
 pub use binding::{Tally, WatchedObjects};
-pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Script};
+pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Script};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
-pub use effect::{Announcement, Basis, ConfigText, Effect, ModuleValues, RunLabels, ValuesInput};
+pub use effect::{
+    Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RunLabels, ValuesInput,
+};
 pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
-    Command, ConfigData, Drift, Event, HookOutput, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind,
-    Usage, Verdict,
+    Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, ReleaseAction, ReleaseOutcome, StoreError,
+    TakenObject, UnwatchedKind, Usage, Verdict,
 };
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};

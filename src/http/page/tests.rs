@@ -32,6 +32,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
             order: number,
             path: "/m".into(),
             content: 1,
+            origin: engine::Origin::Files,
             enabled: Some(EnabledFlag { value: true, source: word.into() }),
             enabled_script: None,
             static_values: Arc::new(json!({"password": "hunter2hunter2"})),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use engine::object_patch::ObjectPatch;
-use engine::{Failure, FailureKind, HookId};
+use engine::{Failure, FailureKind, PatchAuthor};
 
 use super::error::PatchError;
 
@@ -15,7 +15,7 @@ const NAMED: usize = 10;
 
 /// What became of the operations so far.
 pub(super) struct Outcome<'a> {
-    hook: &'a HookId,
+    author: &'a PatchAuthor,
     patches: &'a [ObjectPatch],
     tried: usize,
     failed: Vec<(usize, Failure)>,
@@ -24,8 +24,8 @@ pub(super) struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    pub(super) fn new(hook: &'a HookId, patches: &'a [ObjectPatch]) -> Self {
-        Self { hook, patches, tried: 0, failed: Vec::new(), silent: 0 }
+    pub(super) fn new(author: &'a PatchAuthor, patches: &'a [ObjectPatch]) -> Self {
+        Self { author, patches, tried: 0, failed: Vec::new(), silent: 0 }
     }
 
     /// Records what became of the next operation.
@@ -68,15 +68,14 @@ impl<'a> Outcome<'a> {
     /// Returns the failure of the only operation that failed.
     fn only(&self, place: usize, mut failure: Failure, done: &str) -> Failure {
         let cause = std::mem::take(&mut failure.message);
-        let (number, count, hook) = (place + 1, self.patches.len(), self.hook);
+        let (number, count, author) = (place + 1, self.patches.len(), self.author);
         let patch = self.patch(place);
-        failure.message =
-            format!("object patch {number} of {count} of hook {hook}: {patch}: {cause} ({done})");
+        failure.message = format!("object patch {number} of {count} of {author}: {patch}: {cause} ({done})");
         failure
     }
 
     fn several(&self, left: usize) -> Failure {
-        let (failed, count, hook) = (self.failed.len(), self.patches.len(), self.hook);
+        let (failed, count, author) = (self.failed.len(), self.patches.len(), self.author);
         let mut done = match self.tried - failed {
             0 => "nothing was done".to_owned(),
             1 => "one other is done".to_owned(),
@@ -92,10 +91,8 @@ impl<'a> Outcome<'a> {
         if failed > NAMED {
             named.push(format!("and {} more", failed - NAMED));
         }
-        let message = format!(
-            "{failed} of {count} object patches of hook {hook} failed ({done}): {}",
-            named.join("; ")
-        );
+        let message =
+            format!("{failed} of {count} object patches of {author} failed ({done}): {}", named.join("; "));
         let first = self.failed.first().map(|(_, failure)| failure);
         let mut failure = Failure::new(first.map_or(FailureKind::Cluster, |first| first.kind), message);
         failure.advice = first.and_then(|first| first.advice.clone());

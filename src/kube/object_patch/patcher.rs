@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::object_patch::{Existing, ObjectPatch, Operation, Propagation};
-use engine::{Failure, FailureKind, HookId};
+use engine::{Failure, FailureKind, PatchAuthor};
 use kube::Api;
 use kube::Client;
 use kube::api::{DynamicObject, Patch};
@@ -41,8 +41,8 @@ impl Patcher {
     /// Nothing is done if one of them can't be right on any object. Otherwise each is tried, also after one that
     /// failed; the failure names all that failed and says what was done. Only when the API server is silent, the
     /// rest is left.
-    pub async fn apply(&self, hook: &HookId, patches: &[ObjectPatch]) -> Result<(), Failure> {
-        let mut outcome = Outcome::new(hook, patches);
+    pub async fn apply(&self, author: &PatchAuthor, patches: &[ObjectPatch]) -> Result<(), Failure> {
+        let mut outcome = Outcome::new(author, patches);
         let mut steps = Vec::with_capacity(patches.len());
         for (place, patch) in patches.iter().enumerate() {
             match Step::of(&patch.operation) {

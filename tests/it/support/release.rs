@@ -117,6 +117,7 @@ impl ReleaseFixture {
             order: 0,
             path: self.directory.path().to_str().unwrap().into(),
             content: self.content.load(Ordering::SeqCst) as u64,
+            origin: engine::Origin::Files,
             enabled: None,
             enabled_script: None,
             static_values: Arc::new(json!({})),

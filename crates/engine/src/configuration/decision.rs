@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::addon::SourceKey;
 use crate::cause::Cause;
 use crate::event::Verdict;
 use crate::name::{HookId, HookName};
@@ -37,8 +38,10 @@ pub(crate) enum Opinion {
     Dynamic { on: bool, hook: HookName },
     /// The ConfigMap.
     ConfigMap { on: bool, key: String },
-    /// The enabled script. Its word is the last one.
+    /// The enabled script. It is asked if all others say yes.
     Script(Verdict),
+    /// The configuration of sources that brought the module takes it back. No other word counts.
+    Withdrawn(SourceKey),
 }
 
 impl fmt::Display for Opinion {
@@ -54,6 +57,7 @@ impl fmt::Display for Opinion {
                     None => Ok(()),
                 }
             }
+            Self::Withdrawn(source) => write!(f, "{source} does not bring it any more"),
         }
     }
 }
@@ -79,6 +83,7 @@ impl Opinion {
         match self {
             Self::Static { on, .. } | Self::Dynamic { on, .. } | Self::ConfigMap { on, .. } => *on,
             Self::Script(verdict) => verdict.enabled,
+            Self::Withdrawn(_) => false,
         }
     }
 }

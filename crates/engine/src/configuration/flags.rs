@@ -20,7 +20,7 @@ impl Configuration {
     /// Returns what flags say about a module, without its script.
     pub(crate) fn flags_of(&self, module: &Module) -> Decision {
         let mut opinions = Vec::new();
-        if let Some(flag) = &module.enabled {
+        if let Some(flag) = self.static_flag(module) {
             opinions.push(Opinion::Static { on: flag.value, file: Arc::clone(&flag.source) });
         }
         if let Some(flag) = self.dynamic_flags.get(&module.key) {
@@ -28,6 +28,9 @@ impl Configuration {
         }
         if let Some(on) = self.config_map.flags.get(&*module.key).copied() {
             opinions.push(Opinion::ConfigMap { on, key: format!("{}Enabled", module.key) });
+        }
+        if let Some(source) = self.withdrawn_by(&module.name) {
+            opinions.push(Opinion::Withdrawn(source.clone()));
         }
         let enabled = opinions.last().is_some_and(Opinion::is_yes);
         Decision { enabled, opinions }

@@ -11,7 +11,7 @@ use super::redaction::without;
 use crate::catalog::Hook;
 use crate::cause::Cause;
 use crate::context::Context;
-use crate::effect::{ConfigText, Effect};
+use crate::effect::{ConfigText, Effect, PatchAuthor};
 use crate::event::{HookOutput, Usage};
 use crate::failure::{Failure, FailureKind};
 use crate::name::{RunId, Scope};
@@ -129,7 +129,7 @@ impl Configuration {
             return Carried::Patching(
                 prepared,
                 run,
-                Effect::PatchObjects { run, hook: hook.id.clone(), patches },
+                Effect::PatchObjects { run, author: PatchAuthor::Hook(hook.id.clone()), patches },
             );
         }
         if let Some(failure) = prepared.output.failed.take() {

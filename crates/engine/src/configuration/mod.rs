@@ -7,6 +7,7 @@ mod hook_output;
 mod reading;
 mod redaction;
 mod sections;
+mod sourced;
 
 pub(crate) use decision::{Decision, Opinion};
 pub(crate) use hook_output::{Carried, Prepared, mismatch};

@@ -10,6 +10,7 @@ use values::{Section, SectionError};
 
 use super::config_map::ConfigMap;
 use super::decision::DynamicFlag;
+use super::sourced::SourcedModules;
 use crate::catalog::{Global, Module};
 use crate::config::Config;
 use crate::context::Context;
@@ -28,6 +29,8 @@ pub(crate) struct Configuration {
     pub(super) config_map: ConfigMap,
     /// What global hooks say about modules, by their keys; some of those modules may not be there.
     pub(super) dynamic_flags: BTreeMap<Arc<str>, DynamicFlag>,
+    /// The modules of bundles.
+    pub(super) sourced: SourcedModules,
     /// Writes of the ConfigMap that commands wait for, and what is answered.
     command_saves: BTreeMap<RunId, (CommandId, String)>,
 }
@@ -42,6 +45,7 @@ impl Configuration {
             keys: BTreeMap::new(),
             config_map: ConfigMap::default(),
             dynamic_flags: BTreeMap::new(),
+            sourced: SourcedModules::new(),
             command_saves: BTreeMap::new(),
         }
     }

@@ -179,7 +179,7 @@ impl Announcements {
             left_out => format!("{message} ({left_out} changes before it have no Event)"),
         };
         let module = Some(module.clone());
-        cx.push(Effect::Announce(Announcement { module, warning, reason, message }));
+        cx.push(Effect::Announce(Announcement { module, source: None, warning, reason, message }));
     }
 
     /// Announces that a watch is broken. Returns whether it did: many break together, and status has all of them.
@@ -187,7 +187,13 @@ impl Announcements {
         let is_admitted = self.warnings.admit(&mut self.broken_watches, cx.now);
         if is_admitted {
             let reason = "WatchBroken";
-            cx.push(Effect::Announce(Announcement { module: None, warning: true, reason, message }));
+            cx.push(Effect::Announce(Announcement {
+                module: None,
+                source: None,
+                warning: true,
+                reason,
+                message,
+            }));
         }
         is_admitted
     }
@@ -196,7 +202,13 @@ impl Announcements {
     pub(super) fn watch_restored(&mut self, cx: &mut Context, message: String) {
         if self.news.admit(&mut self.restored_watches, cx.now) {
             let reason = "WatchRestored";
-            cx.push(Effect::Announce(Announcement { module: None, warning: false, reason, message }));
+            cx.push(Effect::Announce(Announcement {
+                module: None,
+                source: None,
+                warning: false,
+                reason,
+                message,
+            }));
         }
     }
 
@@ -227,7 +239,13 @@ impl Announcements {
             cause.links().first().copied().unwrap_or_default()
         );
         let reason = "ConvergeFinished";
-        cx.push(Effect::Announce(Announcement { module: None, warning: false, reason, message }));
+        cx.push(Effect::Announce(Announcement {
+            module: None,
+            source: None,
+            warning: false,
+            reason,
+            message,
+        }));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::Effect;
-use crate::event::{Drift, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind};
+use crate::event::{Drift, OwnedRelease, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind};
 use crate::failure::Failure;
 use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
@@ -197,10 +197,11 @@ impl Modules {
         &mut self,
         cx: &mut Context,
         head: &TaskHead,
-        releases: Vec<ReleaseName>,
+        releases: Vec<OwnedRelease>,
     ) -> Vec<Task> {
         let mut tasks = Vec::new();
-        for release in releases.into_iter().rev() {
+        let mut sourced = Vec::new();
+        for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {
             if self.config.ignore_release.as_ref() == Some(&release) {
                 continue;
             }
@@ -214,6 +215,10 @@ impl Modules {
                     }
                     TaskKind::ModuleDelete(ModuleDelete::new(name))
                 }
+                None if is_sourced => {
+                    sourced.push(release);
+                    continue;
+                }
                 None if self.complete => TaskKind::ModulePurge(release),
                 None => {
                     let message = format!(
@@ -224,6 +229,14 @@ impl Modules {
                 }
             };
             tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+        }
+        if !sourced.is_empty() {
+            // Nothing is deleted because a bundle is not there: its repository or our copy of it may come back.
+            let names = sourced.iter().rev().map(ReleaseName::as_str).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "releases of modules whose bundles are not there stay: {names}; `addon-operator module purge NAME` removes one"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
         tasks
     }

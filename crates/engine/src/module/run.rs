@@ -159,7 +159,8 @@ impl Modules {
         let values = ValuesInput { enabled_modules: None, ..values };
         let maintenance = configuration.is_in_maintenance(&spec.key);
         let run = cx.ids.run();
-        let effect = Effect::UpgradeRelease { run, module: Arc::clone(spec), values, maintenance };
+        let source = configuration.source_of(name).cloned();
+        let effect = Effect::UpgradeRelease { run, module: Arc::clone(spec), values, maintenance, source };
         Next::Run(run, Answer::Release(name.clone()), Box::new(effect))
     }
 

@@ -85,6 +85,7 @@ fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> V
                 let since = said.map(|answer| answer.at);
                 (Source::Script, verdict.enabled, path.unwrap_or_default(), verdict.reason, since)
             }
+            Opinion::Withdrawn(source) => (Source::Withdrawn, false, source.to_string(), None, None),
         };
         OpinionView { source, says, by, reason, ago: since.map(|since| now.since(since)) }
     };

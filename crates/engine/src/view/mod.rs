@@ -245,6 +245,8 @@ pub enum Source {
     ConfigMap,
     /// The enabled script.
     Script,
+    /// The configuration of sources that brought the module and takes it back.
+    Withdrawn,
 }
 
 /// A watch.

@@ -227,6 +227,7 @@ fn why_off(module: &ModuleView) -> String {
             super::Source::Dynamic => format!("global hook {} says no", last.by),
             super::Source::ConfigMap => format!("ConfigMap key {} says no", last.by),
             super::Source::Script => "its enabled script says no".to_owned(),
+            super::Source::Withdrawn => format!("{} does not bring it any more", last.by),
         },
     }
 }

@@ -40,6 +40,7 @@ impl Files {
             order,
             path: format!("/modules/{order:03}-{name}").into(),
             content: 1,
+            origin: engine::Origin::Files,
             enabled: Some(EnabledFlag { value: true, source: "modules/values.yaml".into() }),
             enabled_script: None,
             static_values: Arc::new(json!({})),

@@ -28,15 +28,16 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded,
+    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, TimerFired, WatchFailed, WatchRestored,
+    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, TimerFired, WatchFailed, WatchRestored,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Announce, AnswerCommand, AnswerReview, CancelRun, EnsureCrds, Exit, ForgetRelease, ListReleases,
-    LoadModule, Notify, PatchObjects, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
+    Announce, AnswerCommand, AnswerReview, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
+    KeepBundles, ListReleases,
+    LoadModule, LoadModules, Notify, PatchObjects, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
     StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease,
 }
 

@@ -10,8 +10,8 @@ use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, ReleaseAction, ReleaseName, ReleaseOutcome, RunId, TakenObject, Time, ValuesInput,
-    Verdict, View,
+    MonitorId, Notice, OwnedRelease, PatchAuthor, ReleaseAction, ReleaseOutcome, RunId, TakenObject, Time,
+    ValuesInput, Verdict, View,
 };
 
 use crate::build::{Files, changed};
@@ -433,14 +433,18 @@ impl World {
     }
 
     fn note_answer(&mut self, event: &Event) -> bool {
-        if let Event::HookFinished { run, .. }
+        if let Event::BundlesDropped { run, .. }
+        | Event::BundlesKept { run, .. }
+        | Event::HookFinished { run, .. }
+        | Event::ModulesLoaded { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
         | Event::CrdsEnsured { run, .. }
         | Event::ModuleLoaded { run, .. }
         | Event::ReleaseFinished { run, .. }
         | Event::ReleasesListed { run, .. }
-        | Event::ScriptFinished { run, .. } = event
+        | Event::ScriptFinished { run, .. }
+        | Event::SourceFetched { run, .. } = event
         {
             self.in_flight.remove(run);
             true
@@ -467,7 +471,11 @@ impl World {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::DropBundles { .. }
             | Effect::Exit
+            | Effect::FetchSource { .. }
+            | Effect::KeepBundles { .. }
+            | Effect::LoadModules { .. }
             | Effect::ForgetRelease { .. }
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
@@ -497,7 +505,8 @@ impl World {
             }
             Effect::ListReleases { run } => {
                 self.in_flight.insert(run, None);
-                let releases = self.deployed.keys().map(|name| ReleaseName::from(name.as_str())).collect();
+                let owned = |name: &String| OwnedRelease { name: name.as_str().into(), is_sourced: false };
+                let releases = self.deployed.keys().map(owned).collect();
                 self.send_in(OTHER, Event::ReleasesListed { run, outcome: Ok(releases) });
             }
             Effect::LoadModule { run, module } => {
@@ -720,13 +729,23 @@ impl World {
                 format!("answer {id} {}", if outcome.is_ok() { "ok" } else { "failed" })
             }
             Effect::CancelRun { run } => format!("cancel {run}"),
+            Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
+            Effect::FetchSource { run, source, .. } => format!("fetch {source} {run}"),
+            Effect::KeepBundles { run, registry } => format!("keep {} bundles {run}", registry.addons.len()),
+            Effect::LoadModules { run, links } => {
+                let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
+                format!("load modules [{}] {run}", names.join(" "))
+            }
             Effect::EnsureCrds { run, module } => format!("ensure CRDs of {} {run}", module.name),
             Effect::Exit => "exit".to_owned(),
             Effect::ForgetRelease { module } => format!("forget release {module}"),
             Effect::ListReleases { run } => format!("list releases {run}"),
             Effect::LoadModule { run, module } => format!("load module {module} {run}"),
-            Effect::PatchObjects { run, hook, patches } => {
+            Effect::PatchObjects { run, author: PatchAuthor::Hook(hook), patches } => {
                 format!("patch {} objects for {hook} {run}", patches.len())
+            }
+            Effect::PatchObjects { run, author, patches } => {
+                format!("patch {} objects for {author} {run}", patches.len())
             }
             Effect::RunEnabledScript { run, module, values, .. } => {
                 let so_far: Vec<&str> = values
@@ -760,7 +779,7 @@ impl World {
             }
             Effect::StopMonitor { monitor } => format!("stop monitor {monitor}"),
             Effect::UninstallRelease { run, release } => format!("uninstall {release} {run}"),
-            Effect::UpgradeRelease { run, module, values, maintenance } => {
+            Effect::UpgradeRelease { run, module, values, maintenance, .. } => {
                 let note = if *maintenance { " in maintenance" } else { "" };
                 let values = match &values.module {
                     Some(module) if self.shows_values => format!(" {} {}", values.global, module.values),
@@ -791,6 +810,11 @@ fn shown_event(event: &Event) -> String {
     }
     match event {
         Event::Started => "started".to_owned(),
+        Event::BundlesDropped { run, outcome } => format!("bundles dropped {run} {}", end(outcome)),
+        Event::BundlesKept { run, outcome: Ok(()) } => format!("bundles kept {run} ok"),
+        Event::BundlesKept { run, outcome: Err(error) } => format!("bundles kept {run} failed: {error:?}"),
+        Event::ModulesLoaded { run, outcome } => format!("modules loaded {run} {}", end(outcome)),
+        Event::SourceFetched { run, outcome } => format!("fetched {run} {}", end(outcome)),
         Event::CatalogChanged { .. } => "files changed".to_owned(),
         Event::CatalogRejected { .. } => "files rejected".to_owned(),
         Event::Commanded { id, command } => format!("command {id} {command:?}"),
@@ -832,7 +856,7 @@ fn shown_event(event: &Event) -> String {
             format!("watch of {watch} failed: {failure}")
         }
         Event::ReleasesListed { run, outcome } => {
-            let names: Vec<String> = outcome.iter().flatten().map(ToString::to_string).collect();
+            let names: Vec<&str> = outcome.iter().flatten().map(|owned| owned.name.as_str()).collect();
             format!("releases {run} [{}]", names.join(" "))
         }
         Event::ReviewRequested { id, webhook, .. } => format!("review {id} of {webhook}"),

@@ -42,6 +42,7 @@ fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
         Source::Script => {
             ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (format.show)(reason)))
         }
+        Source::Withdrawn => (opinion.by.clone(), None),
     };
     let at = opinion.ago.map(|ago| ((format.at)(ago), ago.as_secs_f64()));
     Link { what, says: Some(opinion.says), reason, at }
@@ -142,6 +143,10 @@ fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer
         Source::ConfigMap => {
             answer.verdict = format!("{begin}: key {} of ConfigMap {} says so", last.by, view.config_map);
             answer.advice.push(format!("`addon-operator module enable {name}` sets that key to \"true\""));
+        }
+        Source::Withdrawn => {
+            answer.verdict = format!("{begin}: {} does not bring it any more, it is being removed", last.by);
+            answer.advice.push(format!("nothing, or let {} offer it again", last.by));
         }
         Source::Script => {
             let reason = last.reason.as_ref().map(|reason| (format.show)(reason));

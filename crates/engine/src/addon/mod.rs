@@ -1,0 +1,26 @@
+//! Addons: modules that come as bundles from repositories. What configurations ask for, what fetching brings, and what
+//! is registered.
+//!
+//! ```text
+//! SourceSpec ─▶ Fetched ─▶ Registry ─▶ ModuleLink
+//! object        network    cluster     files
+//! ```
+//!
+//! All of it is plain data. The decisions are those of the machine `source`.
+
+mod bundle;
+mod fetched;
+mod key;
+mod registry;
+mod spec;
+
+pub use bundle::{Bundle, BundleKind, Digest, ModuleLink, NotADigest};
+pub use fetched::{
+    AddonProblem, AddonReason, Fetched, FetchedAddon, FetchedRepository, RepositoryProblem, RepositoryReason,
+};
+pub use key::{SourceKey, SourceKind};
+pub use registry::{RegisteredAddon, Registry, RegistryError};
+pub use spec::{
+    DeletionPolicy, FailurePolicy, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, RepositorySpec,
+    SecretName, SourceSpec, SpecError,
+};

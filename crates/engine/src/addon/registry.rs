@@ -1,0 +1,170 @@
+//! The addons that are registered. It is kept in the cluster, so that a restart knows it without asking anybody.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Bundle, ModuleLink, SourceKey};
+
+/// The version of the format that is written.
+const VERSION: u32 = 1;
+
+/// How many addons are read. It keeps a text that is not ours from taking all memory.
+const MAX_ADDONS: usize = 100_000;
+
+/// What is registered, sorted by source, name and version.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Registry {
+    /// The addons.
+    pub addons: Vec<RegisteredAddon>,
+}
+
+/// An addon that is registered.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and the format names it")]
+pub struct RegisteredAddon {
+    /// The configuration that registered it.
+    pub source: SourceKey,
+    /// The URL of its repository as the configuration has it, placeholders and all.
+    pub url: String,
+    /// Its bundle.
+    pub bundle: Bundle,
+    /// Whether it is the version that is a module.
+    pub is_active: bool,
+    /// Whether its module goes on although it is registered no more: its id and its name are free.
+    #[serde(default)]
+    pub is_retained: bool,
+    /// Whether its module is being switched off and removed. It is here until that is done.
+    #[serde(default)]
+    pub is_withdrawn: bool,
+    /// Whether what the bundle says about `<key>Enabled` counts.
+    #[serde(default)]
+    pub auto_enable: bool,
+}
+
+/// Why a text is no registry.
+#[derive(Debug, Error)]
+pub enum RegistryError {
+    /// It is no JSON, or something in it has another type.
+    #[error("the registry of module sources can't be read: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// It was written by a later version.
+    #[error("the registry of module sources has version {0}, this operator reads {VERSION}; use a newer one")]
+    Version(u32),
+    /// It is too long.
+    #[error("the registry of module sources has {0} addons, {MAX_ADDONS} are read")]
+    TooLong(usize),
+}
+
+#[derive(Deserialize, Serialize)]
+struct Document<A> {
+    version: u32,
+    addons: A,
+}
+
+impl Registry {
+    /// Returns the registry as JSON.
+    ///
+    /// # Errors
+    ///
+    /// None that is known of: everything in it is text, numbers and flags.
+    pub fn to_json(&self) -> Result<Vec<u8>, RegistryError> {
+        Ok(serde_json::to_vec(&Document { version: VERSION, addons: &self.addons })?)
+    }
+
+    /// Returns the registry that [`Registry::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// If it is something else, or too new. Who starts must not go on as if nothing were registered.
+    pub fn from_json(text: &[u8]) -> Result<Self, RegistryError> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let Head { version } = serde_json::from_slice(text)?;
+        if version != VERSION {
+            return Err(RegistryError::Version(version));
+        }
+        let Document { addons, .. } = serde_json::from_slice::<Document<Vec<RegisteredAddon>>>(text)?;
+        if addons.len() > MAX_ADDONS {
+            return Err(RegistryError::TooLong(addons.len()));
+        }
+        let mut registry = Self { addons };
+        registry.sort();
+        Ok(registry)
+    }
+
+    /// Puts the addons in their order.
+    pub fn sort(&mut self) {
+        self.addons.sort_by(|a, b| a.place().cmp(&b.place()));
+    }
+
+    /// Returns the modules that the loader is to find, by order, then name.
+    pub fn links(&self) -> Vec<ModuleLink> {
+        let link = |addon: &RegisteredAddon| ModuleLink {
+            order: addon.bundle.order,
+            name: addon.bundle.name.clone(),
+            digest: addon.bundle.digest.clone(),
+        };
+        let mut links: Vec<_> = self.addons.iter().filter(|addon| addon.is_active).map(link).collect();
+        links.sort();
+        links
+    }
+}
+
+impl RegisteredAddon {
+    fn place(&self) -> impl Ord + '_ {
+        (&self.source, self.bundle.name.as_str(), &self.bundle.version, &self.bundle.digest)
+    }
+
+    /// Returns whether its id and its name are taken.
+    pub fn is_registered(&self) -> bool {
+        !self.is_retained && !self.is_withdrawn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::BundleKind;
+    use super::*;
+
+    fn addon(source: &str, name: &str, version: &str) -> RegisteredAddon {
+        RegisteredAddon {
+            source: SourceKey::cluster(source),
+            url: "https://{key}@repo/index.yaml".to_owned(),
+            bundle: Bundle {
+                id: format!("id-{name}"),
+                name: name.into(),
+                version: version.to_owned(),
+                digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
+                order: 100,
+                kind: BundleKind::Module,
+            },
+            is_active: version != "1.0.0",
+            is_retained: false,
+            is_withdrawn: false,
+            auto_enable: false,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_in_its_order() {
+        let mut registry = Registry { addons: vec![addon("b", "web", "1.0.0"), addon("a", "db", "2.0.0")] };
+        let text = registry.to_json().unwrap();
+        registry.sort();
+        assert_eq!(Registry::from_json(&text).unwrap(), registry);
+        let names: Vec<_> = registry.links().into_iter().map(|link| link.name.to_string()).collect();
+        assert_eq!(names, ["db"]);
+        let kept: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let source = serde_json::json!({"kind": "ClusterAddonsConfiguration", "namespace": "", "name": "b"});
+        assert_eq!((&kept["version"], &kept["addons"][0]["source"]), (&1.into(), &source));
+    }
+
+    #[test]
+    fn what_is_no_registry_is_not_taken_for_an_empty_one() {
+        for text in ["", "{}", r#"{"version":2,"addons":[]}"#, r#"{"version":1,"addons":[{}]}"#] {
+            assert!(Registry::from_json(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

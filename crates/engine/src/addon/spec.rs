@@ -1,0 +1,253 @@
+//! What a configuration of sources asks for. See docs/sources.md.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::SourceKind;
+
+/// How many repositories a configuration may have.
+pub const MAX_REPOSITORIES: usize = 100;
+/// How many addons a repository may name in `include`.
+pub const MAX_INCLUDES: usize = 500;
+/// How many bytes a URL may have.
+pub const MAX_URL: usize = 4096;
+
+/// What a configuration asks for, read from the object's spec.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SourceSpec {
+    /// The repositories, in their order.
+    pub repositories: Vec<RepositorySpec>,
+    /// A counter that people raise to have everything fetched again.
+    pub reprocess_request: i64,
+    /// What becomes of modules that run when the configuration fails.
+    pub failure_policy: FailurePolicy,
+    /// What becomes of modules when the configuration is deleted.
+    pub deletion_policy: DeletionPolicy,
+    /// Whether what a bundle says about `<key>Enabled` counts. Always false in a namespace.
+    pub auto_enable: bool,
+}
+
+/// A repository.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RepositorySpec {
+    /// The URL of its index, with placeholders. It can hold credentials that somebody wrote into it.
+    pub url: String,
+    /// What fills the placeholders.
+    pub secret: Option<SecretName>,
+    /// The addons that are wanted; empty means all.
+    pub include: Vec<Include>,
+}
+
+/// The name of a Secret.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SecretName {
+    /// Its namespace: that of the configuration if none is written; empty if that has none, too.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// An addon that is wanted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Include {
+    /// Its name.
+    pub name: String,
+    /// Exactly this version; `None` means the highest.
+    pub version: Option<String>,
+}
+
+/// What becomes of modules that run when their configuration fails.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString)]
+pub enum FailurePolicy {
+    /// They go on.
+    #[default]
+    Retain,
+    /// They are removed, unless it failed because something could not be fetched.
+    Remove,
+}
+
+/// What becomes of modules when their configuration is deleted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString)]
+pub enum DeletionPolicy {
+    /// They are removed.
+    #[default]
+    Delete,
+    /// They go on.
+    Retain,
+}
+
+/// Why a spec can't be used. The API server lets no such spec in while the CRD is ours.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum SpecError {
+    /// Something has another type or value.
+    #[error("{path} must be {expected}; correct the spec")]
+    Wrong {
+        /// Where, as `spec.repositories[0].url`.
+        path: String,
+        /// What is expected there.
+        expected: &'static str,
+    },
+    /// A list or a text is too long.
+    #[error("{path} is longer than {limit}; split the configuration")]
+    TooLong {
+        /// Where.
+        path: String,
+        /// How long it may be.
+        limit: usize,
+    },
+}
+
+impl SourceSpec {
+    /// Returns what the `spec` of an object in `namespace` asks for. What is not known is ignored.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is wrong. URLs are not quoted.
+    pub fn read(kind: SourceKind, namespace: &str, spec: &Value) -> Result<Self, SpecError> {
+        let fields = Fields::of("spec", spec)?;
+        let list = fields.list("repositories", MAX_REPOSITORIES)?;
+        let read = |(n, value)| RepositorySpec::read(namespace, &format!("spec.repositories[{n}]"), value);
+        let policies = "Retain or Remove";
+        Ok(Self {
+            repositories: list.iter().enumerate().map(read).collect::<Result<_, _>>()?,
+            reprocess_request: fields.parsed("reprocessRequest", "a number", Value::as_i64)?.unwrap_or(0),
+            failure_policy: fields
+                .parsed("failurePolicy", policies, |value| value.as_str()?.parse().ok())?
+                .unwrap_or_default(),
+            deletion_policy: fields
+                .parsed("deletionPolicy", "Delete or Retain", |value| value.as_str()?.parse().ok())?
+                .unwrap_or_default(),
+            auto_enable: fields.parsed("autoEnable", "true or false", Value::as_bool)?.unwrap_or(false)
+                && kind == SourceKind::Cluster,
+        })
+    }
+}
+
+impl RepositorySpec {
+    fn read(namespace: &str, path: &str, value: &Value) -> Result<Self, SpecError> {
+        let fields = Fields::of(path, value)?;
+        let secret = fields.get("secretRef").map(|(path, value)| {
+            let fields = Fields::of(&path, value)?;
+            let its = fields.text("namespace")?.unwrap_or_else(|| namespace.to_owned());
+            let name = fields.text("name")?.unwrap_or_default();
+            Ok(SecretName { namespace: its, name })
+        });
+        let include = fields.list("include", MAX_INCLUDES)?;
+        let included = |(n, value)| {
+            let fields = Fields::of(&format!("{path}.include[{n}]"), value)?;
+            let name = fields.text("name")?.unwrap_or_default();
+            Ok(Include { name, version: fields.text("version")? })
+        };
+        Ok(Self {
+            url: fields.text("url")?.unwrap_or_default(),
+            secret: secret.transpose()?,
+            include: include.iter().enumerate().map(included).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The fields of an object, with the path where it is.
+struct Fields<'a> {
+    path: Arc<str>,
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(path: &str, value: &'a Value) -> Result<Self, SpecError> {
+        let wrong = || SpecError::Wrong { path: path.to_owned(), expected: "an object" };
+        Ok(Self { path: path.into(), map: value.as_object().ok_or_else(wrong)? })
+    }
+
+    /// Returns a field with its path, unless it is absent or null.
+    fn get(&self, name: &str) -> Option<(String, &'a Value)> {
+        let value = self.map.get(name).filter(|value| !value.is_null())?;
+        Some((format!("{}.{name}", self.path), value))
+    }
+
+    fn parsed<T>(
+        &self,
+        name: &str,
+        expected: &'static str,
+        parse: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>, SpecError> {
+        let Some((path, value)) = self.get(name) else { return Ok(None) };
+        parse(value).map(Some).ok_or(SpecError::Wrong { path, expected })
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, SpecError> {
+        let text = self.parsed(name, "a text", Value::as_str)?;
+        match text {
+            Some(text) if text.len() > MAX_URL => {
+                Err(SpecError::TooLong { path: format!("{}.{name}", self.path), limit: MAX_URL })
+            }
+            text => Ok(text.map(str::to_owned)),
+        }
+    }
+
+    fn list(&self, name: &str, limit: usize) -> Result<&'a [Value], SpecError> {
+        let list = self.parsed(name, "a list", Value::as_array)?.map(Vec::as_slice).unwrap_or_default();
+        if list.len() > limit {
+            return Err(SpecError::TooLong { path: format!("{}.{name}", self.path), limit });
+        }
+        Ok(list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(spec: &Value) -> Result<SourceSpec, SpecError> {
+        SourceSpec::read(SourceKind::Namespaced, "team", spec)
+    }
+
+    #[test]
+    fn a_secret_is_looked_for_in_the_namespace_of_the_configuration() {
+        let spec = json!({"repositories": [
+            {"url": "https://{k}@a/index.yaml", "secretRef": {"name": "s"}, "include": [{"name": "web", "version": "1.0.0"}]},
+            {"url": "", "secretRef": {"name": "s", "namespace": "other"}},
+        ], "reprocessRequest": 3, "failurePolicy": "Remove", "deletionPolicy": "Retain"});
+        let spec = read(&spec).unwrap();
+        let spaces: Vec<_> =
+            spec.repositories.iter().map(|its| &*its.secret.as_ref().unwrap().namespace).collect();
+        assert_eq!(spaces, ["team", "other"]);
+        assert_eq!(spec.repositories[0].include[0].version.as_deref(), Some("1.0.0"));
+        let rest = (spec.reprocess_request, spec.failure_policy, spec.deletion_policy);
+        assert_eq!(rest, (3, FailurePolicy::Remove, DeletionPolicy::Retain));
+    }
+
+    #[test]
+    fn bundles_never_switch_themselves_on_in_a_namespace() {
+        let spec = json!({"repositories": [], "autoEnable": true});
+        assert!(!read(&spec).unwrap().auto_enable);
+        assert!(SourceSpec::read(SourceKind::Cluster, "", &spec).unwrap().auto_enable);
+    }
+
+    #[test]
+    fn what_is_wrong_or_too_long_is_named_by_its_path() {
+        let many = vec![json!({"url": "x"}); MAX_REPOSITORIES + 1];
+        let names = vec![json!({"name": "x"}); MAX_INCLUDES + 1];
+        let cases = [
+            (json!([]), "spec must be an object"),
+            (json!({"repositories": [{"url": 1}]}), "spec.repositories[0].url must be a text"),
+            (json!({"failurePolicy": "Maybe"}), "spec.failurePolicy must be Retain or Remove"),
+            (json!({"repositories": many}), "spec.repositories is longer than 100"),
+            (
+                json!({"repositories": [{"include": names}]}),
+                "spec.repositories[0].include is longer than 500",
+            ),
+            (
+                json!({"repositories": [{"url": "x".repeat(MAX_URL + 1)}]}),
+                "spec.repositories[0].url is longer than 4096",
+            ),
+        ];
+        for (spec, begin) in cases {
+            let error = read(&spec).unwrap_err().to_string();
+            assert!(error.starts_with(begin), "{error}");
+        }
+    }
+}

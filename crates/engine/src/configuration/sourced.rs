@@ -1,0 +1,60 @@
+//! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
+
+use std::collections::BTreeMap;
+
+use super::Configuration;
+use crate::addon::{Registry, SourceKey};
+use crate::catalog::{EnabledFlag, Module, Origin};
+use crate::name::ModuleName;
+
+/// What is known about a module of a bundle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Sourced {
+    source: SourceKey,
+    /// Whether what the bundle says about `<key>Enabled` counts.
+    auto_enable: bool,
+    /// Whether the module is to be removed, whatever others say.
+    is_withdrawn: bool,
+}
+
+/// The modules of bundles, by name.
+pub(super) type SourcedModules = BTreeMap<ModuleName, Sourced>;
+
+impl Configuration {
+    /// Records which modules bundles bring. Returns whether that differs.
+    pub(crate) fn set_sourced(&mut self, registry: &Registry) -> bool {
+        let active = registry.addons.iter().filter(|addon| addon.is_active);
+        let sourced = active.map(|addon| {
+            let sourced = Sourced {
+                source: addon.source.clone(),
+                auto_enable: addon.auto_enable,
+                is_withdrawn: addon.is_withdrawn,
+            };
+            (addon.bundle.name.clone(), sourced)
+        });
+        let sourced = sourced.collect();
+        let differs = self.sourced != sourced;
+        self.sourced = sourced;
+        differs
+    }
+
+    /// Returns the configuration of sources that brought a module, if one did.
+    pub(crate) fn source_of(&self, name: &ModuleName) -> Option<&SourceKey> {
+        Some(&self.sourced.get(name)?.source)
+    }
+
+    /// Returns the configuration of sources that withdraws a module, if one does.
+    pub(super) fn withdrawn_by(&self, name: &ModuleName) -> Option<&SourceKey> {
+        self.sourced.get(name).filter(|sourced| sourced.is_withdrawn).map(|sourced| &sourced.source)
+    }
+
+    /// Returns what files say about whether a module is on. A bundle has a say only where its configuration lets it.
+    pub(super) fn static_flag<'m>(&self, module: &'m Module) -> Option<&'m EnabledFlag> {
+        let own = match &module.origin {
+            Origin::Bundle { enabled, .. } => enabled.as_ref(),
+            Origin::Files => None,
+        };
+        let is_heard = || self.sourced.get(&module.name).is_some_and(|sourced| sourced.auto_enable);
+        own.filter(|_| is_heard()).or(module.enabled.as_ref())
+    }
+}
