@@ -14,6 +14,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("values", &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "thiserror"]),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
+    ("source", &["base64", "chart", "percent-encoding", "serde_json", "sha2", "thiserror", "values"]),
     ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "strum", "thiserror", "values"]),
     (
         "chart",

@@ -1,0 +1,201 @@
+//! What the lint finds beyond what was recorded of the original.
+
+use super::*;
+use crate::index::Index;
+
+const META_TEXT: &str = "{id: i, name: web-app, version: 1.2.0, description: d, displayName: D, weight: 30}";
+
+/// Returns a module bundle with these edits; files below `hooks/` are executable.
+fn module(edits: &[(&str, Option<&str>)]) -> Tree {
+    let base = [
+        (META, META_TEXT),
+        ("Chart.yaml", "{name: web, version: 0.1.0}"),
+        ("templates/a.yaml", "{{ if }}"),
+        ("values.yaml", "webApp: {a: 1}\nwebAppEnabled: true\n"),
+        ("openapi/config-values.yaml", "{type: object, properties: {a: {type: integer}}}"),
+        ("crds/a.yaml", "kind: A\n---\nkind: B\n--- # c\n"),
+        ("hooks/a.sh", "#!/bin/sh"),
+        ("hooks/b/README.md", "x"),
+    ];
+    let entry = |path: &str, text: &str| {
+        let is_executable = path.starts_with("hooks/") && !tree::has_extension(path, "md");
+        (path.to_owned(), Entry::file(text.as_bytes(), is_executable))
+    };
+    let mut tree: Tree = base.iter().map(|(path, text)| entry(path, text)).collect();
+    for (path, text) in edits {
+        match text {
+            Some(text) => tree.extend([entry(path, text)]),
+            None => drop(tree.remove(*path)),
+        }
+    }
+    tree
+}
+
+fn problems(tree: &Tree) -> Vec<String> {
+    match lint(tree).outcome {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(Problem::to_string).collect(),
+    }
+}
+
+#[test]
+fn a_module_bundle_is_read() {
+    let bundle = lint(&module(&[])).outcome.unwrap();
+    assert_eq!((bundle.name.as_str(), bundle.version.to_string().as_str()), ("web-app", "1.2.0"));
+    assert_eq!((bundle.kind, bundle.weight, bundle.plans.len()), (Kind::Module, Some(30), 0));
+    assert!(lint(&module(&[("Chart.yaml", None)])).outcome.is_ok(), "templates/ alone are a chart");
+}
+
+#[test]
+fn what_is_wrong_with_a_module_names_its_file() {
+    for (path, text, problem) in [
+        ("values.yaml", "other: {}", "values.yaml: other: only webApp and webAppEnabled"),
+        ("values.yaml", "global: {}", "values.yaml: global: only webApp and webAppEnabled"),
+        ("values.yaml", "webApp: 1", "values.yaml: webApp: the section has to be a mapping"),
+        ("values.yaml", "webAppEnabled: maybe", "values.yaml: webAppEnabled: it has to be true or false"),
+        ("values.yaml", "a: [b", "values.yaml: "),
+        (
+            "Chart.yaml",
+            "{name: web}",
+            "Chart.yaml: the chart can't be loaded: validation: chart.metadata.version is required",
+        ),
+        ("openapi/values.yaml", "type: 7", "openapi/values.yaml: "),
+        ("openapi/other.yaml", "a: [b", "openapi/other.yaml: "),
+        ("crds/a.yaml", "a: 1\n---\na: [b", "crds/a.yaml: document 2: "),
+        ("enabled", "#!/bin/sh", "enabled: the file is not executable"),
+        ("meta.yaml", "- a", "meta.yaml: the file has to be a mapping"),
+    ] {
+        let found = problems(&module(&[(path, Some(text))]));
+        assert!(found.len() == 1 && found[0].starts_with(problem), "{path} {text}: {found:?}");
+    }
+    for (field, problem) in [
+        ("weight: -1", "weight: it has to be a whole number"),
+        ("weight: 2147483648", "weight: it has to be a whole number"),
+        ("name: webApp", "name: 'webApp' name should be in kebab-case"),
+        ("name: [a]", "name: it has to be a text"),
+        ("labels: [a]", "labels: it has to be a mapping of texts"),
+        ("requires: {a: b}", "requires: it has to be a list of texts"),
+        ("requires: [[a]]", "requires: it has to be a list of texts"),
+        ("planUpdatable: 1", "planUpdatable: it has to be true or false"),
+    ] {
+        let text = format!("{}, {field}}}", META_TEXT.trim_end_matches('}'));
+        let found = problems(&module(&[(META, Some(&text))]));
+        assert!(found.len() == 1 && found[0].contains(problem), "{field}: {found:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_can_not_be_run_is_a_problem_and_a_library_is_none() {
+    let mut tree = module(&[]);
+    for path in ["hooks/a.sh", "hooks/lib/c.sh", "hooks/.git/d", "hooks/e~"] {
+        tree.insert(path.to_owned(), Entry::file(b"x".as_slice(), false));
+    }
+    let found = problems(&tree);
+    assert!(found.len() == 1 && found[0].starts_with("hooks/a.sh: the file is not executable"), "{found:?}");
+}
+
+#[test]
+fn all_problems_are_found_at_once_and_sorted() {
+    let found = problems(&module(&[
+        (META, Some("{name: a_b, version: x}")),
+        ("values.yaml", Some("- a")),
+        ("crds/a.yaml", Some("a: [b")),
+    ]));
+    let places: Vec<&str> = found.iter().map(|problem| problem.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["crds/a.yaml", META, META, META, META, META, "values.yaml"], "{found:#?}");
+}
+
+#[test]
+fn nothing_to_install_is_a_problem() {
+    let tree = Tree::from([(META.to_owned(), Entry::file(META_TEXT.as_bytes(), false))]);
+    assert!(problems(&tree)[0].starts_with("there is nothing to install"));
+}
+
+#[test]
+fn there_is_a_limit_for_bytes_entries_and_problems() {
+    let mut tree = module(&[]);
+    let huge =
+        Entry::File { content: Content::Size(crate::archive_path::MAX_UNPACKED_BYTES), is_executable: true };
+    tree.insert("hooks/big".to_owned(), huge);
+    assert!(problems(&tree)[0].contains("more than 64 MiB"));
+    let mut tree = module(&[]);
+    tree.extend(
+        (0..crate::archive_path::MAX_ENTRIES)
+            .map(|n| (format!("hooks/x{n}"), Entry::file(b"".as_slice(), false))),
+    );
+    let found = problems(&tree);
+    assert_eq!(found.len(), MAX_PROBLEMS + 1);
+    assert!(found.iter().any(|problem| problem.contains("more than 5000 files")), "{found:#?}");
+    assert_eq!(found.last().unwrap(), "and 4901 more");
+}
+
+#[test]
+fn content_that_is_not_needed_need_not_be_there() {
+    let whole = module(&[("templates/b.yaml", Some("b")), ("README.md", Some("r"))]);
+    let without = |(path, entry): (&String, &Entry)| {
+        let entry = match entry {
+            Entry::File { content: Content::Bytes(bytes), is_executable } if !tree::needs_content(path) => {
+                Entry::File { content: Content::Size(bytes.len() as u64), is_executable: *is_executable }
+            }
+            other @ (Entry::File { .. } | Entry::Directory | Entry::Link { .. }) => other.clone(),
+        };
+        (path.clone(), entry)
+    };
+    let sizes: Tree = whole.iter().map(without).collect();
+    assert_ne!(whole, sizes);
+    for edit in [None, Some("values.yaml"), Some("Chart.yaml"), Some(META), Some("crds/a.yaml")] {
+        let (mut whole, mut sizes) = (whole.clone(), sizes.clone());
+        for tree in [&mut whole, &mut sizes] {
+            tree.extend(edit.map(|path| (path.to_owned(), Entry::file(b"a: [b".as_slice(), false))));
+        }
+        assert_eq!(problems(&sizes), problems(&whole), "{edit:?}");
+        assert_eq!(problems(&sizes).is_empty(), edit.is_none());
+    }
+}
+
+#[test]
+fn a_link_is_what_it_leads_to() {
+    let mut tree = module(&[("shared/meta.yaml", Some(META_TEXT))]);
+    tree.insert(META.to_owned(), Entry::Link { target: "shared/meta.yaml".to_owned() });
+    assert!(lint(&tree).outcome.is_ok());
+    tree.insert(META.to_owned(), Entry::Link { target: "missing".to_owned() });
+    assert_eq!(
+        problems(&tree),
+        ["meta.yaml: the file is missing: add it with id, name, description and displayName"]
+    );
+}
+
+#[test]
+fn the_directory_around_a_bundle_is_found() {
+    for (paths, expected) in [
+        (&["a", "a/meta.yaml", "a/chart/b"][..], Some("a")),
+        (&["meta.yaml", "chart/b"], None),
+        (&["a/meta.yaml", "b/c"], None),
+        (&["a/b/meta.yaml"], None),
+        (&[], None),
+    ] {
+        assert_eq!(tree::top_directory(paths.iter().copied()), expected, "{paths:?}");
+    }
+}
+
+#[test]
+fn a_bundle_is_compared_with_its_line_in_the_index() {
+    let bundle = lint(&module(&[])).outcome.unwrap();
+    for (name, fields, problem) in [
+        ("web-app", "version: v1.2", None),
+        ("web-app", "version: 1.2.0, id: i", None),
+        ("web", "version: 1.2.0", Some("meta.yaml: name is \"web-app\" here and \"web\" in the index")),
+        (
+            "web-app",
+            "version: 1.2.1",
+            Some("meta.yaml: version is \"1.2.0\" here and \"1.2.1\" in the index"),
+        ),
+        ("web-app", "version: 1.2.0, id: j", Some("meta.yaml: id is \"i\" here and \"j\" in the index")),
+    ] {
+        let index = Index::parse(format!("entries: {{a: [{{{fields}}}]}}").as_bytes()).unwrap();
+        let entry = index.lines()[0].outcome.as_ref().unwrap();
+        let found = check_listed(&bundle, name, entry).map(|problem| problem.to_string());
+        assert_eq!(found.is_some(), problem.is_some(), "{found:?}");
+        assert!(found.unwrap_or_default().starts_with(problem.unwrap_or_default()), "{fields}");
+    }
+}

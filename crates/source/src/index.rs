@@ -1,0 +1,327 @@
+//! Index files: which bundles a repository offers. See docs/sources.md.
+
+use std::collections::BTreeSet;
+
+use chart::semver::Version;
+use serde_json::{Map, Value};
+use values::yaml::{self, YamlError};
+
+use crate::digest::Digest;
+use crate::url::MAX_URL_BYTES;
+
+/// The most bytes of the text of an index.
+pub const MAX_INDEX_BYTES: usize = 32 << 20;
+
+/// The most memory that the tree of an index may take, in bytes.
+pub const MAX_TREE_BYTES: usize = 128 << 20;
+
+/// The most lines of an index: versions of all addons together.
+pub const MAX_LINES: usize = 20_000;
+
+/// The most bytes of an addon's name.
+pub const MAX_NAME: usize = 63;
+
+/// The most bytes of a version.
+pub const MAX_VERSION: usize = 128;
+
+/// The most bytes of an id.
+pub const MAX_ID: usize = 253;
+
+/// The most URLs of one bundle.
+const MAX_URLS: usize = 8;
+
+/// How much of a name or version that is refused is quoted, in characters.
+const QUOTED: usize = 64;
+
+/// Why an index can't be used at all.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum IndexError {
+    /// The text is too large.
+    #[error("the index is larger than {} MiB", MAX_INDEX_BYTES >> 20)]
+    Large,
+    /// The text is not UTF-8.
+    #[error("the index is not text in UTF-8")]
+    NotText,
+    /// The text is a page of HTML.
+    #[error(
+        "the answer is a page of HTML and no index: the URL has to be that of the file itself, and may need credentials"
+    )]
+    Html,
+    /// The text is not YAML.
+    #[error("the index is not YAML: {0}")]
+    Yaml(#[from] YamlError),
+    /// It has another structure.
+    #[error(
+        "the index has no mapping of names to lists of versions at {0:?}: write entries: {{NAME: [{{version: 1.2.3}}]}}"
+    )]
+    Structure(String),
+    /// It has too many lines.
+    #[error("the index has more than {MAX_LINES} versions")]
+    Lines,
+}
+
+/// What an index says about one version of an addon.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The version.
+    pub version: Version,
+    /// The digest that its packed bundle must have.
+    pub digest: Option<Digest>,
+    /// Where it lies, relative to the index or absolute; empty if it lies where bundles usually do.
+    pub urls: Vec<String>,
+    /// The id that its bundle must have.
+    pub id: Option<String>,
+}
+
+/// One version of an addon in an index: an entry, or what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The name: the key in the index.
+    pub name: String,
+    /// The version as it is written; cut if it is too long.
+    pub version: String,
+    /// The entry, or why it can't be used.
+    pub outcome: Result<Entry, String>,
+}
+
+/// The lines of an index, sorted by name and version; those without a usable version come last.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    lines: Vec<Line>,
+}
+
+impl Index {
+    /// Reads the text of an index.
+    pub fn parse(text: &[u8]) -> Result<Self, IndexError> {
+        if text.len() > MAX_INDEX_BYTES {
+            return Err(IndexError::Large);
+        }
+        if is_html(text) {
+            return Err(IndexError::Html);
+        }
+        let text = std::str::from_utf8(text).map_err(|_| IndexError::NotText)?;
+        Self::read(&yaml::parse_within(text, MAX_TREE_BYTES)?)
+    }
+
+    /// Reads the tree of an index.
+    pub fn read(index: &Value) -> Result<Self, IndexError> {
+        let wrong = |place: &str| IndexError::Structure(place.chars().take(QUOTED).collect());
+        let entries = index.get("entries").ok_or_else(|| wrong("entries"))?;
+        let entries = match entries {
+            Value::Null => return Ok(Self::default()),
+            Value::Object(entries) => entries,
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(wrong("entries"));
+            }
+        };
+        let mut builder = IndexBuilder::default();
+        for (name, versions) in entries {
+            match versions {
+                Value::Null => {}
+                Value::Array(versions) => {
+                    versions.iter().try_for_each(|version| builder.add(name, version))?;
+                }
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                    return Err(wrong(&format!("entries.{name}")));
+                }
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// Returns the lines in their order.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+}
+
+/// Collects the lines of an index one by one, for whoever reads it as a stream.
+#[derive(Debug, Default)]
+pub struct IndexBuilder {
+    lines: Vec<Line>,
+}
+
+impl IndexBuilder {
+    /// Adds what the list of the addon `name` holds next.
+    pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), IndexError> {
+        if self.lines.len() >= MAX_LINES {
+            return Err(IndexError::Lines);
+        }
+        let version = entry.get("version").map(scalar).unwrap_or_default();
+        let outcome = check_name(name).and_then(|()| read_entry(entry, &version));
+        let (name, version) =
+            (name.chars().take(QUOTED).collect(), version.chars().take(MAX_VERSION).collect());
+        self.lines.push(Line { name, version, outcome });
+        Ok(())
+    }
+
+    /// Returns the index. A version that was there before is a problem of its line.
+    pub fn finish(self) -> Index {
+        let mut lines = self.lines;
+        let mut seen = BTreeSet::new();
+        for line in &mut lines {
+            if let Ok(entry) = &line.outcome
+                && !seen.insert((line.name.clone(), entry.version.to_string()))
+            {
+                line.outcome = Err("the index lists this version twice: remove one of them".to_owned());
+            }
+        }
+        lines.sort_by(|a, b| {
+            let versions = match (&a.outcome, &b.outcome) {
+                (Ok(a), Ok(b)) => a.version.precedence(&b.version),
+                (a, b) => a.is_err().cmp(&b.is_err()),
+            };
+            a.name.cmp(&b.name).then(versions).then_with(|| a.version.cmp(&b.version))
+        });
+        Index { lines }
+    }
+}
+
+/// Reports whether a text begins as pages do.
+fn is_html(text: &[u8]) -> bool {
+    let start = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
+    ["<!doctype", "<html", "<head", "<body", "<!--"]
+        .iter()
+        .any(|tag| start.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())))
+}
+
+/// Returns a scalar as Go reads it into a text; other values are no text.
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// The name is part of a URL and of a path.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(is_safe) {
+        return Err(format!(
+            "the name in the index has to be of at most {MAX_NAME} letters, digits, -, _ and ., and not begin with a dot"
+        ));
+    }
+    Ok(())
+}
+
+fn read_entry(entry: &Value, version: &str) -> Result<Entry, String> {
+    let Value::Object(fields) = entry else {
+        return Err("the entry of the index is no mapping: write {version: 1.2.3}".to_owned());
+    };
+    if version.is_empty() {
+        return Err("the entry of the index has no version: write version: 1.2.3".to_owned());
+    }
+    let parsed = (version.len() <= MAX_VERSION).then(|| Version::parse(version).ok()).flatten();
+    let version = parsed.ok_or_else(|| {
+        format!("the version in the index is not a semantic version of at most {MAX_VERSION} characters, such as 1.2.3")
+    })?;
+    let digest = match text(fields, "digest")? {
+        Some(digest) => Some(Digest::parse(digest).map_err(|error| format!("digest: {error}"))?),
+        None => None,
+    };
+    let id = text(fields, "id")?.map(str::to_owned);
+    if id.as_ref().is_some_and(|id| id.len() > MAX_ID) {
+        return Err(format!("id: it is longer than {MAX_ID} bytes"));
+    }
+    Ok(Entry { version, digest, urls: urls(fields)?, id })
+}
+
+/// Returns a text, none if it is missing, null or empty.
+fn text<'v>(fields: &'v Map<String, Value>, name: &str) -> Result<Option<&'v str>, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Err(format!("{name}: it has to be a text"))
+        }
+    }
+}
+
+fn urls(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let wrong =
+        || format!("urls: it has to be a list of at most {MAX_URLS} texts of at most {MAX_URL_BYTES} bytes");
+    match fields.get("urls") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(urls)) if urls.len() <= MAX_URLS => {
+            let url = |url: &Value| {
+                url.as_str().filter(|url| !url.is_empty() && url.len() <= MAX_URL_BYTES).map(str::to_owned)
+            };
+            urls.iter().map(url).collect::<Option<_>>().ok_or_else(wrong)
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let show = |line: &Line| {
+            let outcome =
+                line.outcome.as_ref().map_or_else(|problem| format!(" ! {problem}"), |_| String::new());
+            format!("{} {}{outcome}", line.name, line.version)
+        };
+        Index::parse(text.as_bytes()).unwrap().lines().iter().map(show).collect()
+    }
+
+    #[test]
+    fn lines_are_sorted_by_name_and_version() {
+        let text = "apiVersion: v1\nentries:\n  b: [{version: 1.10.0}, {version: 1.9.0, name: Display}]\n  \
+                    a: [{version: 2}, {version: v1.0.0}, {version: 1.0.0-rc.1}]\n  c: []\n  d:\n";
+        assert_eq!(shown(text), ["a 1.0.0-rc.1", "a v1.0.0", "a 2", "b 1.9.0", "b 1.10.0"]);
+    }
+
+    #[test]
+    fn a_bad_line_is_a_problem_of_that_line_only() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let lines = shown(&format!(
+            "entries:\n  a:\n  - {{version: latest}}\n  - {{version: 1.0.0, digest: {digest}, urls: [x.tgz], id: i}}\n  \
+             - {{version: 1.0.0}}\n  - {{digest: x}}\n  - {{version: 2.0.0, digest: x}}\n  - text\n  \
+             - {{version: 3.0.0, urls: x}}\n  - {{version: 4.0.0, id: 7}}\n  ../b: [{{version: 1.0.0}}]\n"
+        ));
+        let good: Vec<&String> = lines.iter().filter(|line| !line.contains('!')).collect();
+        assert_eq!(good, ["a 1.0.0"]);
+        assert_eq!(lines.len(), 9, "{lines:#?}");
+        for word in [
+            "latest ! the version",
+            "twice",
+            "no version",
+            "digest: a digest is",
+            "no mapping",
+            "urls:",
+            "id:",
+            "../b 1.0.0 ! the name",
+        ] {
+            assert!(lines.iter().any(|line| line.contains(word)), "{word}: {lines:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_index_says_so() {
+        let many = format!("entries: {{a: [{}]}}", "{version: 1.0.0},".repeat(MAX_LINES + 1));
+        for (text, expected) in [
+            ("<!DOCTYPE html><html>", IndexError::Html),
+            (" \n<HTML>", IndexError::Html),
+            ("", IndexError::Structure("entries".to_owned())),
+            ("- a", IndexError::Structure("entries".to_owned())),
+            ("entries: []", IndexError::Structure("entries".to_owned())),
+            ("entries: {a: {version: 1.0.0}}", IndexError::Structure("entries.a".to_owned())),
+            (&many, IndexError::Lines),
+        ] {
+            assert_eq!(Index::parse(text.as_bytes()).unwrap_err(), expected);
+        }
+        assert!(matches!(Index::parse(b"a: [b"), Err(IndexError::Yaml(_))));
+        assert_eq!(Index::parse(b"\xff").unwrap_err(), IndexError::NotText);
+        assert_eq!(Index::parse(&vec![b' '; MAX_INDEX_BYTES + 1]).unwrap_err(), IndexError::Large);
+        assert_eq!(shown("entries:\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_text_that_would_take_much_memory_is_refused() {
+        let text = format!("entries: {{a: [{}]}}", "{},".repeat(2 << 20));
+        let error = Index::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("MiB of memory"), "{error}");
+    }
+}

@@ -1,0 +1,22 @@
+//! Module sources: URLs, indexes and bundles, without fetching anything.
+//!
+//! Everything here is pure: texts, bytes and trees in, decisions and messages out. An adapter fetches, unpacks and keeps.
+//!
+//! - [`url`] reads the URL of an index file, and says where a bundle lies; [`template`] fills its placeholders.
+//! - [`allow`] decides which URLs and which private hosts may be used.
+//! - [`index`] reads an index file; [`versions`] chooses from its lines.
+//! - [`archive_path`] decides which entries of an archive may be unpacked.
+//! - [`bundle`] lints a bundle that was unpacked.
+//! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
+//! - [`redact`] takes secrets out of messages.
+
+pub mod allow;
+pub mod archive_path;
+pub mod bundle;
+pub mod chunk;
+pub mod digest;
+pub mod index;
+pub mod redact;
+pub mod template;
+pub mod url;
+pub mod versions;

@@ -1,0 +1,159 @@
+//! Which version of an addon becomes a module.
+//!
+//! Without `include` every addon of the index is wanted. Of an addon's versions one is chosen: the highest that is no
+//! pre-release, or the highest pre-release if there is nothing else. An `include` chooses one version exactly, or leaves
+//! the choice as it is; then only addons that are included are wanted. Their other versions stay in the list, not chosen.
+
+use chart::semver::Version;
+
+use crate::digest::Digest;
+use crate::index::{Entry, Index, Line};
+
+/// An addon that a repository's spec asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// The name in the index.
+    pub name: String,
+    /// The version; none means the highest.
+    pub version: Option<String>,
+    /// The digest that the chosen version's packed bundle must have.
+    pub digest: Option<Digest>,
+}
+
+/// A line of the index that is wanted.
+#[derive(Clone, Debug)]
+pub struct Choice<'i> {
+    /// The line.
+    pub line: &'i Line,
+    /// Whether this version becomes the module.
+    pub is_chosen: bool,
+    /// The digest that the packed bundle must have: what was included says it, or the index does.
+    pub digest: Option<&'i Digest>,
+}
+
+/// What was chosen from an index.
+#[derive(Clone, Debug, Default)]
+pub struct Selection<'i> {
+    /// What is wanted, in the order of the index.
+    pub choices: Vec<Choice<'i>>,
+    /// What was included and is not in the index, in the order of the spec.
+    pub missing: Vec<&'i Include>,
+}
+
+impl<'i> Selection<'i> {
+    /// Chooses from an index.
+    pub fn new(index: &'i Index, include: &'i [Include]) -> Self {
+        let mut selection = Self::default();
+        for lines in index.lines().chunk_by(|a, b| a.name == b.name) {
+            let Some(first) = lines.first() else { continue };
+            let included = include.iter().find(|include| include.name == first.name);
+            if include.is_empty() || included.is_some() {
+                selection.add(lines, included);
+            }
+        }
+        selection.missing = include.iter().filter(|include| !selection.has(include)).collect();
+        selection
+    }
+
+    fn add(&mut self, lines: &'i [Line], included: Option<&'i Include>) {
+        let chosen = match included.and_then(|include| include.version.as_deref()) {
+            Some(wanted) => lines.iter().position(|line| is_version(line, wanted)),
+            None => highest(lines),
+        };
+        for (position, line) in lines.iter().enumerate() {
+            let is_chosen = chosen == Some(position);
+            let pinned = included.filter(|_| is_chosen).and_then(|include| include.digest.as_ref());
+            let listed = line.outcome.as_ref().ok().and_then(|entry| entry.digest.as_ref());
+            self.choices.push(Choice { line, is_chosen, digest: pinned.or(listed) });
+        }
+    }
+
+    fn has(&self, include: &Include) -> bool {
+        let mut lines =
+            self.choices.iter().map(|choice| choice.line).filter(|line| line.name == include.name);
+        match &include.version {
+            Some(wanted) => lines.any(|line| is_version(line, wanted)),
+            None => lines.next().is_some(),
+        }
+    }
+}
+
+/// Reports whether a line has exactly this version; `v1.2` is `1.2.0`. One that can't be used has it, too, as it is written.
+fn is_version(line: &Line, wanted: &str) -> bool {
+    match (&line.outcome, Version::parse(wanted)) {
+        (Ok(entry), Ok(wanted)) => entry.version.to_string() == wanted.to_string(),
+        (Ok(_), Err(_)) => false,
+        (Err(_), _) => line.version == wanted,
+    }
+}
+
+/// Returns the position of the highest version that is no pre-release, else of the highest one. Lines are sorted.
+fn highest(lines: &[Line]) -> Option<usize> {
+    let is_release = |entry: &Entry| entry.version.prerelease().is_empty();
+    let usable = |line: &Line| line.outcome.is_ok();
+    lines
+        .iter()
+        .rposition(|line| line.outcome.as_ref().is_ok_and(is_release))
+        .or_else(|| lines.iter().rposition(usable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn include(name: &str, version: Option<&str>) -> Include {
+        Include { name: name.to_owned(), version: version.map(str::to_owned), digest: None }
+    }
+
+    fn chosen(index: &str, include: &[Include]) -> (Vec<String>, Vec<String>) {
+        let index = Index::parse(index.as_bytes()).unwrap();
+        let selection = Selection::new(&index, include);
+        let show = |choice: &Choice<'_>| {
+            let mark = if choice.is_chosen { "*" } else { "" };
+            format!("{} {}{mark}", choice.line.name, choice.line.version)
+        };
+        let missing = selection.missing.iter().map(|include| include.name.clone()).collect();
+        (selection.choices.iter().map(show).collect(), missing)
+    }
+
+    const INDEX: &str = "entries: {a: [{version: 1.10.0}, {version: 2.0.0-rc.1}, {version: 1.9.0}, {version: x}], \
+                         b: [{version: 1.0.0-2}, {version: 1.0.0-10}], c: [{version: z}]}";
+
+    #[test]
+    fn without_include_the_highest_release_is_chosen_and_a_pre_release_only_without_one() {
+        let (choices, missing) = chosen(INDEX, &[]);
+        assert_eq!(
+            choices,
+            ["a 1.9.0", "a 1.10.0*", "a 2.0.0-rc.1", "a x", "b 1.0.0-2", "b 1.0.0-10*", "c z"]
+        );
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_include_chooses_exactly_and_leaves_other_addons_out() {
+        let (choices, missing) = chosen(INDEX, &[include("a", Some("v1.9")), include("b", None)]);
+        assert_eq!(choices, ["a 1.9.0*", "a 1.10.0", "a 2.0.0-rc.1", "a x", "b 1.0.0-2", "b 1.0.0-10*"]);
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_included_and_not_there_is_missing() {
+        let includes = [include("a", Some("7.0.0")), include("z", None), include("a", Some("x"))];
+        let (choices, missing) = chosen(INDEX, &includes);
+        assert!(choices.iter().all(|choice| !choice.ends_with('*')), "{choices:?}");
+        assert_eq!(missing, ["a", "z"]);
+    }
+
+    #[test]
+    fn the_digest_of_an_include_is_that_of_the_chosen_version() {
+        let [listed, pinned] = ["listed", "pinned"].map(|text| Digest::of(text.as_bytes()));
+        let text = format!(
+            "entries: {{a: [{{version: 1.0.0, digest: '{listed}'}}, {{version: 2.0.0, digest: '{listed}'}}]}}"
+        );
+        let index = Index::parse(text.as_bytes()).unwrap();
+        let includes = [Include { digest: Some(pinned.clone()), ..include("a", None) }];
+        let digests: Vec<_> =
+            Selection::new(&index, &includes).choices.iter().map(|choice| choice.digest.cloned()).collect();
+        assert_eq!(digests, [Some(listed), Some(pinned)]);
+    }
+}
