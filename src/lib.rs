@@ -5,6 +5,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod dev;
+mod directory_trust;
 pub mod driver;
 pub mod effects;
 pub mod helm;

@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 
 use super::error::ScratchError;
 use super::run_files::{Layout, RunDirectories, RunFiles, create};
+use crate::directory_trust::{STICKY, Trust, judge};
 
 /// A directory of mode 0700, locked while the operator runs.
 ///
@@ -26,9 +27,6 @@ const LOCK: &str = "lock";
 /// The lock before it is held. Under its final name it would be taken for that of a killed operator.
 const NEW_LOCK: &str = "lock.new";
 
-/// The bits of a mode that let others write into a directory, and the one that lets them replace only what is theirs.
-const OTHERS_WRITE: u32 = 0o022;
-const STICKY: u32 = 0o1000;
 const PREFIX: &str = "run-";
 
 impl Scratch {
@@ -104,30 +102,6 @@ fn check(parent: &Path) -> Result<(), ScratchError> {
                 .map_err(make)
         }
         Trust::Never(problem) => Err(ScratchError::Untrusted { path: parent.to_owned(), problem }),
-    }
-}
-
-/// Whether files can be kept below a directory.
-#[derive(Debug, Eq, PartialEq)]
-enum Trust {
-    Safe,
-    NeedsSticky,
-    Never(String),
-}
-
-/// Judges a directory by its owner and mode, for the user `own`.
-fn judge(owner: u32, mode: u32, own: u32) -> Trust {
-    let is_open = mode & OTHERS_WRITE != 0 && mode & STICKY == 0;
-    if owner != own && owner != 0 {
-        return Trust::Never(format!("user {owner} owns it, this is user {own}"));
-    }
-    match (is_open, owner == own) {
-        (false, _) => Trust::Safe,
-        (true, true) => Trust::NeedsSticky,
-        (true, false) => Trust::Never(format!(
-            "others may replace what is in it (mode {:o}, no sticky bit)",
-            mode & 0o7777
-        )),
     }
 }
 
@@ -249,19 +223,6 @@ mod tests {
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o777)).unwrap();
         Scratch::open(Some(parent.path()), false).unwrap();
         assert_eq!(fs::metadata(parent.path()).unwrap().mode() & 0o7777, 0o1777);
-        let (root, own, other) = (0, 1000, 1001);
-        for (owner, mode, trusted) in [
-            (own, 0o755, Trust::Safe),
-            (own, 0o1777, Trust::Safe),
-            (own, 0o770, Trust::NeedsSticky),
-            (root, 0o755, Trust::Safe),
-            (root, 0o1777, Trust::Safe),
-        ] {
-            assert_eq!(judge(owner, mode, own), trusted, "{owner} {mode:o}");
-        }
-        for (owner, mode) in [(root, 0o777), (root, 0o2775), (other, 0o755), (other, 0o1777)] {
-            assert!(matches!(judge(owner, mode, own), Trust::Never(_)), "{owner} {mode:o}");
-        }
     }
 
     #[test]
