@@ -22,6 +22,7 @@ pub mod load;
 pub mod process;
 mod regular_file;
 pub mod schedule;
+pub mod source;
 pub mod telemetry;
 pub mod testing;
 

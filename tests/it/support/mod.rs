@@ -6,7 +6,9 @@ pub(crate) mod in_process;
 pub(crate) mod outage;
 pub(crate) mod program;
 pub(crate) mod release;
+pub(crate) mod repository;
 pub(crate) mod server;
+pub(crate) mod source;
 pub(crate) mod watching;
 
 use std::time::Duration;

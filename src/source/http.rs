@@ -1,0 +1,268 @@
+//! GET over HTTP, as far as a repository needs it: redirects, conditions, and a limit for everything.
+//!
+//! Messages name hosts and codes. They never show a URL, which may hold credentials.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use ::source::url::{HttpUrl, Protocols};
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION, USER_AGENT,
+};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use thiserror::Error;
+use tokio::time::Instant;
+
+use super::connector::{ConnectError, Connector};
+use super::permits::{PER_HOST, Permits};
+
+/// How often a request is sent on.
+const MOST_REDIRECTS: usize = 5;
+
+/// How long a connection waits for the next request.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The longest head of an answer, in bytes.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// How many headers an answer may have.
+const MOST_HEADERS: usize = 100;
+
+/// The longest `ETag` or date that is kept.
+const LONGEST_VALIDATOR: usize = 1024;
+
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
+
+/// Sends requests through the guarded connector.
+pub(super) struct HttpClient {
+    client: Client<Connector, Empty<Bytes>>,
+    permits: Permits,
+    timeout: Duration,
+    protocols: Protocols,
+}
+
+/// What says whether an answer is the one that is known already.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Validator {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+/// What came of a request.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Answer<T> {
+    /// What the caller made of the body.
+    New(T, Validator),
+    /// It is what the validator stands for.
+    Unchanged,
+}
+
+/// Why a request brought nothing.
+#[derive(Debug, Error)]
+pub(super) enum HttpError {
+    #[error("{0}")]
+    Connect(String),
+    #[error("the answer of {host} broke off: {problem}")]
+    Broken { host: String, problem: String },
+    #[error("{host} answered {status}")]
+    Status { host: String, status: StatusCode },
+    #[error(
+        "{host} answered with a web page (HTML), not with a file; the URL may need credentials or another path"
+    )]
+    Html { host: String },
+    #[error("{host} took longer than {} s (--source-timeout)", .timeout.as_secs())]
+    Late { host: String, timeout: Duration },
+    #[error("what {host} sends is longer than {} MiB", .limit >> 20)]
+    TooLong { host: String, limit: u64 },
+    #[error("{host} sends on to a URL that can't be used: {problem}")]
+    Redirect { host: String, problem: String },
+    #[error("{host} sends on more than {MOST_REDIRECTS} times")]
+    Redirects { host: String },
+    #[error("the URL can't be sent to {host}")]
+    Url { host: String },
+    #[error("can't write what {host} sends: {source} (is the file system of --source-dir full?)")]
+    Write { host: String, source: io::Error },
+}
+
+impl HttpError {
+    /// Returns whether our own disk is to blame.
+    pub(super) fn is_ours(&self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
+}
+
+/// What reads a body, part by part.
+pub(super) trait Sink {
+    /// Takes a part.
+    fn write(&mut self, part: &[u8]) -> io::Result<()>;
+}
+
+impl Sink for Vec<u8> {
+    fn write(&mut self, part: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(part);
+        Ok(())
+    }
+}
+
+/// What is asked for.
+pub(super) struct Get<'g> {
+    /// The URL, with credentials if it has some.
+    pub(super) url: &'g HttpUrl,
+    /// What is known already.
+    pub(super) known: Option<&'g Validator>,
+    /// How long the body may be, in bytes.
+    pub(super) limit: u64,
+}
+
+impl HttpClient {
+    /// Returns a client with `in_flight` requests at a time, each of which may take `timeout` from its turn on.
+    pub(super) fn new(
+        connector: Connector,
+        in_flight: usize,
+        timeout: Duration,
+        protocols: Protocols,
+    ) -> Self {
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(IDLE).pool_max_idle_per_host(PER_HOST).pool_timer(TokioTimer::new());
+        builder.http1_max_buf_size(LONGEST_HEAD).http1_max_headers(MOST_HEADERS);
+        Self { client: builder.build(connector), permits: Permits::new(in_flight), timeout, protocols }
+    }
+
+    /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.
+    pub(super) async fn get<S: Sink>(&self, get: Get<'_>, mut sink: S) -> Result<Answer<S>, HttpError> {
+        let mut url = get.url.clone();
+        let mut left = self.timeout;
+        for _ in 0..=MOST_REDIRECTS {
+            // The permit of a host is given back before that of the next one is asked for.
+            let permit = self.permits.acquire(&host(&url)).await;
+            let begun = Instant::now();
+            let asked = tokio::time::timeout(left, self.ask(&url, &get, &mut sink)).await;
+            drop(permit);
+            left = left.saturating_sub(begun.elapsed());
+            match asked.map_err(|_| HttpError::Late { host: host(&url), timeout: self.timeout })?? {
+                Step::Read(validator) => return Ok(Answer::New(sink, validator)),
+                Step::Unchanged => return Ok(Answer::Unchanged),
+                Step::Redirect(next) => url = next,
+            }
+        }
+        Err(HttpError::Redirects { host: host(&url) })
+    }
+
+    async fn ask(&self, url: &HttpUrl, get: &Get<'_>, sink: &mut impl Sink) -> Result<Step, HttpError> {
+        let unsendable = || HttpError::Url { host: host(url) };
+        let mut request = Request::get(url.to_string()).header(USER_AGENT, AGENT).header(ACCEPT, "*/*");
+        if let Some(known) = get.known {
+            let conditions = [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.modified)];
+            for (name, value) in conditions {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        if let Some(credentials) = url.credentials() {
+            let value = HeaderValue::try_from(credentials.authorization());
+            let mut value = value.map_err(|_| unsendable())?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        let request = request.body(Empty::new()).map_err(|_| unsendable())?;
+        let response = self.client.request(request).await.map_err(|error| no_answer(&error, url))?;
+        let (headers, status) = (response.headers(), response.status());
+        match status {
+            StatusCode::NOT_MODIFIED if get.known.is_some() => return Ok(Step::Unchanged),
+            StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT => {
+                let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+                return self.redirect(url, location.unwrap_or_default()).map(Step::Redirect);
+            }
+            StatusCode::OK => {}
+            _ => return Err(HttpError::Status { host: host(url), status }),
+        }
+        let is_html =
+            headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+        if is_html {
+            return Err(HttpError::Html { host: host(url) });
+        }
+        let short = |name| headers.get(name).filter(|value| value.len() <= LONGEST_VALIDATOR).cloned();
+        let validator = Validator { etag: short(ETAG), modified: short(LAST_MODIFIED) };
+        read(response, get.limit, url, sink).await?;
+        Ok(Step::Read(validator))
+    }
+
+    /// Returns where an answer sends the request on to.
+    fn redirect(&self, url: &HttpUrl, location: &str) -> Result<HttpUrl, HttpError> {
+        let wrong = |problem| HttpError::Redirect { host: host(url), problem };
+        let location = location.split('#').next().unwrap_or_default();
+        if location.is_empty() {
+            return Err(wrong("it names none".to_owned()));
+        }
+        url.join(location, self.protocols).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// Returns the host with its port, as messages and permits name it.
+fn host(url: &HttpUrl) -> String {
+    let (name, port) = (url.host(), url.port());
+    match (name.contains(':'), port == url.scheme().port()) {
+        (true, true) => format!("[{name}]"),
+        (true, false) => format!("[{name}]:{port}"),
+        (false, true) => name.to_owned(),
+        (false, false) => format!("{name}:{port}"),
+    }
+}
+
+enum Step {
+    Read(Validator),
+    Redirect(HttpUrl),
+    Unchanged,
+}
+
+/// Hands a body to `sink` while it comes.
+async fn read(
+    response: Response<Incoming>,
+    limit: u64,
+    url: &HttpUrl,
+    sink: &mut impl Sink,
+) -> Result<(), HttpError> {
+    let host = || host(url);
+    let mut body = response.into_body();
+    let mut length: u64 = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| HttpError::Broken { host: host(), problem: innermost(&error) })?;
+        let Ok(part) = frame.into_data() else { continue };
+        length = length.saturating_add(part.len().try_into().unwrap_or(u64::MAX));
+        if length > limit {
+            return Err(HttpError::TooLong { host: host(), limit });
+        }
+        sink.write(&part).map_err(|source| HttpError::Write { host: host(), source })?;
+    }
+    Ok(())
+}
+
+/// Returns why there was no answer: what the connector says, if that was it.
+fn no_answer(error: &hyper_util::client::legacy::Error, url: &HttpUrl) -> HttpError {
+    let said = error.source().and_then(|source| source.downcast_ref::<ConnectError>());
+    if let Some(said) = said {
+        return HttpError::Connect(said.to_string());
+    }
+    HttpError::Broken { host: host(url), problem: innermost(error) }
+}
+
+/// Returns what the first cause of an error says. What is wrapped round it by libraries says less.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,186 @@
+//! What the effects of module sources come to: fetch, keep, drop, link, restore.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Digest, Failure, Fetched, ModuleLink, Registry, SourceKey, SourceSpec, StoreError};
+use futures::stream::{self, StreamExt as _};
+use kube::Client;
+use tokio::sync::Semaphore;
+
+use super::cache::Cache;
+use super::connector::{AuthoritiesError, Connector, Trust};
+use super::fetch::{FetchMetrics, Fetcher, blocking};
+use super::http::{HttpClient, Sink as _};
+use super::secrets::Secrets;
+use super::store::Store;
+
+/// How many bundles are read from the cluster at a time.
+const RESTORED_AT_A_TIME: usize = 4;
+
+/// How sources are fetched and kept.
+#[derive(Clone)]
+pub struct Options {
+    /// The store directory.
+    pub directory: PathBuf,
+    /// The namespace of the operator: there are the Secrets with bundles.
+    pub namespace: String,
+    /// The name of the operator's ConfigMap; names of Secrets begin with it.
+    pub config_map: String,
+    /// The namespaces whose Secrets a configuration of the cluster may name.
+    pub secret_namespaces: Vec<String>,
+    /// What the connector trusts, and which hosts and URLs are allowed.
+    pub trust: Trust,
+    /// How many requests are in flight.
+    pub in_flight: usize,
+    /// How long a request may take.
+    pub timeout: Duration,
+}
+
+/// What a start finds.
+#[derive(Debug)]
+pub struct Restored {
+    /// What is registered.
+    pub registry: Registry,
+    /// The bundles that could not be restored: their modules are not in the catalog.
+    pub problems: Vec<(Digest, Failure)>,
+}
+
+/// Fetches bundles, and keeps them on the disk and in the cluster.
+pub struct Sources {
+    fetcher: Fetcher,
+    store: Arc<Store>,
+    secrets: Arc<Secrets>,
+    metrics: FetchMetrics,
+}
+
+impl Sources {
+    /// Returns sources that keep bundles in the cluster of `client`. Nothing is sent or made yet.
+    ///
+    /// # Errors
+    ///
+    /// When the file with authorities can't be used.
+    pub fn new(client: Client, options: Options) -> Result<Self, AuthoritiesError> {
+        let allowed = options.trust.allowed.clone();
+        let connector = Connector::new(options.trust)?;
+        let store = Arc::new(Store::new(options.directory));
+        let secrets = Arc::new(Secrets::new(client, &options.namespace, &options.config_map));
+        let metrics = FetchMetrics::default();
+        let fetcher = Fetcher {
+            http: HttpClient::new(connector, options.in_flight, options.timeout, allowed.protocols),
+            store: Arc::clone(&store),
+            secrets: Arc::clone(&secrets),
+            allowed,
+            secret_namespaces: options.secret_namespaces,
+            cache: Cache::default(),
+            metrics: metrics.clone(),
+            turns: Arc::new(Semaphore::new(1)),
+        };
+        Ok(Self { fetcher, store, secrets, metrics })
+    }
+
+    /// Returns what measures the requests to repositories.
+    pub fn metrics(&self) -> &FetchMetrics {
+        &self.metrics
+    }
+
+    /// Returns the directory in which the loader finds the modules. Without sources it is not there.
+    pub fn active(&self) -> PathBuf {
+        self.store.active()
+    }
+
+    /// Fetches what the repositories of a configuration offer. See docs/sources.md.
+    ///
+    /// # Errors
+    ///
+    /// Those of the API server and of our own disk. What is wrong with a repository or a bundle is in the result.
+    pub async fn fetch(&self, key: &SourceKey, spec: &SourceSpec) -> Result<Fetched, Failure> {
+        // The blobs stay fresh when the pins go: the engine hears of them a moment later.
+        self.fetcher.fetch(key, spec).await.map(|(fetched, _pins)| fetched)
+    }
+
+    /// Writes the bundles that are missing in the cluster, then the registry.
+    pub async fn keep(&self, registry: &Registry) -> Result<(), StoreError> {
+        let digests = digests(registry);
+        let packed = |digest: Digest| {
+            let store = Arc::clone(&self.store);
+            async move {
+                let packed = blocking(move || store.packed(&digest)).await?;
+                packed.map_err(|error| error.failure())
+            }
+        };
+        let problems = if digests.is_empty() {
+            Vec::new()
+        } else {
+            self.secrets.write_bundles(&digests, packed).await.map_err(StoreError::Registry)?
+        };
+        if !problems.is_empty() {
+            return Err(StoreError::Bundles(problems));
+        }
+        self.secrets.write_registry(registry).await.map_err(StoreError::Registry)?;
+        self.store.named(digests.iter());
+        Ok(())
+    }
+
+    /// Removes all bundles but these, from the cluster and from the store directory.
+    pub async fn drop_bundles(&self, keep: &[Digest]) -> Result<(), Failure> {
+        let keep: BTreeSet<Digest> = keep.iter().cloned().collect();
+        self.secrets.drop_all_but(&keep).await?;
+        let store = Arc::clone(&self.store);
+        blocking(move || store.drop_all_but(&keep)).await?.map_err(|error| error.failure())
+    }
+
+    /// Makes the directory of modules say exactly this.
+    pub async fn link(&self, links: &[ModuleLink]) -> Result<(), Failure> {
+        let (store, links) = (Arc::clone(&self.store), links.to_vec());
+        blocking(move || store.link(&links)).await?.map_err(|error| error.failure())
+    }
+
+    /// Reads the registry, restores bundles that are not on the disk, and makes the links. Nobody outside is asked.
+    ///
+    /// # Errors
+    ///
+    /// When the registry can't be read, or the store directory can't be used.
+    pub async fn restore(&self) -> Result<Restored, Failure> {
+        let registry = self.secrets.read_registry().await?;
+        let digests = digests(&registry);
+        let restoring =
+            digests.iter().map(|digest| async move { (digest, self.restore_bundle(digest).await) });
+        let outcomes: Vec<_> = stream::iter(restoring).buffered(RESTORED_AT_A_TIME).collect().await;
+        let mut problems = Vec::new();
+        for (digest, outcome) in outcomes {
+            if let Err(failure) = outcome {
+                problems.push((digest.clone(), failure));
+            }
+        }
+        let is_there = |link: &ModuleLink| !problems.iter().any(|(digest, _)| *digest == link.digest);
+        let links: Vec<ModuleLink> = registry.links().into_iter().filter(is_there).collect();
+        self.link(&links).await?;
+        Ok(Restored { registry, problems })
+    }
+
+    async fn restore_bundle(&self, digest: &Digest) -> Result<(), Failure> {
+        let (store, of) = (Arc::clone(&self.store), digest.clone());
+        let found = blocking(move || store.bundle(&of)).await?.map_err(|error| error.failure())?;
+        if found.is_some() {
+            return Ok(());
+        }
+        let packed = self.secrets.read_bundle(digest).await?;
+        let (store, of) = (Arc::clone(&self.store), digest.clone());
+        blocking(move || {
+            let mut download = store.download().map_err(|error| error.failure())?;
+            let files = engine::FailureKind::Files;
+            download.write(&packed).map_err(|error| Failure::of(files, &error))?;
+            let (staged, _) = download.finish()?;
+            staged.unpack().map_err(|error| Failure::of(files, &error))?;
+            store.put(staged, &of).map(|_| ()).map_err(|error| error.failure())
+        })
+        .await?
+    }
+}
+
+fn digests(registry: &Registry) -> BTreeSet<Digest> {
+    registry.addons.iter().map(|addon| addon.bundle.digest.clone()).collect()
+}

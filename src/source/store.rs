@@ -1,0 +1,380 @@
+//! The store directory: unpacked bundles by the digest of their archives, and links to those that are modules.
+//!
+//! ```text
+//! lock                          held while an operator uses the directory
+//! blobs/<sha256>/packed.tgz     the archive as it came
+//! blobs/<sha256>/bundle/        what was in it
+//! blobs/<sha256>/tree           a digest of bundle/, written last
+//! active/<NNN>-<name>           a link to ../blobs/<sha256>/bundle
+//! staging/                      what is not complete, emptied at the start
+//! ```
+//!
+//! A blob gets its name by one rename when it is complete, so a kill leaves none in part. Each is compared with its
+//! `tree` before its first use by a process: what a crash of the machine or a hook left of it is found then, and fetched
+//! or restored again. That is why nothing here waits for the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::{Digest, Failure, FailureKind, ModuleLink};
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use thiserror::Error;
+
+use super::archive::{self, ArchiveError};
+use super::http::Sink;
+use super::tree;
+use crate::directory_trust::{Trust, judge};
+use crate::regular_file;
+
+const LOCK: &str = "lock";
+const BLOBS: &str = "blobs";
+const ACTIVE: &str = "active";
+const STAGING: &str = "staging";
+const PACKED: &str = "packed.tgz";
+const BUNDLE: &str = "bundle";
+const TREE: &str = "tree";
+
+/// Why the store directory can't be used.
+#[derive(Debug, Error)]
+pub(super) enum DiskError {
+    #[error(
+        "can't use {path}: {source} (--source-dir names the directory for bundles; is it full or read-only?)"
+    )]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "won't use {path} for bundles: {problem}; name a directory of the operator's own with --source-dir"
+    )]
+    Untrusted { path: PathBuf, problem: String },
+    #[error("another operator uses {path}; give each its own --source-dir")]
+    Taken { path: PathBuf },
+    #[error("the bundle {digest} is not in {path}; it is fetched again when its source is processed")]
+    Missing { path: PathBuf, digest: Digest },
+}
+
+impl DiskError {
+    /// Returns the failure for the engine.
+    pub(super) fn failure(&self) -> Failure {
+        Failure::of(FailureKind::Files, self)
+    }
+}
+
+/// The store directory. It is made and locked at its first use.
+#[derive(Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lock: Option<File>,
+    /// Blobs that were compared with their tree by this process.
+    verified: BTreeSet<Digest>,
+    /// How many fetches in flight found a blob.
+    pins: BTreeMap<Digest, usize>,
+    /// Blobs that were found by a fetch, and that nobody has named since.
+    fresh: BTreeSet<Digest>,
+}
+
+/// Keeps a blob while a fetch is in flight that found it.
+#[derive(Debug)]
+pub(super) struct Pin {
+    store: Arc<Store>,
+    digest: Digest,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut state = self.store.state();
+        if let Some(count) = state.pins.get_mut(&self.digest) {
+            *count = count.saturating_sub(1);
+        }
+        state.pins.retain(|_, count| *count > 0);
+    }
+}
+
+/// A blob that is not complete. It is gone when it is dropped.
+#[derive(Debug)]
+pub(super) struct Staged {
+    dir: TempDir,
+}
+
+/// Takes an archive into a file, and counts its digest on the way.
+pub(super) struct Download {
+    staged: Staged,
+    file: File,
+    hash: Sha256,
+}
+
+impl Sink for Download {
+    fn write(&mut self, part: &[u8]) -> io::Result<()> {
+        self.hash.update(part);
+        io::Write::write_all(&mut self.file, part)
+    }
+}
+
+impl Download {
+    /// Returns the archive that was taken, with its digest.
+    pub(super) fn finish(self) -> Result<(Staged, Digest), Failure> {
+        let digest = format!("sha256:{}", tree::hex(&self.hash.finalize()));
+        let digest = digest.parse().map_err(|error| Failure::of(FailureKind::Bug, &error))?;
+        Ok((self.staged, digest))
+    }
+}
+
+impl Staged {
+    /// Unpacks the archive, and returns the directory of the bundle.
+    ///
+    /// An archive may have one directory around the bundle, or none.
+    pub(super) fn unpack(&self) -> Result<PathBuf, ArchiveError> {
+        let write = ArchiveError::Write;
+        let (unpacked, bundle) = (self.dir.path().join("unpacked"), self.bundle());
+        DirBuilder::new().mode(0o755).create(&unpacked).map_err(write)?;
+        let packed = File::open(self.dir.path().join(PACKED)).map_err(write)?;
+        archive::unpack(io::BufReader::new(packed), &unpacked)?;
+        let root = tree::bundle_root(&unpacked).map_err(write)?;
+        fs::rename(&root, &bundle).map_err(write)?;
+        if root != unpacked {
+            fs::remove_dir(&unpacked).map_err(write)?;
+        }
+        Ok(bundle)
+    }
+
+    fn bundle(&self) -> PathBuf {
+        self.dir.path().join(BUNDLE)
+    }
+}
+
+impl Store {
+    /// Returns the store in this directory. Nothing is made yet: without sources there is nothing to keep.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the directory in which the loader finds modules. It may not be there.
+    pub(super) fn active(&self) -> PathBuf {
+        self.path.join(ACTIVE)
+    }
+
+    /// Makes the directory and locks it, if that was not done yet.
+    fn open(&self) -> Result<(), DiskError> {
+        let mut state = self.state();
+        let dirs = [BLOBS, ACTIVE, STAGING].map(|name| self.path.join(name));
+        if state.lock.is_some() {
+            // Cleaners of /tmp remove what is old.
+            return dirs.iter().try_for_each(|dir| make(dir));
+        }
+        make(&self.path)?;
+        self.check()?;
+        let path = self.path.join(LOCK);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let lock = options.open(&path).map_err(|source| DiskError::Io { path, source })?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| DiskError::Taken { path: self.path.clone() })?;
+        let [_, _, staging] = &dirs;
+        match fs::remove_dir_all(staging) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(DiskError::Io { path: staging.clone(), source });
+            }
+            _ => {}
+        }
+        dirs.iter().try_for_each(|dir| make(dir))?;
+        state.lock = Some(lock);
+        Ok(())
+    }
+
+    /// Checks that nobody else can replace what is in the directory, or the directory itself.
+    fn check(&self) -> Result<(), DiskError> {
+        let own = rustix::process::geteuid().as_raw();
+        let io = |source| DiskError::Io { path: self.path.clone(), source };
+        let found = fs::symlink_metadata(&self.path).map_err(io)?;
+        let untrusted = |path: &Path, problem| Err(DiskError::Untrusted { path: path.to_owned(), problem });
+        if !found.is_dir() || found.uid() != own {
+            return untrusted(&self.path, format!("it is no directory of user {own}"));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700)).map_err(io)?;
+        }
+        let Some(parent) = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        let found = fs::metadata(parent).map_err(io)?;
+        match judge(found.uid(), found.mode(), own) {
+            Trust::Safe => Ok(()),
+            Trust::NeedsSticky => untrusted(parent, "others may replace what is in it".to_owned()),
+            Trust::Never(problem) => untrusted(parent, problem),
+        }
+    }
+
+    fn blob(&self, digest: &Digest) -> PathBuf {
+        self.path.join(BLOBS).join(digest.hex())
+    }
+
+    /// Returns the directory of a bundle, if it is here and as it was unpacked.
+    pub(super) fn bundle(&self, digest: &Digest) -> Result<Option<PathBuf>, DiskError> {
+        self.open()?;
+        let blob = self.blob(digest);
+        let bundle = blob.join(BUNDLE);
+        let Ok(known) = regular_file::read_text(&blob.join(TREE)) else {
+            self.state().verified.remove(digest);
+            return Ok(None);
+        };
+        if self.state().verified.contains(digest) && bundle.is_dir() {
+            return Ok(Some(bundle));
+        }
+        if tree::digest(&bundle).ok().as_deref() != Some(known.as_str()) {
+            return Ok(None);
+        }
+        self.state().verified.insert(digest.clone());
+        Ok(Some(bundle))
+    }
+
+    /// Returns the archive of a bundle.
+    pub(super) fn packed(&self, digest: &Digest) -> Result<Vec<u8>, DiskError> {
+        let missing = || DiskError::Missing { path: self.path.clone(), digest: digest.clone() };
+        let packed = regular_file::read(&self.blob(digest).join(PACKED)).map_err(|_| missing())?;
+        let is_whole = tree::hex(&Sha256::digest(&packed)) == digest.hex();
+        if is_whole { Ok(packed) } else { Err(missing()) }
+    }
+
+    /// Returns where an archive can be taken.
+    pub(super) fn download(&self) -> Result<Download, DiskError> {
+        self.open()?;
+        let staging = self.path.join(STAGING);
+        let io = |source| DiskError::Io { path: staging.clone(), source };
+        let dir = tempfile::Builder::new()
+            .prefix("blob-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&staging)
+            .map_err(io)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(dir.path().join(PACKED));
+        Ok(Download { file: file.map_err(io)?, staged: Staged { dir }, hash: Sha256::new() })
+    }
+
+    /// Keeps a blob while the pin lives, and until it was named or the bundles after next are dropped.
+    pub(super) fn pin(self: &Arc<Self>, digest: &Digest) -> Pin {
+        let mut state = self.state();
+        *state.pins.entry(digest.clone()).or_default() += 1;
+        state.fresh.insert(digest.clone());
+        drop(state);
+        Pin { store: Arc::clone(self), digest: digest.clone() }
+    }
+
+    /// Puts a bundle that was unpacked under its digest, and returns its directory.
+    pub(super) fn put(&self, staged: Staged, digest: &Digest) -> Result<PathBuf, DiskError> {
+        if let Some(bundle) = self.bundle(digest)? {
+            return Ok(bundle);
+        }
+        let blob = self.blob(digest);
+        let io = |source| DiskError::Io { path: blob.clone(), source };
+        let tree = tree::digest(&staged.bundle()).map_err(io)?;
+        fs::write(staged.dir.path().join(TREE), tree).map_err(io)?;
+        if blob.exists() {
+            // It was changed. It goes in two steps, so that no kill leaves it in part.
+            let broken = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
+            fs::rename(&blob, broken.path().join(BLOBS)).map_err(io)?;
+        }
+        fs::rename(staged.dir.keep(), &blob).map_err(io)?;
+        self.state().verified.insert(digest.clone());
+        Ok(blob.join(BUNDLE))
+    }
+
+    /// Makes the links say exactly this. Each is replaced by one rename.
+    pub(super) fn link(&self, links: &[ModuleLink]) -> Result<(), DiskError> {
+        if links.is_empty() && !self.path.exists() {
+            return Ok(());
+        }
+        self.open()?;
+        let active = self.active();
+        let io = |source| DiskError::Io { path: active.clone(), source };
+        let mut names = BTreeSet::new();
+        for link in links {
+            if self.bundle(&link.digest)?.is_none() {
+                return Err(DiskError::Missing { path: self.path.clone(), digest: link.digest.clone() });
+            }
+            let name = format!("{:03}-{}", link.order, link.name);
+            let target = PathBuf::from("..").join(BLOBS).join(link.digest.hex()).join(BUNDLE);
+            if fs::read_link(active.join(&name)).ok().as_ref() != Some(&target) {
+                let dir = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
+                let new = dir.path().join("link");
+                symlink(&target, &new).map_err(io)?;
+                fs::rename(&new, active.join(&name)).map_err(io)?;
+            }
+            names.insert(name);
+        }
+        for entry in fs::read_dir(&active).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            if !entry.file_name().to_str().is_some_and(|name| names.contains(name)) {
+                fs::remove_file(entry.path()).map_err(io)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that somebody named these bundles: from now on that one says whether they stay.
+    pub(super) fn named<'d>(&self, digests: impl Iterator<Item = &'d Digest>) {
+        let mut state = self.state();
+        for digest in digests {
+            state.fresh.remove(digest);
+        }
+    }
+
+    /// Removes all bundles but these, those that a link leads to, and those that were fetched since.
+    pub(super) fn drop_all_but(&self, keep: &BTreeSet<Digest>) -> Result<(), DiskError> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        self.open()?;
+        let blobs = self.path.join(BLOBS);
+        let io = |source| DiskError::Io { path: blobs.clone(), source };
+        let mut stays: BTreeSet<String> = keep.iter().map(|digest| digest.hex().to_owned()).collect();
+        stays.extend(self.linked().map_err(io)?);
+        let mut state = self.state();
+        stays.extend(state.pins.keys().chain(&state.fresh).map(|digest| digest.hex().to_owned()));
+        let pins: BTreeSet<Digest> = state.pins.keys().cloned().collect();
+        state.fresh.retain(|digest| pins.contains(digest));
+        let gone = tempfile::tempdir_in(self.path.join(STAGING)).map_err(io)?;
+        for entry in fs::read_dir(&blobs).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let name = entry.file_name();
+            if !name.to_str().is_some_and(|name| stays.contains(name)) {
+                // Renamed while the state is locked, so that no fetch takes it for one that stays.
+                fs::rename(entry.path(), gone.path().join(&name)).map_err(io)?;
+                state.verified.retain(|digest| name != digest.hex());
+            }
+        }
+        drop(state);
+        gone.close().map_err(io)
+    }
+
+    /// Returns the digests of bundles that links lead to.
+    fn linked(&self) -> io::Result<BTreeSet<String>> {
+        let mut linked = BTreeSet::new();
+        for entry in fs::read_dir(self.active())? {
+            let target = fs::read_link(entry?.path())?;
+            let digest = target.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+            linked.extend(digest.map(str::to_owned));
+        }
+        Ok(linked)
+    }
+}
+
+/// Makes a private directory, and those above it.
+fn make(path: &Path) -> Result<(), DiskError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| DiskError::Io { path: path.to_owned(), source })
+}

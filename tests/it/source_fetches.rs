@@ -1,0 +1,299 @@
+//! Fetching from a real server: what it may send, where it may send on to, how much is asked and how little is shown.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{Include, RepositorySpec, SecretName};
+use http::Method;
+use serde_json::json;
+
+use crate::support::repository::{Reply, Repository, index, module};
+use crate::support::server;
+use crate::support::source::{
+    Names, SourceFixture, addons, bundle, key, problem, repository_problem, spec, spec_of,
+};
+
+fn web() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    vec![("web", "1.0.0", module("web", "1.0.0", "hello"))]
+}
+
+#[tokio::test]
+async fn what_did_not_change_costs_one_small_request() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let of = spec(&[repository.url("/index.yaml")]);
+    repository.publish(&web());
+    let first = sources.fetch(&key(), &of).await.unwrap();
+    assert_eq!(bundle(&first).name.as_str(), "web");
+    let (index_path, web_path) = ("/index.yaml".to_owned(), "/web-1.0.0.tgz".to_owned());
+    assert_eq!(repository.asked(), [(index_path.clone(), 200), (web_path.clone(), 200)]);
+    assert_eq!(sources.fetch(&key(), &of).await.unwrap(), first);
+    assert_eq!(repository.asked(), [(index_path.clone(), 304), (web_path.clone(), 304)]);
+    // New bytes under the same version are seen.
+    let changed = module("web", "1.0.0", "goodbye");
+    repository.put(&web_path, Reply::File(changed.clone()));
+    assert_ne!(bundle(&sources.fetch(&key(), &of).await.unwrap()).digest, bundle(&first).digest);
+    assert_eq!(repository.asked(), [(index_path.clone(), 304), (web_path, 200)]);
+    // With digests the index says enough, also to a new process.
+    repository.put("/index.yaml", Reply::File(index(&[("web", "1.0.0", changed)], true)));
+    sources.fetch(&key(), &of).await.unwrap();
+    assert_eq!(repository.asked(), [(index_path.clone(), 200)]);
+    drop(sources);
+    world.sources().fetch(&key(), &of).await.unwrap();
+    assert_eq!(repository.asked(), [(index_path, 200)]);
+}
+
+#[tokio::test]
+async fn a04_everything_is_tried_and_everything_is_told() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    let bundles = [
+        ("db", "not-semver", Vec::new()),
+        ("gone", "1.0.0", Vec::new()),
+        ("other", "1.0.0", module("web", "1.0.0", "another name")),
+        ("web", "1.1.0", module("web", "1.1.0", "hello")),
+        ("web", "1.0.0", module("web", "1.0.0", "hello")),
+        ("web", "2.0.0-rc.1", module("web", "2.0.0-rc.1", "hello")),
+    ];
+    repository.put("/more/index.yaml", Reply::File(index(&bundles, false)));
+    for (name, version, packed) in &bundles {
+        if *name != "gone" {
+            repository.put(&format!("/more/{name}-{version}.tgz"), Reply::File(packed.clone()));
+        }
+    }
+    let urls = ["", "/none.yaml", "/index.yaml", "/more/index.yaml"];
+    let of = spec(&urls.map(|path| if path.is_empty() { String::new() } else { repository.url(path) }));
+    let fetched = world.sources().fetch(&key(), &of).await.unwrap();
+    let reasons: Vec<_> = fetched
+        .repositories
+        .iter()
+        .map(|repository| {
+            repository.outcome.as_ref().map_or_else(|problem| problem.reason.as_str(), |_| "Ready")
+        })
+        .collect();
+    assert_eq!(reasons, ["EmptyURLError", "FetchingIndexError", "Ready", "Ready"]);
+    let lines: Vec<_> = fetched.repositories[3]
+        .outcome
+        .as_ref()
+        .unwrap()
+        .iter()
+        .map(|addon| {
+            let reason = addon.outcome.as_ref().map_or_else(|problem| problem.reason.as_str(), |_| "Ready");
+            (addon.name.as_str(), addon.version.as_str(), addon.is_chosen, reason)
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            ("db", "not-semver", false, "LoadingError"),
+            ("gone", "1.0.0", true, "FetchingError"),
+            ("other", "1.0.0", true, "LoadingError"),
+            ("web", "1.0.0", false, "Ready"),
+            ("web", "1.1.0", true, "Ready"),
+            ("web", "2.0.0-rc.1", false, "Ready"),
+        ]
+    );
+    // Of an index with much in it, what is wanted is asked for.
+    repository.requests();
+    let include = |name: &str, version: Option<&str>| Include {
+        name: name.to_owned(),
+        version: version.map(str::to_owned),
+    };
+    let of = spec_of(vec![RepositorySpec {
+        url: repository.url("/more/index.yaml"),
+        secret: None,
+        include: vec![include("other", None), include("none", None), include("web", Some("9.9.9"))],
+    }]);
+    let fetched =
+        world.sources_with(|options| options.directory.push("second")).fetch(&key(), &of).await.unwrap();
+    let missing: Vec<_> = addons(&fetched)
+        .iter()
+        .filter(|addon| addon.outcome.is_err())
+        .map(|addon| addon.name.as_str())
+        .collect();
+    assert_eq!(missing, ["other", "none", "web"]);
+}
+
+#[tokio::test]
+async fn what_is_no_index_is_told_in_one_plain_line() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let port = repository.address.port();
+    let redirect = |to: &str| Reply::Status(302, vec![("location", to.to_owned())]);
+    for (reply, says) in [
+        (Reply::Status(404, Vec::new()), format!("localhost:{port} answered 404 Not Found")),
+        (Reply::Page, "answered with a web page (HTML)".to_owned()),
+        (Reply::File(b"\n<!DOCTYPE html>".to_vec()), "a page of HTML".to_owned()),
+        (Reply::File(b"a: [".to_vec()), "the index is not YAML".to_owned()),
+        (Reply::File(b"a: b".to_vec()), "no mapping of names".to_owned()),
+        (Reply::Zeros(33 << 20), "is longer than 32 MiB".to_owned()),
+        (Reply::Status(304, Vec::new()), "answered 304".to_owned()),
+        (redirect("http://localhost/index.yaml"), "sends on to a URL that can't be used".to_owned()),
+        (
+            redirect(&format!("https://127.0.0.1:{port}/x")),
+            "127.0.0.1, which is a loopback address".to_owned(),
+        ),
+        (redirect("https://169.254.169.254/latest"), "169.254.169.254, which is a link-local".to_owned()),
+        (redirect("/index.yaml"), "sends on more than 5 times".to_owned()),
+        (Reply::Status(302, Vec::new()), "it names none".to_owned()),
+    ] {
+        repository.put("/index.yaml", reply);
+        let fetched = sources.fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+        let (reason, message) = repository_problem(&fetched);
+        assert_eq!(reason, "FetchingIndexError");
+        assert!(message.contains(&says) && !message.contains('\n'), "{says}: {message}");
+    }
+    for (url, says) in [
+        (format!("https://127.0.0.1:{port}/index.yaml"), "--source-allow=127.0.0.1"),
+        (format!("http://localhost:{port}/index.yaml"), "http"),
+        ("git::https://localhost/x.git//index.yaml".to_owned(), "git"),
+        ("s3::https://localhost/index.yaml".to_owned(), "s3"),
+        ("no url".to_owned(), "URL"),
+    ] {
+        let fetched = sources.fetch(&key(), &spec(&[url])).await.unwrap();
+        let (reason, message) = repository_problem(&fetched);
+        assert_eq!(reason, "FetchingIndexError");
+        assert!(message.contains(says), "{says}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_sends_a_byte_now_and_then_is_left() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.put("/index.yaml", Reply::Drip);
+    let sources = world.sources_with(|options| options.timeout = Duration::from_secs(1));
+    let fetched = sources.fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    let (_, message) = repository_problem(&fetched);
+    assert!(message.contains("took longer than 1 s (--source-timeout)"), "{message}");
+}
+
+#[tokio::test]
+async fn a_server_whose_authority_nobody_named_is_not_trusted() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    let stranger = Repository::tls(&[]).await;
+    let authorities = stranger.write_authority(&world.dir.path().join("."));
+    let sources = world.sources_with(|options| options.trust.authorities = Some(authorities));
+    let fetched = sources.fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    let (_, message) = repository_problem(&fetched);
+    assert!(message.contains("no TLS with localhost") && message.contains("--source-ca"), "{message}");
+    assert_eq!(repository.asked(), []);
+}
+
+#[tokio::test]
+async fn a19_credentials_reach_their_host_and_no_other_and_no_message() {
+    let repository = Repository::tls(&["other.example"]).await;
+    let world = SourceFixture::new(&repository, &["other.example"]).await;
+    let sources = world.sources();
+    let data = json!({"user": STANDARD.encode("joe\n"), "pass": STANDARD.encode("hunter 2")});
+    let secret = json!({"metadata": {"name": "repo"}, "data": data});
+    server::ok(&world.server, Method::POST, "/api/v1/namespaces/ops/secrets", &secret).await;
+    let port = repository.address.port();
+    let of = |url: &str, namespace: &str, name: &str| {
+        let secret = Some(SecretName { namespace: namespace.to_owned(), name: name.to_owned() });
+        spec_of(vec![RepositorySpec { url: url.to_owned(), secret, include: Vec::new() }])
+    };
+    let url = format!("https://{{user}}:{{pass}}@localhost:{port}/index.yaml");
+    repository.put("/web-1.0.0.tgz", Reply::Status(302, vec![("location", "/moved.tgz".to_owned())]));
+    repository.put("/index.yaml", Reply::File(index(&web(), false)));
+    let elsewhere = format!("https://other.example:{port}/there.tgz");
+    repository.put("/moved.tgz", Reply::Status(302, vec![("location", elsewhere)]));
+    repository.put("/there.tgz", Reply::File(web()[0].2.clone()));
+    bundle(&sources.fetch(&key(), &of(&url, "ops", "repo")).await.unwrap());
+    let expected = format!("Basic {}", STANDARD.encode("joe:hunter 2"));
+    let sent: Vec<_> = repository
+        .requests()
+        .into_iter()
+        .map(|asked| {
+            (asked.path, asked.headers.get("authorization").map(|value| value.to_str().unwrap().to_owned()))
+        })
+        .collect();
+    let with = |path: &str| (path.to_owned(), Some(expected.clone()));
+    assert_eq!(
+        sent,
+        [with("/index.yaml"), with("/web-1.0.0.tgz"), with("/moved.tgz"), ("/there.tgz".to_owned(), None)]
+    );
+    for (url, namespace, name, says) in [
+        (url.as_str(), "ops", "none", "there is no Secret ops/none"),
+        (url.as_str(), "default", "repo", "--source-secret-namespaces"),
+        (url.as_str(), "", "repo", "secretRef needs a name and a namespace"),
+        ("https://{token}@localhost/", "ops", "repo", "has no key \"token\""),
+        ("{user}://{pass}", "ops", "repo", ""),
+        ("https://localhost/{pass}/{user}", "ops", "repo", ""),
+    ] {
+        let fetched = sources.fetch(&key(), &of(url, namespace, name)).await.unwrap();
+        let (_, message) = repository_problem(&fetched);
+        assert!(message.contains(says), "{says}: {message}");
+        assert!(!message.contains("hunter"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_bundle_with_another_digest_is_refused() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.put("/index.yaml", Reply::File(index(&web(), true)));
+    repository.put("/web-1.0.0.tgz", Reply::File(module("web", "1.0.0", "evil")));
+    let fetched = world.sources().fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    let (reason, message) = problem(&fetched);
+    assert_eq!(reason.as_str(), "FetchingError");
+    assert!(message.contains("the digest of the bundle is sha256:"), "{message}");
+    assert_eq!(world.count("blobs"), 0);
+}
+
+#[tokio::test]
+async fn a27_a_host_that_hangs_delays_no_other() {
+    let (slow, fast) = (Repository::plain().await, Repository::plain().await);
+    let world = SourceFixture::new(&fast, &["slow.example"]).await;
+    let sources = Arc::new(world.sources());
+    let observed = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&observed);
+    sources.metrics().listen(move |seen| noted.lock().unwrap().push((seen.scheme, seen.outcome)));
+    fast.publish(&web());
+    let urls: Vec<String> =
+        (0..20).map(|number| slow.url_at("slow.example", &format!("/{number}"))).collect();
+    for number in 0..20 {
+        slow.put(&format!("/{number}"), Reply::Gated(b"entries: {}".to_vec()));
+    }
+    let waiting = {
+        let sources = Arc::clone(&sources);
+        tokio::spawn(async move { sources.fetch(&key(), &spec(&urls)).await })
+    };
+    slow.busy(2).await;
+    bundle(&sources.fetch(&key(), &spec(&[fast.url("/index.yaml")])).await.unwrap());
+    assert_eq!(slow.in_flight(), 2, "two a host");
+    slow.open_gate();
+    let fetched = waiting.await.unwrap().unwrap();
+    assert!(fetched.repositories.iter().all(|repository| repository.outcome == Ok(Vec::new())));
+    assert_eq!(observed.lock().unwrap().len(), 22);
+    assert!(observed.lock().unwrap().iter().all(|seen| *seen == ("http", "fetched")));
+}
+
+#[tokio::test]
+async fn no_more_requests_are_in_flight_than_there_may_be() {
+    let repository = Repository::plain().await;
+    let hosts: Vec<String> = (0..6).map(|number| format!("host-{number}.example")).collect();
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let world = SourceFixture::new(&repository, &names).await;
+    let sources = world.sources_with(|options| {
+        options.in_flight = 3;
+        options.trust.lookup = Arc::new(Names::default());
+    });
+    repository.put("/index.yaml", Reply::Gated(b"entries: {}".to_vec()));
+    let urls: Vec<String> = hosts.iter().map(|host| repository.url_at(host, "/index.yaml")).collect();
+    let watched = repository.clone();
+    let waiting = tokio::spawn(async move { sources.fetch(&key(), &spec(&urls)).await });
+    watched.busy(3).await;
+    tokio::task::yield_now().await;
+    assert_eq!(watched.in_flight(), 3);
+    watched.open_gate();
+    waiting.await.unwrap().unwrap();
+    assert_eq!(watched.asked().len(), 6);
+}

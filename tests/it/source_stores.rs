@@ -1,0 +1,234 @@
+//! What is kept: blobs, links and Secrets, over kills, changed files and an emptied directory.
+
+use std::fs;
+use std::slice::from_ref;
+
+use apiserver::FaultPlan;
+use engine::{Bundle, StoreError};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::repository::{Repository, module};
+use crate::support::server;
+use crate::support::source::{SourceFixture, bundle, key, registry, spec};
+
+const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
+
+/// Publishes a module that says `says`, and fetches it.
+async fn fetched(world: &SourceFixture, repository: &Repository, says: &str) -> Bundle {
+    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", says))]);
+    let fetched = world.sources().fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    bundle(&fetched)
+}
+
+async fn secrets(world: &SourceFixture) -> Vec<String> {
+    let list = server::ok(&world.server, Method::GET, SECRETS, &Value::Null).await;
+    list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn says(world: &SourceFixture) -> String {
+    fs::read_to_string(world.directory().join("active/001-web/hooks/run.sh")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a23_an_emptied_directory_is_filled_from_the_cluster_without_a_request_outside() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    // Longer than one Secret, and nothing that could be packed.
+    let noise: Vec<u8> =
+        (0_u32..600_000).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let text: String = noise.iter().map(|byte| char::from(b'!' + byte % 90)).collect();
+    let web = fetched(&world, &repository, &text).await;
+    let kept = registry(from_ref(&web));
+    world.sources().keep(&kept).await.unwrap();
+    let short = &web.digest.hex()[..20];
+    let names = secrets(&world).await;
+    assert!(names.len() > 3, "{names:?}");
+    for name in [format!("addon-operator-bundle-{short}-1"), "addon-operator-sources".to_owned()] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    repository.requests();
+    for changed in ["", "blobs"] {
+        fs::remove_dir_all(world.directory().join(changed)).unwrap();
+        let restored = world.sources().restore().await.unwrap();
+        assert_eq!((restored.registry, restored.problems.len()), (kept.clone(), 0));
+        assert!(says(&world).contains(&text));
+    }
+    assert_eq!(repository.asked(), []);
+}
+
+#[tokio::test]
+async fn what_was_changed_on_the_disk_or_in_the_cluster_is_found() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    world.sources().keep(&registry(from_ref(&web))).await.unwrap();
+    let blob = world.directory().join("blobs").join(web.digest.hex());
+    let hook = blob.join("bundle/hooks/run.sh");
+    let changes: [&dyn Fn(); 4] = [
+        &|| fs::write(&hook, "").unwrap(),
+        &|| fs::remove_file(blob.join("tree")).unwrap(),
+        &|| fs::write(blob.join("tree"), "").unwrap(),
+        &|| fs::write(blob.join("bundle/more"), "").unwrap(),
+    ];
+    for change in changes {
+        change();
+        assert!(world.sources().restore().await.unwrap().problems.is_empty());
+        assert!(says(&world).contains("hello"));
+        assert!(!blob.join("bundle/more").exists());
+    }
+    // A Secret that says something else is no bundle; its module is not linked, and the start goes on.
+    fs::remove_dir_all(world.directory().join("blobs")).unwrap();
+    let name = format!("{SECRETS}/addon-operator-bundle-{}-1", &web.digest.hex()[..20]);
+    server::ok(&world.server, Method::DELETE, &name, &Value::Null).await;
+    let other = json!({"metadata": {"name": name.rsplit('/').next()}, "data": {"part": "eHh4"}});
+    server::ok(&world.server, Method::POST, SECRETS, &other).await;
+    let restored = world.sources().restore().await.unwrap();
+    let [(digest, failure)] = restored.problems.as_slice() else { panic!("{restored:?}") };
+    assert_eq!(*digest, web.digest);
+    assert!(failure.message.contains("a part is missing, or was changed"), "{failure}");
+    assert_eq!(world.count("active"), 0);
+    // Fetched again, it is written again.
+    let web = fetched(&world, &repository, "hello").await;
+    world.sources().keep(&registry(&[web])).await.unwrap();
+    fs::remove_dir_all(world.directory().join("blobs")).unwrap();
+    assert!(world.sources().restore().await.unwrap().problems.is_empty());
+}
+
+#[tokio::test]
+async fn a_kill_at_any_request_leaves_what_the_next_process_completes() {
+    let repository = Repository::tls(&[]).await;
+    let kept = async |request: u64| {
+        let world = SourceFixture::new(&repository, &[]).await;
+        let web = fetched(&world, &repository, "hello").await;
+        world.server.faults().add(FaultPlan::any().nth(request).cut_answer());
+        world.server.faults().add(FaultPlan::any().nth(request + 1).times(u64::MAX).cut());
+        let is_done = world.sources().keep(&registry(from_ref(&web))).await.is_ok();
+        world.server.faults().clear();
+        // The registry never names what is not there.
+        fs::remove_dir_all(world.directory()).unwrap();
+        assert!(world.sources().restore().await.unwrap().problems.is_empty(), "{request}");
+        let web = fetched(&world, &repository, "hello").await;
+        let sources = world.sources();
+        sources.restore().await.unwrap();
+        sources.keep(&registry(from_ref(&web))).await.unwrap();
+        drop(sources);
+        fs::remove_dir_all(world.directory()).unwrap();
+        assert!(world.sources().restore().await.unwrap().problems.is_empty(), "{request}");
+        assert!(says(&world).contains("hello"));
+        is_done
+    };
+    let mut requests = 1;
+    while !kept(requests).await {
+        requests += 1;
+        assert!(requests < 20);
+    }
+    assert!(requests > 3, "{requests}");
+}
+
+#[tokio::test]
+async fn the_registry_is_written_once_and_never_over_that_of_another_operator() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    let sources = world.sources();
+    sources.keep(&registry(from_ref(&web))).await.unwrap();
+    let path = format!("{SECRETS}/addon-operator-sources");
+    let version =
+        async || server::get(&world.server, &path).await.unwrap()["metadata"]["resourceVersion"].clone();
+    let before = version().await;
+    sources.keep(&registry(from_ref(&web))).await.unwrap();
+    assert_eq!(version().await, before, "nothing changed, so nothing is written");
+    // A label is no reason to stop.
+    server::ok(&world.server, Method::PATCH, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+    sources.keep(&registry(&[])).await.unwrap();
+    server::ok(&world.server, Method::PATCH, &path, &json!({"data": {"registry.json.gz": "eHh4"}})).await;
+    let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[web])).await else { panic!() };
+    assert!(failure.message.contains("somebody else changed it"), "{failure}");
+    let failure = world.sources_with(|options| options.directory.push("x")).restore().await.unwrap_err();
+    assert!(failure.message.contains("addon-operator-sources"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_right_that_is_missing_is_named() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let web = fetched(&world, &repository, "hello").await;
+    world.server.faults().add(FaultPlan::on(Method::POST, SECRETS).times(u64::MAX).fail(403));
+    let Err(StoreError::Bundles(problems)) = world.sources().keep(&registry(from_ref(&web))).await else {
+        panic!()
+    };
+    let [(digest, failure)] = problems.as_slice() else { panic!("{problems:?}") };
+    assert_eq!(*digest, web.digest);
+    let advice = failure.advice.clone().unwrap_or_default();
+    assert!(advice.contains("the verb create on secrets in namespace ops"), "{advice}");
+}
+
+#[tokio::test]
+async fn bundles_that_nobody_lists_go_and_those_of_a_fetch_in_flight_stay() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    let of = spec(&[repository.url("/index.yaml")]);
+    let mut bundles = Vec::new();
+    for says in ["one", "two"] {
+        repository.publish(&[("web", "1.0.0", module("web", "1.0.0", says))]);
+        bundles.push(bundle(&sources.fetch(&key(), &of).await.unwrap()));
+    }
+    let [one, two] = bundles.as_slice() else { panic!() };
+    sources.keep(&registry(from_ref(one))).await.unwrap();
+    sources.link(&registry(from_ref(one)).links()).await.unwrap();
+    // The second one was fetched, and the engine did not say a word about it yet.
+    sources.drop_bundles(from_ref(&one.digest)).await.unwrap();
+    assert_eq!(world.count("blobs"), 2);
+    sources.keep(&registry(from_ref(two))).await.unwrap();
+    sources.drop_bundles(from_ref(&two.digest)).await.unwrap();
+    assert_eq!(world.count("blobs"), 2, "a link leads to the first one");
+    sources.link(&registry(from_ref(two)).links()).await.unwrap();
+    assert!(says(&world).contains("two"));
+    assert_eq!(world.count("active"), 1);
+    sources.drop_bundles(from_ref(&two.digest)).await.unwrap();
+    assert_eq!(world.count("blobs"), 1);
+    assert_eq!(secrets(&world).await.len(), 2);
+    let missing = sources.link(&registry(from_ref(one)).links()).await.unwrap_err();
+    assert!(missing.message.contains("is not in"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_directory_of_others_or_in_use_is_refused() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&[("web", "1.0.0", module("web", "1.0.0", "hello"))]);
+    let of = spec(&[repository.url("/index.yaml")]);
+    let first = world.sources();
+    first.fetch(&key(), &of).await.unwrap();
+    assert_eq!(fs::metadata(world.directory()).unwrap().permissions().mode() & 0o777, 0o700);
+    let failure = world.sources().fetch(&key(), &of).await.unwrap_err();
+    assert!(failure.message.contains("another operator uses"), "{failure}");
+    let open = world.dir.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    symlink(&open, world.dir.path().join("link")).unwrap();
+    for place in ["open/sources", "link"] {
+        let sources = world.sources_with(|options| options.directory = world.dir.path().join(place));
+        let failure = sources.fetch(&key(), &of).await.unwrap_err();
+        assert!(failure.message.contains("won't use"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn without_sources_nothing_is_made_and_one_request_is_sent() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let sources = world.sources();
+    assert_eq!(sources.restore().await.unwrap().registry.addons, []);
+    sources.link(&[]).await.unwrap();
+    assert!(!world.directory().exists());
+    assert!(!sources.active().exists());
+}
