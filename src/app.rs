@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, ReleaseName, ValuesInput};
+use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, ReleaseName, ValuesInput};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -197,8 +197,9 @@ struct ReleaseTexts(Arc<Helm>);
 
 impl Releases for ReleaseTexts {
     fn list(&self) -> BoxFuture<'_, Result<String, Failure>> {
-        let lines =
-            |names: Vec<ReleaseName>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let lines = |owned: Vec<OwnedRelease>| {
+            owned.iter().map(|release| release.name.to_string()).collect::<Vec<_>>().join("\n")
+        };
         async move { self.0.list().await.map(lines) }.boxed()
     }
 

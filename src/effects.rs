@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigText, Effect, Event, Failure, FailureKind, Module, ModuleName, Notice, OwnedRelease,
-    PatchAuthor, ReleaseName, RunId, ShortMemory, StoreError, ValuesInput,
+    Basis, ConfigText, Effect, Event, Failure, FailureKind, Module, ModuleName, Notice, PatchAuthor,
+    ReleaseName, RunId, ShortMemory, SourceKey, StoreError, ValuesInput,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::driver::{Effects, Inbox};
-use crate::helm::{Cancellation, Helm};
+use crate::helm::{Cancellation, Helm, ReleaseRun};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
 use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
@@ -165,9 +165,8 @@ impl Effects for Adapters {
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
             Effect::UninstallRelease { run, release } => self.uninstall(run, release, inbox),
-            // WIRE: the mark of `source` is put on the release.
-            Effect::UpgradeRelease { run, module, values, maintenance, source: _ } => {
-                self.upgrade(run, module, values, maintenance, inbox);
+            Effect::UpgradeRelease { run, module, values, maintenance, source } => {
+                self.upgrade(run, module, values, (maintenance, source), inbox);
             }
             Effect::WatchRelease { module } => self.helm.watch(module, inbox),
         }
@@ -250,13 +249,15 @@ impl Adapters {
         run: RunId,
         module: Arc<Module>,
         values: ValuesInput,
-        maintenance: bool,
+        (maintenance, source): (bool, Option<SourceKey>),
         inbox: &Inbox,
     ) {
         let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
         let work = async move {
             let cancellation = Cancellation::on(cancel);
-            let outcome = helm.upgrade_until(&module, &values, maintenance, &cancellation).await;
+            let source = source.as_ref();
+            let release = ReleaseRun { module: &module, values: &values, maintenance, source };
+            let outcome = helm.upgrade_until(release, &cancellation).await;
             running.remove(run);
             Event::ReleaseFinished { run, outcome }
         };
@@ -275,12 +276,7 @@ impl Adapters {
 
     fn list_releases(&self, run: RunId, inbox: &Inbox) {
         let helm = Arc::clone(&self.helm);
-        let work = async move {
-            // WIRE: whether a release has the mark of a source.
-            let owned = |name| OwnedRelease { name, is_sourced: false };
-            let outcome = helm.list().await.map(|names| names.into_iter().map(owned).collect());
-            Event::ReleasesListed { run, outcome }
-        };
+        let work = async move { Event::ReleasesListed { run, outcome: helm.list().await } };
         spawn(inbox, work, move |failure| Event::ReleasesListed { run, outcome: Err(failure) });
     }
 
@@ -296,7 +292,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use engine::hook::{HookKind, config};
-    use engine::{Catalog, Config, Engine, Global, Hook, HookOutput, Scope};
+    use engine::{Catalog, Config, Engine, Global, Hook, HookId, HookOutput, Scope};
     use tokio::sync::watch;
 
     use super::*;

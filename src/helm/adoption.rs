@@ -49,7 +49,11 @@ impl Helm {
             (CHECKSUM.to_owned(), upgrade.checksum.clone()),
             (MAINTENANCE.to_owned(), upgrade.maintenance.to_string()),
         ]);
-        let written = self.storage.mark(upgrade.name, newest.version, labels).await?;
+        let mut written = vec![self.storage.mark(upgrade.name, newest.version, labels).await?];
+        if upgrade.source.is_some() {
+            let mark = upgrade.source.as_ref();
+            written.push(self.storage.mark_source(upgrade.name, newest.version, mark).await?);
+        }
         tracing::info!(
             release = upgrade.name,
             revision = newest.version,
@@ -59,7 +63,8 @@ impl Helm {
             checksum: upgrade.checksum.clone(),
             revision: newest.version,
             maintenance: upgrade.maintenance,
-            written: vec![written],
+            source: upgrade.source_label(),
+            written,
         };
         self.last_releases.set(upgrade.name, Some(last));
         Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))

@@ -16,6 +16,8 @@ pub(super) struct LastRelease {
     pub(super) revision: u32,
     /// Whether the module was in maintenance.
     pub(super) maintenance: bool,
+    /// The label of the source that its record is marked with.
+    pub(super) source: Option<String>,
     /// Which writes of the record of that revision are known: ours, or what was found.
     pub(super) written: Vec<String>,
 }
@@ -128,6 +130,7 @@ mod tests {
             checksum: "c".to_owned(),
             revision: 2,
             maintenance: false,
+            source: None,
             written: vec!["10".to_owned()],
         }
     }

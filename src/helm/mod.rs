@@ -32,6 +32,7 @@ mod render;
 mod render_environment;
 pub mod render_thread;
 mod settled;
+mod source_mark;
 mod storage;
 mod taken_objects;
 pub mod template;
@@ -46,7 +47,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chart::object::KubeVersion;
-use engine::{Failure, FailureKind, Module, ModuleName, ReleaseName, ReleaseOutcome, ValuesInput};
+use engine::{
+    Failure, FailureKind, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, SourceKey,
+    ValuesInput,
+};
 use kube::Client;
 use serde_json::{Map, Value};
 
@@ -68,6 +72,19 @@ use object_watch::ObjectWatch;
 use record_watch::RecordWatch;
 use storage::Storage;
 use taken_objects::TakenObjects;
+
+/// What a run of a module does to its release.
+#[derive(Clone, Copy)]
+pub struct ReleaseRun<'r> {
+    /// The module.
+    pub module: &'r Arc<Module>,
+    /// What its chart reads.
+    pub values: &'r ValuesInput,
+    /// Whether it is in maintenance.
+    pub maintenance: bool,
+    /// The configuration of sources that brought it; the release is marked with it.
+    pub source: Option<&'r SourceKey>,
+}
 
 /// What the adapter has to know: where releases are, and how they are made.
 #[derive(Clone, Debug)]
@@ -139,19 +156,18 @@ impl Helm {
         values: &ValuesInput,
         maintenance: bool,
     ) -> Result<ReleaseOutcome, Failure> {
-        self.upgrade_until(module, values, maintenance, &Cancellation::never()).await
+        let run = ReleaseRun { module, values, maintenance, source: None };
+        self.upgrade_until(run, &Cancellation::never()).await
     }
 
     /// Does the same, but ends the new revision as failed as soon as `cancellation` is requested.
     pub async fn upgrade_until(
         &self,
-        module: &Arc<Module>,
-        values: &ValuesInput,
-        maintenance: bool,
+        run: ReleaseRun<'_>,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, Failure> {
-        let values = chart_values(module, values)?;
-        let outcome = self.upgrade_module(module, &values, maintenance, cancellation).await;
+        let values = chart_values(run.module, run.values)?;
+        let outcome = self.upgrade_module(&run, &values, cancellation).await;
         outcome.map_err(|error| error.failure("helm upgrade failed"))
     }
 
@@ -172,10 +188,11 @@ impl Helm {
     }
 
     /// Returns the releases that carry our owner label.
-    pub async fn list(&self) -> Result<Vec<ReleaseName>, Failure> {
+    pub async fn list(&self) -> Result<Vec<OwnedRelease>, Failure> {
         let found = self.storage.owned().await;
-        let names = found.map_err(|error| ReleaseError::from(error).failure("can not list the releases"))?;
-        Ok(names.into_iter().map(ReleaseName::from).collect())
+        let owned = found.map_err(|error| ReleaseError::from(error).failure("can not list the releases"))?;
+        let release = |(name, is_sourced)| OwnedRelease { name: ReleaseName::from(name), is_sourced };
+        Ok(owned.into_iter().map(release).collect())
     }
 
     /// Writes the CRDs of a module and waits until they are established.

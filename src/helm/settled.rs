@@ -27,6 +27,7 @@ impl Helm {
             checksum: standing.checksum.clone(),
             revision: standing.version,
             maintenance: standing.maintenance,
+            source: standing.source.clone(),
             written: vec![standing.written.clone()],
         };
         if upgrade.maintenance && standing.maintenance {
@@ -41,10 +42,30 @@ impl Helm {
         self.last_releases.set(name, Some(last));
         let is_readable = self.is_readable(name, standing, is_read).await;
         if let Ok(true) = is_readable {
+            self.mark_source(upgrade, standing).await?;
             return Ok(Some(outcome(ReleaseAction::Unchanged, standing.version, &upgrade.checksum)));
         }
         self.last_releases.set(name, None);
         is_readable.map(|_| None)
+    }
+
+    /// Marks a release that stays as it is with the source that its module comes from now, if it has another mark.
+    async fn mark_source(&self, upgrade: &Upgrade<'_>, standing: &Standing) -> Result<(), ReleaseError> {
+        let source = upgrade.source_label();
+        if standing.source == source {
+            return Ok(());
+        }
+        let mark = upgrade.source.as_ref();
+        let written = self.storage.mark_source(upgrade.name, standing.version, mark).await?;
+        let last = LastRelease {
+            checksum: standing.checksum.clone(),
+            revision: standing.version,
+            maintenance: standing.maintenance,
+            source,
+            written: vec![standing.written.clone(), written],
+        };
+        self.last_releases.set(upgrade.name, Some(last));
+        Ok(())
     }
 
     /// Reports whether the record of a revision can be read: the labels of one that was cut are whole. It is read once,

@@ -1,7 +1,7 @@
 //! Records of releases in Secrets.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
+use super::source_mark::{Marks, SOURCE, SourceMark};
 use super::upgrade_plan::Revision;
 use crate::cluster::list::{Collection, Metadata, MetadataOnly};
 use crate::cluster::request::{Cause, PATIENCE, PatchKind, RequestError, Requests};
@@ -167,20 +168,23 @@ impl Storage {
         serde_json::from_slice(item).map_err(unreadable)
     }
 
-    /// Returns the names of all releases that are ours.
-    pub(super) async fn owned(&self) -> Result<Vec<String>, RequestError> {
+    /// Returns the names of all releases that are ours, each with whether one of its records has the mark of a source.
+    pub(super) async fn owned(&self) -> Result<BTreeMap<String, bool>, RequestError> {
         let selector = format!("owner=helm,{OWNER}={}", self.owner);
         let own = Collection::new(&self.collection()).with_labels(&selector).metadata_only();
         let mut pages = own.pages(&self.requests, PATIENCE);
         // A record has many labels and there are many for each release: only names are held, each once.
-        let mut names = BTreeSet::new();
+        let mut owned = BTreeMap::new();
         while let Some(page) = pages.next().await? {
             for item in page {
                 let mut item: MetadataOnly = self.read_item(&item)?;
-                names.extend(item.metadata.labels.remove("name"));
+                let is_marked = item.metadata.labels.get(SOURCE).is_some_and(|label| !label.is_empty());
+                if let Some(name) = item.metadata.labels.remove("name") {
+                    *owned.entry(name).or_default() |= is_marked;
+                }
             }
         }
-        Ok(names.into_iter().collect())
+        Ok(owned)
     }
 
     /// Reads one record; none if there is no such revision.
@@ -197,10 +201,10 @@ impl Storage {
         &self,
         record: &Record,
         data: &str,
-        labels: &BTreeMap<String, String>,
+        marks: &Marks,
         now: i64,
     ) -> Result<String, RequestError> {
-        let mut labels = self.labels(record, labels);
+        let mut labels = self.labels(record, &marks.all_labels());
         labels.insert("createdAt".to_owned(), now.to_string());
         let secret = json!({
             "apiVersion": "v1",
@@ -209,6 +213,7 @@ impl Storage {
                 "name": record::secret_name(&record.name, record.version),
                 "namespace": self.namespace,
                 "labels": labels,
+                "annotations": marks.annotations(),
             },
             "type": SECRET_TYPE,
             "data": { DATA_KEY: STANDARD.encode(data) },
@@ -221,12 +226,15 @@ impl Storage {
     pub(super) async fn update(
         &self,
         record: &Record,
-        labels: &BTreeMap<String, String>,
+        marks: &Marks,
         now: i64,
     ) -> Result<String, ReleaseError> {
         let data = self.encode(record)?;
-        let mut labels: BTreeMap<String, Value> =
-            self.labels(record, labels).into_iter().map(|(key, value)| (key, value.into())).collect();
+        let mut labels: BTreeMap<String, Value> = self
+            .labels(record, &marks.all_labels())
+            .into_iter()
+            .map(|(key, value)| (key, value.into()))
+            .collect();
         labels.insert("modifiedAt".to_owned(), now.to_string().into());
         labels.insert("createdAt".to_owned(), Value::Null);
         let change = json!({
@@ -247,6 +255,18 @@ impl Storage {
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), version.to_string());
         let patch = json!({ "metadata": { "labels": labels } });
+        self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
+    }
+
+    /// Writes the mark of a source on a record, or takes it away; returns which write that is.
+    pub(super) async fn mark_source(
+        &self,
+        release: &str,
+        version: u32,
+        mark: Option<&SourceMark>,
+    ) -> Result<String, RequestError> {
+        let (labels, annotations) = SourceMark::change(mark);
+        let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
 
@@ -303,7 +323,7 @@ pub(super) fn stored(secret: Metadata, release: &str) -> Option<StoredRevision> 
 
 /// Returns labels of a revision that a new one carries on: those of users.
 pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
-    let own = [OWNER, REVISION, CHECKSUM, MAINTENANCE, SKIP_HOOKS];
+    let own = [OWNER, REVISION, CHECKSUM, MAINTENANCE, SKIP_HOOKS, SOURCE];
     stored
         .labels
         .iter()

@@ -11,6 +11,7 @@ use super::Helm;
 use super::cancellation::Cancellation;
 use super::error::ReleaseError;
 use super::object::{self, Object};
+use super::source_mark::Marks;
 use super::storage::StoredRevision;
 use super::upgrade::outcome;
 use super::upgrade_plan::UpgradePlan;
@@ -126,6 +127,6 @@ impl Helm {
         record.info.status = Status::Uninstalling;
         record.info.deleted = Time(Some(now));
         "Deletion in progress (or silently failed)".clone_into(&mut record.info.description);
-        self.storage.update(record, &std::collections::BTreeMap::new(), now.as_second()).await.map(|_| ())
+        self.storage.update(record, &Marks::default(), now.as_second()).await.map(|_| ())
     }
 }

@@ -1,12 +1,11 @@
 //! Installing and upgrading.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use chart::manifest::{self, HookEvent, Manifest};
 use chart::record::{self, HookRecord, Info, Record, Status, Time};
 use chart::render::Rendered;
-use engine::{Module, ReleaseAction, ReleaseOutcome};
+use engine::{ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -17,9 +16,10 @@ use super::chart_hook::ChartHooks;
 use super::error::ReleaseError;
 use super::first_list::{History, Known};
 use super::object::{self, Key, Object};
+use super::source_mark::{Marks, SourceMark};
 use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision, carried};
 use super::upgrade_plan::{UpgradePlan, over_limit};
-use super::{Helm, LastRelease, object_diff};
+use super::{Helm, LastRelease, ReleaseRun, object_diff};
 use crate::cluster::Resource;
 
 /// One revision of a release, for people.
@@ -53,18 +53,26 @@ pub(super) struct Upgrade<'u> {
     pub(super) loaded: &'u LoadedChart,
     pub(super) values: &'u Map<String, Value>,
     pub(super) maintenance: bool,
+    /// What marks the release, if its module comes from a source.
+    pub(super) source: Option<SourceMark>,
     pub(super) checksum: String,
     /// What was rendered to see whether anything changed, as it was rendered and with labels.
     pub(super) checked: (&'u [Manifest], &'u [Manifest]),
     pub(super) cancellation: &'u Cancellation,
 }
 
+impl Upgrade<'_> {
+    /// Returns the label that the record has to have.
+    pub(super) fn source_label(&self) -> Option<String> {
+        self.source.as_ref().map(|mark| mark.label().to_owned())
+    }
+}
+
 impl Helm {
     pub(super) async fn upgrade_module(
         &self,
-        module: &Arc<Module>,
+        &ReleaseRun { module, maintenance, source, .. }: &ReleaseRun<'_>,
         values: &Map<String, Value>,
-        maintenance: bool,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
         let name = module.name.as_str();
@@ -82,6 +90,7 @@ impl Helm {
             loaded: &loaded,
             values,
             maintenance,
+            source: source.map(SourceMark::of),
             checksum,
             checked: (&checked, &manifests),
             cancellation,
@@ -91,6 +100,7 @@ impl Helm {
             && watched
             && last.checksum == upgrade.checksum
             && last.maintenance == maintenance
+            && last.source == upgrade.source_label()
         {
             return Ok(outcome(ReleaseAction::Unchanged, last.revision, &last.checksum));
         }
@@ -171,9 +181,10 @@ impl Helm {
         applier.check_kinds(&objects).await?;
         let previous = self.previous(upgrade.name, &plan).await?;
         let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
-        let mut marks = history.last().map(carried).unwrap_or_default();
-        marks.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
-        marks.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
+        let mut labels = history.last().map(carried).unwrap_or_default();
+        labels.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
+        labels.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
+        let marks = Marks { labels, source: upgrade.source.clone() };
         // A record that fits no Secret is refused before anything is touched.
         let data = self.storage.encode(&record)?;
         for version in &plan.cut_off {
@@ -214,6 +225,7 @@ impl Helm {
             checksum: upgrade.checksum.clone(),
             revision: plan.next,
             maintenance: upgrade.maintenance,
+            source: upgrade.source_label(),
             written,
         };
         self.last_releases.set(upgrade.name, Some(last));
@@ -327,7 +339,7 @@ impl Helm {
         upgrade: &Upgrade<'_>,
         plan: &UpgradePlan,
         mut record: Record,
-        marks: &BTreeMap<String, String>,
+        marks: &Marks,
         done: Result<WriteOutcome, ReleaseError>,
     ) -> Result<(String, WriteOutcome), ReleaseError> {
         let now = Timestamp::now().as_second();
@@ -374,7 +386,7 @@ impl Helm {
                     }
                     record.info.status = Status::Superseded;
                     let now = Timestamp::now().as_second();
-                    match self.storage.update(&record, &BTreeMap::new(), now).await {
+                    match self.storage.update(&record, &Marks::default(), now).await {
                         Ok(_) => {}
                         Err(ReleaseError::Request(error)) if error.code() == 404 => {}
                         Err(error) => return Err(error),
@@ -395,7 +407,7 @@ impl Helm {
         plan: &mut UpgradePlan,
         record: &mut Record,
         mut data: String,
-        marks: &BTreeMap<String, String>,
+        marks: &Marks,
         is_read: bool,
     ) -> Result<Option<String>, ReleaseError> {
         const NUMBERS: u32 = 20;

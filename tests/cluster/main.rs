@@ -199,7 +199,10 @@ async fn we_take_over_what_helm_wrote() {
     assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
     assert_eq!(after["spec"]["template"]["spec"]["containers"][0]["image"], "img:two");
     assert!(cluster.helm(&["history", "web"]).contains("superseded"));
-    assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);
+    assert_eq!(
+        adapter.list().await.unwrap().into_iter().map(|owned| owned.name).collect::<Vec<_>>(),
+        [ReleaseName::from("web")]
+    );
     adapter.uninstall(&ReleaseName::from("web")).await.unwrap();
 }
 
@@ -217,7 +220,10 @@ async fn what_helm_wrote_is_taken_over_without_a_revision_if_nothing_differs() {
     assert_eq!(before["metadata"]["generation"], after["metadata"]["generation"]);
     let history: Value = serde_json::from_str(&cluster.helm(&["history", "web", "-o", "json"])).unwrap();
     assert_eq!(history.as_array().unwrap().len(), 1);
-    assert_eq!(adapter.list().await.unwrap(), [ReleaseName::from("web")]);
+    assert_eq!(
+        adapter.list().await.unwrap().into_iter().map(|owned| owned.name).collect::<Vec<_>>(),
+        [ReleaseName::from("web")]
+    );
     // helm goes on with it, and so do we.
     cluster.helm(&["upgrade", "web", chart, "--set", "web.k=two"]);
     assert_eq!(

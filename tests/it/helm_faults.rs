@@ -14,7 +14,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::support::release::{
-    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, end_jobs, files, record_secret, says, watched,
+    CRD, EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, end_jobs, files, names, record_secret, says, watched,
 };
 
 const HOOK: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-hook\n  annotations: {helm.sh/hook: 'pre-install,post-upgrade,pre-delete', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}\ndata: {a: b}\n";
@@ -395,7 +395,7 @@ async fn f_a21_thousands_of_records_are_listed_by_label_in_pages_of_metadata() {
     let helm = world.helm();
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
     assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().action, ReleaseAction::Upgraded);
-    assert_eq!(helm.list().await.unwrap(), [ReleaseName::from("web")]);
+    assert_eq!(names(&helm.list().await.unwrap()), ["web"]);
     let lists: Vec<String> = world
         .requests()
         .into_iter()
@@ -561,7 +561,7 @@ async fn f_g2_a_renamed_module_adopts_the_objects_and_the_old_release_leaves_the
         }
         assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
         assert!(world.map("web-map").await.is_some() && world.map("web-extra").await.is_some());
-        assert_eq!(world.helm().list().await.unwrap(), [ReleaseName::from("site")]);
+        assert_eq!(names(&world.helm().list().await.unwrap()), ["site"]);
     }
 }
 

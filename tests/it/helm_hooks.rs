@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use addon_operator::helm::Cancellation;
+use addon_operator::helm::{Cancellation, ReleaseRun};
 use apiserver::FaultPlan;
 use engine::ReleaseAction;
 use futures::StreamExt as _;
@@ -126,7 +126,10 @@ async fn cut_off(world: &ReleaseFixture) -> engine::Failure {
     let helm = world.helm();
     let (module, values) = (world.module(), world.values(json!({"k": "two"})));
     let cancellation = Cancellation::on(cancelled);
-    let upgrade = helm.upgrade_until(&module, &values, false, &cancellation);
+    let upgrade = helm.upgrade_until(
+        ReleaseRun { module: &module, values: &values, maintenance: false, source: None },
+        &cancellation,
+    );
     let ends = async {
         made(Client::new(world.server.service(), NAMESPACE), "prepare").await;
         signal.send(()).unwrap();

@@ -7,15 +7,15 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::time::Duration;
 
-use addon_operator::helm::Helm;
-use engine::{ReleaseAction, ReleaseName};
+use addon_operator::helm::{Cancellation, Helm, ReleaseRun};
+use engine::{ReleaseAction, ReleaseName, SourceKey};
 use futures::FutureExt as _;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::support::release::{
-    NAMESPACE, ReleaseFixture, decoded, edit, encoded, end_jobs, record_secret, secrets,
+    NAMESPACE, ReleaseFixture, decoded, edit, encoded, end_jobs, names, record_secret, secrets,
 };
 
 /// What stands where the recorded namespace was.
@@ -253,7 +253,7 @@ async fn a_release_that_another_wrote_is_taken_over_without_a_revision_if_nothin
     let after = world.get(&path).await.unwrap();
     assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"]);
     assert_eq!(after["data"], before["data"]);
-    assert_eq!(helm.list().await.unwrap(), [ReleaseName::from("web")]);
+    assert_eq!(names(&helm.list().await.unwrap()), ["web"]);
     assert_eq!(world.upgraded(&world.helm()).await, ReleaseAction::Unchanged);
     // Something differs: one revision, and no object is made anew.
     edit(&world, "secrets", "sh.helm.release.v1.web.v1", &patch).await;
@@ -263,6 +263,48 @@ async fn a_release_that_another_wrote_is_taken_over_without_a_revision_if_nothin
     assert_eq!(world.states().await, ["1 superseded", "2 deployed"]);
     let map = world.map("a").await.unwrap();
     assert_eq!((&map["metadata"]["uid"], &map["data"]), (&uid, &json!({"k": "w", "rev": "2"})));
+}
+
+#[tokio::test]
+async fn a_release_has_the_mark_of_the_source_that_its_module_comes_from_and_of_no_other() {
+    let files =
+        [("templates/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n")];
+    let world = ReleaseFixture::new(&files);
+    let [platform, team] = ["platform", "team"].map(SourceKey::cluster);
+    let values = world.values(json!({"k": "one"}));
+    let module = world.module();
+    let upgrade = async |helm: &Helm, source: Option<&SourceKey>| {
+        let run = ReleaseRun { module: &module, values: &values, maintenance: false, source };
+        helm.upgrade_until(run, &Cancellation::never()).await.unwrap().action
+    };
+    let marks = async || {
+        let record = world.get(&format!("{}/sh.helm.release.v1.web.v1", secrets())).await.unwrap();
+        let metadata = &record["metadata"];
+        let of = |kind: &str| metadata[kind]["addon-operator.io/source"].as_str().map(str::to_owned);
+        (of("labels"), of("annotations"))
+    };
+    let helm = world.helm();
+    assert_eq!(upgrade(&helm, Some(&platform)).await, ReleaseAction::Installed);
+    let first = marks().await;
+    assert_eq!(first.1.as_deref(), Some("ClusterAddonsConfiguration platform"));
+    assert!(helm.list().await.unwrap()[0].is_sourced);
+    // It changes hands without a revision, in one life of the operator and at the start of another.
+    world.requests();
+    assert_eq!(upgrade(&helm, Some(&platform)).await, ReleaseAction::Unchanged);
+    assert_eq!(world.requests(), Vec::<String>::new());
+    assert_eq!(upgrade(&helm, Some(&team)).await, ReleaseAction::Unchanged);
+    let second = marks().await;
+    assert_eq!(second.1.as_deref(), Some("ClusterAddonsConfiguration team"));
+    assert_ne!(first.0, second.0);
+    world.requests();
+    assert_eq!(upgrade(&helm, Some(&team)).await, ReleaseAction::Unchanged);
+    assert_eq!(world.requests(), Vec::<String>::new(), "what we wrote ourselves is no change by others");
+    assert_eq!(upgrade(&world.helm(), None).await, ReleaseAction::Unchanged);
+    assert_eq!(marks().await, (None, None));
+    assert!(!helm.list().await.unwrap()[0].is_sourced);
+    assert_eq!(upgrade(&world.helm(), Some(&platform)).await, ReleaseAction::Unchanged);
+    assert_eq!(marks().await, first);
+    assert_eq!(world.states().await, ["1 deployed"]);
 }
 
 #[tokio::test]

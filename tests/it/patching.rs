@@ -6,7 +6,7 @@ use addon_operator::cluster::Discovery;
 use addon_operator::kube::Patcher;
 use apiserver::{ApiServer, FaultPlan};
 use engine::object_patch::{ObjectPatch, parse};
-use engine::{HookId, Scope};
+use engine::{HookId, PatchAuthor, Scope};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl Fixture {
         let text = documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let patches: Vec<ObjectPatch> = parse(text.as_bytes()).unwrap();
         let hook = HookId { scope: Scope::Global, name: "h.sh".into() };
-        self.patcher.apply(&hook, &patches).await.map_err(|failure| failure.to_string())
+        self.patcher.apply(&PatchAuthor::Hook(hook), &patches).await.map_err(|failure| failure.to_string())
     }
 
     async fn get(&self, name: &str) -> Option<Value> {

@@ -292,3 +292,8 @@ pub(crate) async fn edit(world: &ReleaseFixture, kind: &str, object: &str, patch
     let url = format!("/{group}/namespaces/{NAMESPACE}/{kind}/{object}?fieldManager=kubectl-patch");
     world.send(Method::PATCH, &url, patch).await;
 }
+
+/// Returns the names of releases.
+pub(crate) fn names(releases: &[engine::OwnedRelease]) -> Vec<&str> {
+    releases.iter().map(|release| release.name.as_str()).collect()
+}

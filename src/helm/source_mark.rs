@@ -1,0 +1,93 @@
+//! The mark of a release whose module came from a source: a label to compare, and an annotation for people.
+//!
+//! Nothing but that source, or a command, removes a release with such a mark.
+
+use std::collections::BTreeMap;
+
+use engine::SourceKey;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::storage::StoredRevision;
+
+/// The name of the label and of the annotation.
+pub(super) const SOURCE: &str = "addon-operator.io/source";
+
+/// How many digits of the hash the label has.
+const DIGITS: usize = 32;
+
+/// What the records of a release are marked with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct SourceMark {
+    /// A hash: kind, namespace and name of an object fit no label.
+    label: String,
+    /// What it is the hash of.
+    annotation: String,
+}
+
+/// What we write on the record of a revision, besides the labels that helm writes.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) source: Option<SourceMark>,
+}
+
+impl SourceMark {
+    pub(super) fn of(source: &SourceKey) -> Self {
+        let annotation = source.to_string();
+        let digest = Sha256::digest(&annotation);
+        let label = digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+        Self { label, annotation }
+    }
+
+    /// Returns the label.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Returns the change that marks a record; with `None` the change that takes the mark away.
+    pub(super) fn change(mark: Option<&Self>) -> (Value, Value) {
+        let [label, annotation] = match mark {
+            Some(mark) => [mark.label.as_str().into(), mark.annotation.as_str().into()],
+            None => [Value::Null, Value::Null],
+        };
+        (one(label), one(annotation))
+    }
+}
+
+impl Marks {
+    /// Returns all labels.
+    pub(super) fn all_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.labels.clone();
+        labels.extend(self.source.iter().map(|mark| (SOURCE.to_owned(), mark.label.clone())));
+        labels
+    }
+
+    /// Returns the annotations.
+    pub(super) fn annotations(&self) -> BTreeMap<&'static str, &str> {
+        self.source.iter().map(|mark| (SOURCE, mark.annotation.as_str())).collect()
+    }
+}
+
+/// Returns the label of the mark that a record has.
+pub(super) fn label_of(stored: &StoredRevision) -> Option<String> {
+    stored.label(SOURCE).filter(|label| !label.is_empty()).map(str::to_owned)
+}
+
+fn one(value: Value) -> Value {
+    Value::Object(Map::from_iter([(SOURCE.to_owned(), value)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_a_legal_label_whatever_the_object_is_called() {
+        let long = SourceKey::cluster(&"a.".repeat(126));
+        let mark = SourceMark::of(&long);
+        assert!(mark.label.len() == DIGITS && mark.label.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_ne!(mark, SourceMark::of(&SourceKey::cluster("a")));
+        assert_eq!(SourceMark::of(&SourceKey::cluster("a")).annotation, "ClusterAddonsConfiguration a");
+    }
+}
