@@ -27,6 +27,7 @@ use crate::config::{Environment, LogType, OptionSources, Settings, settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::process::memory;
+use crate::source;
 use crate::telemetry::log::Log;
 use crate::telemetry::progress_bar;
 
@@ -58,6 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("template", inner)) => template(inner),
         Some(("hook", inner)) => hook::run(inner),
         Some(("test", inner)) => test::run(inner),
+        Some(("crds", _)) => print(source::CRDS),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some(("completion", inner)) => completion(inner),
@@ -95,7 +97,8 @@ fn template(matches: &ArgMatches) -> u8 {
 pub fn flags(matches: &ArgMatches) -> BTreeMap<String, String> {
     let typed = |flag: &str| {
         let is_typed = matches.value_source(flag) == Some(ValueSource::CommandLine);
-        is_typed.then(|| matches.get_one::<String>(flag).cloned()).flatten()
+        let texts = is_typed.then(|| matches.get_many::<String>(flag)).flatten()?;
+        Some(texts.map(String::as_str).collect::<Vec<_>>().join(","))
     };
     settings().filter_map(|setting| Some((setting.flag.to_owned(), typed(setting.flag)?))).collect()
 }

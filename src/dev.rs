@@ -19,6 +19,7 @@ use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, OptionSources, Settings};
 use crate::hook::shell_framework;
+use crate::source;
 
 /// How long workloads take to become ready, since there are no nodes.
 pub(crate) const SIMULATED: Duration = Duration::from_millis(500);
@@ -37,8 +38,12 @@ const MARKED: &str =
 const CLUSTER: &str = "cluster.json";
 const KUBECONFIG: &str = "kubeconfig";
 
+/// The directory with the bundles of module sources.
+const SOURCES: &str = "sources";
+
 /// All that `dev` makes in its directory, besides the marker. A reset removes this and nothing else.
-const MADE: &[&str] = &[CLUSTER, "cluster.json.new", KUBECONFIG, "shell", "bin", "tmp", "debug.socket"];
+const MADE: &[&str] =
+    &[CLUSTER, "cluster.json.new", KUBECONFIG, "shell", "bin", "tmp", SOURCES, "debug.socket"];
 
 /// The options of `dev`.
 pub struct Dev {
@@ -63,6 +68,7 @@ pub fn with_defaults(given: OptionSources, state_dir: &Path) -> OptionSources {
         // Whoever sees this log is who wrote the values.
         .default_to("log-hook-values", "true")
         .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
+        .default_to("source-dir", state_dir.join(SOURCES).to_string_lossy())
         .default_to("debug-unix-socket", state_dir.join("debug.socket").to_string_lossy())
 }
 
@@ -83,6 +89,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         .each_ref()
         .map(|metrics| connect_in_process(metrics.layer(cluster.service.clone()), &dev.settings.namespace));
     create_namespace(&client, &dev.settings).await?;
+    install_crds(&client).await?;
     let environment = hook_environment(&dev.environment, &dir, &kubeconfig);
     let environment = with_framework(environment, Path::new("/"), &dir.join("shell"))?;
     let around = Surroundings {
@@ -258,6 +265,23 @@ pub(crate) async fn create_namespace(client: &kube::Client, settings: &Settings)
         if !crate::cluster::is_conflict(&error) {
             return Err(error).context("the embedded cluster can't be prepared");
         }
+    }
+    Ok(())
+}
+
+/// Makes the kinds of module sources known, as `addon-operator crds` prints them.
+async fn install_crds(client: &kube::Client) -> anyhow::Result<()> {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use kube::Api;
+    use kube::api::{Patch, PatchParams};
+
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for crd in source::crds()? {
+        let name = crd.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let params = PatchParams::apply("addon-operator").force();
+        api.patch(name, &params, &Patch::Apply(&crd))
+            .await
+            .with_context(|| format!("the embedded cluster can't be prepared: CRD {name}"))?;
     }
     Ok(())
 }

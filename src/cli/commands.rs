@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::builder::styling::Styles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, Args, Command};
+use clap::{Arg, ArgAction, Args, Command};
 
 use super::arguments::{argument, option, switch};
 use crate::config::{self, DURATION, OptionSources, SECTIONS, Setting};
@@ -27,6 +27,7 @@ pub fn command() -> Command {
         .subcommand(template())
         .subcommand(hook())
         .subcommand(super::test::command())
+        .subcommand(crds())
         .subcommand(Command::new("version").about("Print the version"))
         .subcommand(Command::new("debug-options").about("Print the options for debugging").hide(true))
         .subcommand(completion())
@@ -55,6 +56,13 @@ Look at an operator that runs:
 
 In a cluster:
   kubectl -n NAMESPACE exec deploy/addon-operator -- addon-operator status";
+
+/// Prints the kinds that the operator watches.
+fn crds() -> Command {
+    Command::new("crds")
+        .about("Print the CRDs of module sources, for kubectl apply")
+        .after_help("Example:\n  addon-operator crds | kubectl apply -f -")
+}
 
 /// Writes what a shell needs to complete commands and options.
 fn completion() -> Command {
@@ -208,6 +216,7 @@ fn setting_option(setting: &Setting, heading: &'static str) -> Arg {
         [first, ..] => arg.env(first).hide_env_values(true),
         [] => arg,
     };
+    let arg = if setting.is_list() { arg.action(ArgAction::Append) } else { arg };
     if setting.is_switch() {
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")
     } else {

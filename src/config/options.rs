@@ -24,6 +24,11 @@ impl Setting {
     pub const fn is_switch(&self) -> bool {
         self.value.is_empty()
     }
+
+    /// Returns whether it may be given several times, which is the same as its texts separated by commas.
+    pub fn is_list(&self) -> bool {
+        matches!(self.value, "HOSTS" | "URLS" | "NAMESPACES")
+    }
 }
 
 /// What the text of a duration is called.
@@ -91,6 +96,30 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Files in crds/ that begin so are no CRDs";
         switch "watch-files" = "true", ["ADDON_OPERATOR_WATCH_FILES"],
             "Take up changed modules and hooks without a restart";
+    }
+    "Module sources" => {
+        DIR "source-dir" = "/tmp/addon-operator-sources", ["ADDON_OPERATOR_SOURCE_DIR"],
+            "Directory for the bundles of module sources; what is missing in it is restored from the cluster";
+        NAMESPACES "source-secret-namespaces" = "", ["ADDON_OPERATOR_SOURCE_SECRET_NAMESPACES"],
+            "Namespaces whose Secrets a ClusterAddonsConfiguration may name; that of the operator by default";
+        HOSTS "source-allow" = "", ["ADDON_OPERATOR_SOURCE_ALLOW"],
+            "Hosts, as HOST or HOST:PORT, that may have private addresses";
+        URLS "source-allow-prefix" = "", ["ADDON_OPERATOR_SOURCE_ALLOW_PREFIX"],
+            "What the URLs of indexes may begin with; everything by default";
+        switch "source-develop", ["ADDON_OPERATOR_SOURCE_DEVELOP"],
+            "Allow http:// in URLs of module sources";
+        FILE "source-ca" = "", ["ADDON_OPERATOR_SOURCE_CA"],
+            "File with certificates that are trusted beside those of the system";
+        N "source-workers" = "2", ["ADDON_OPERATOR_SOURCE_WORKERS"],
+            "How many configurations of sources decide and write at the same time; fetches are not counted";
+        N "source-fetches" = "16", ["ADDON_OPERATOR_SOURCE_FETCHES"],
+            "How many requests to repositories run at the same time; two of them to one host";
+        duration "source-timeout" = "60s", ["ADDON_OPERATOR_SOURCE_TIMEOUT"],
+            "How long one request to a repository may take";
+        duration "source-relist" = "10m", ["ADDON_OPERATOR_SOURCE_RELIST"],
+            "How often a configuration that failed is processed again";
+        duration "source-retry" = "5m", ["ADDON_OPERATOR_SOURCE_RETRY"],
+            "The first wait before repositories that could not be fetched are asked again; it grows to 1h";
     }
     "Hooks" => {
         DIR "global-hooks-dir" = "global-hooks",

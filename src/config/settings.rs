@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{ConfigError, Environment, OptionSources, parse_bool};
+use super::{ConfigError, Environment, OptionSources, parse_bool, parse_duration};
 
 /// All options, checked.
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ use super::{ConfigError, Environment, OptionSources, parse_bool};
 pub struct Settings {
     /// The directories with modules, in order.
     pub modules_dirs: Vec<PathBuf>,
+    /// How modules come from repositories.
+    pub sources: SourceSettings,
     /// The directory with global hooks.
     pub global_hooks_dir: PathBuf,
     /// Whether that directory may be missing: nobody asked for it.
@@ -102,6 +104,33 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
+/// How modules come from repositories.
+#[derive(Clone, Debug)]
+pub struct SourceSettings {
+    /// The directory for bundles.
+    pub dir: PathBuf,
+    /// The namespaces whose Secrets a configuration for the cluster may name; empty for that of the operator.
+    pub secret_namespaces: Vec<String>,
+    /// Hosts that may have private addresses, as `HOST` or `HOST:PORT`.
+    pub allow: Vec<String>,
+    /// What the URLs of indexes may begin with; empty for everything.
+    pub allow_prefixes: Vec<String>,
+    /// Whether `http://` is allowed.
+    pub develop: bool,
+    /// A file with certificates that are trusted beside those of the system.
+    pub ca: Option<PathBuf>,
+    /// How many configurations decide and write at the same time.
+    pub workers: usize,
+    /// How many requests to repositories run at the same time.
+    pub fetches: usize,
+    /// How long one request to a repository may take.
+    pub timeout: Duration,
+    /// How often a configuration that failed is processed again.
+    pub relist: Duration,
+    /// The first wait before repositories that could not be fetched are asked again.
+    pub retry: Duration,
+}
+
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogType {
@@ -133,8 +162,27 @@ impl Settings {
                 text.parse().ok().filter(|count: &usize| *count > 0)
             })
         };
+        let positive = |flag| {
+            given.parse(flag, "a duration above zero, like 5s or 1m30s", |text| {
+                parse_duration(text).filter(|time| !time.is_zero())
+            })
+        };
+        let source_ca = text("source-ca");
         Ok(Self {
             modules_dirs: paths(&text("modules-dir")),
+            sources: SourceSettings {
+                dir: text("source-dir").into(),
+                secret_namespaces: list(&text("source-secret-namespaces")),
+                allow: list(&text("source-allow")),
+                allow_prefixes: list(&text("source-allow-prefix")),
+                develop: given.switch("source-develop")?,
+                ca: (!source_ca.is_empty()).then(|| source_ca.into()),
+                workers: count("source-workers")?,
+                fetches: count("source-fetches")?,
+                timeout: positive("source-timeout")?,
+                relist: positive("source-relist")?,
+                retry: positive("source-retry")?,
+            },
             global_hooks_dir: text("global-hooks-dir").into(),
             global_hooks_optional: false,
             unnumbered_order: given.number("unnumbered-modules-order")?,
@@ -201,6 +249,11 @@ impl Settings {
 /// Returns the paths of a list with colons.
 fn paths(list: &str) -> Vec<PathBuf> {
     list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
+
+/// Returns the parts of a text with commas.
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Returns the number of processors that this process may use.

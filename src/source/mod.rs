@@ -9,6 +9,7 @@ mod address;
 mod archive;
 mod cache;
 mod connector;
+mod crds;
 mod fetch;
 mod http;
 mod permits;
@@ -18,5 +19,6 @@ mod store;
 mod tree;
 
 pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust};
+pub use crds::{CRDS, crds};
 pub use fetch::{FetchMetrics, FetchObservation};
 pub use sources::{Options, Restored, Sources};
