@@ -484,7 +484,10 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         ignore_release: Some(settings.helm_ignore_release.as_str())
             .filter(|name| !name.is_empty())
             .map(ReleaseName::from),
+        started_at: Timestamp::now(),
         quote_values: false,
+        // WIRE: --source-workers, --source-relist and --source-retry. Until then nobody looks after sources.
+        ..engine::Config::default()
     }
 }
 

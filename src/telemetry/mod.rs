@@ -210,6 +210,9 @@ impl Telemetry {
                     &self.metrics,
                 );
             }
+            Notice::SourcesAbsent { kind } => {
+                tracing::info!("there is no kind {kind}: module sources are looked after when it comes");
+            }
             Notice::Stuck { why } => self.stuck(why),
             Notice::Warned { scope, message } => {
                 tracing::warn!(module = scope.module().map_or("", |module| module.as_str()), "{message}");

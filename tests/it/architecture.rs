@@ -82,10 +82,12 @@ const ENGINE: &[&str] = &[
     "configuration",
     "task",
     "queue",
+    "reconcile",
     "binding",
     "inspection",
     "module",
     "converge",
+    "source",
     "command",
     "engine",
 ];

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::name::ReleaseName;
+use crate::time::Time;
 
 /// Settings of the [`Engine`](crate::Engine).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -34,6 +37,15 @@ pub struct Config {
     pub shutdown_timeout: Duration,
     /// A release that is never removed: the operator's own.
     pub ignore_release: Option<ReleaseName>,
+    /// How many configurations of module sources are decided on or written at a time; 0 looks after none.
+    pub source_workers: usize,
+    /// How long until a configuration of module sources is looked at again that failed.
+    pub source_relist: Duration,
+    /// How long until one is fetched again that could not be fetched. It grows to an hour while that goes on.
+    pub source_retry: Duration,
+    /// The time of day at [`Time::START`](crate::Time::START). The engine asks no clock: times of day in the status of
+    /// objects are this and the time since. They are for people, and nothing is decided by them.
+    pub started_at: Timestamp,
     /// Whether notices may quote values. They end in the log.
     pub quote_values: bool,
 }
@@ -67,6 +79,10 @@ impl Default for Config {
             script_timeout: None,
             shutdown_timeout: Duration::from_secs(10),
             ignore_release: None,
+            source_workers: 0,
+            source_relist: Duration::from_mins(10),
+            source_retry: Duration::from_mins(5),
+            started_at: Timestamp::UNIX_EPOCH,
             quote_values: false,
         }
     }
@@ -98,6 +114,20 @@ fn mixed(seed: u64) -> u64 {
 }
 
 impl Config {
+    /// Returns the time of day at a moment, in seconds, as objects write it.
+    pub(crate) fn time_of_day(&self, at: Time) -> String {
+        let passed = jiff::SignedDuration::try_from(at.since_start()).unwrap_or_default();
+        let time = self.started_at.checked_add(passed).unwrap_or(self.started_at);
+        time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Returns how long until a source is fetched again that could not be fetched `failures` times in a row.
+    pub(crate) fn refetch_after(&self, failures: u32) -> Duration {
+        let longest = self.source_retry.max(Duration::from_hours(1));
+        let doublings = failures.saturating_sub(1).min(16);
+        self.source_retry.saturating_mul(1 << doublings).min(longest)
+    }
+
     /// Returns how long processes may go on when the operator ends.
     pub(crate) fn shutdown_grace(&self) -> Duration {
         self.shutdown_timeout.saturating_sub(ENDING)

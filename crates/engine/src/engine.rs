@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::addon::Registry;
 use crate::binding::Bindings;
 use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
@@ -17,11 +18,13 @@ use crate::effect::{Effect, ValuesInput};
 use crate::event::{ConfigData, Event, HookOutput, OwnedRelease, ReleaseOutcome, Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
+use crate::hook::snapshot::Objects;
 use crate::inspection::{Inspection, ScopeInspection};
-use crate::module::{self, Lower, Modules};
-use crate::name::{ModuleName, QueueName, ReviewId, RunId, Scope};
+use crate::module::{self, Lower, Modules, Reloaded};
+use crate::name::{ModuleName, MonitorId, QueueName, ReviewId, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{End, Finished, Next, Queues, Reason};
+use crate::source::Sources;
 use crate::task::{Answer, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger};
 use crate::time::Time;
 use crate::view::{ConvergeView, Footprint, View};
@@ -34,6 +37,7 @@ pub struct Engine {
     bindings: Bindings,
     modules: Modules,
     converges: Converges,
+    sources: Sources,
     life: Life,
     /// When the processes that still run are ended.
     cancels_at: Option<Time>,
@@ -61,8 +65,14 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Creates an engine that has seen no event yet.
+    /// Creates an engine that has seen no event yet, and that no source registered anything with.
     pub fn new(config: Config, catalog: Catalog) -> Self {
+        Self::with_registry(config, catalog, Registry::default())
+    }
+
+    /// Creates an engine that has seen no event yet. The catalog has the modules that are registered already, as far as their
+    /// bundles are there.
+    pub fn with_registry(config: Config, catalog: Catalog, registry: Registry) -> Self {
         let config = Arc::new(config);
         let mut engine = Self {
             configuration: Configuration::new(Arc::clone(&config), &catalog.global),
@@ -70,11 +80,13 @@ impl Engine {
             bindings: Bindings::default(),
             modules: Modules::new(Arc::clone(&config)),
             converges: Converges::new(Arc::clone(&config)),
+            sources: Sources::new(Arc::clone(&config), registry.clone()),
             config,
             life: Life::New,
             cancels_at: None,
             cx: Context::default(),
         };
+        engine.configuration.set_sourced(&registry);
         engine.load(catalog);
         engine
     }
@@ -92,13 +104,12 @@ impl Engine {
     }
 
     fn route(&mut self, event: Event) {
-        let (_, modules, mut lower) = self.split();
+        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.start(),
-            Event::BundlesDropped { .. }
-            | Event::BundlesKept { .. }
-            | Event::ModulesLoaded { .. }
-            | Event::SourceFetched { .. } => {}
+            Event::BundlesDropped { run, outcome } => sources.dropped(lower.cx, run, outcome),
+            Event::BundlesKept { run, outcome } => sources.kept(run, outcome),
             Event::CatalogChanged { catalog } => self.catalog_changed(catalog),
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
@@ -122,15 +133,25 @@ impl Engine {
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
+            Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
+                sources.kind_vanished(lower.cx, kind);
+            }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
-            Event::Listed { lists } => modules.listed(&mut lower, lists),
+            Event::Listed { lists } => self.listed(lists),
             Event::MemoryChanged { used, limit } => lower.queues.memory_changed(used, limit),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
+            Event::ModulesLoaded { run, outcome } => self.modules_loaded(run, outcome),
             Event::NamespaceListed { monitor, namespace, objects } => {
                 modules.namespace_listed(lower.cx, lower.bindings, monitor, &namespace, objects);
             }
             Event::ObjectChanged { key, is_gone, items } => {
+                if let Some((_, item)) = items.iter().find(|(monitor, _)| sources.owns(*monitor)) {
+                    sources.object_changed(lower.cx, &key, is_gone, item);
+                }
                 modules.object_changed(&mut lower, &key, is_gone, items);
+            }
+            Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
+                sources.patched(run, outcome);
             }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::OwnWatchChanged { watch, failure } => {
@@ -145,7 +166,14 @@ impl Engine {
             Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
+            Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
             Event::TimerFired => {}
+            Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), Some(failure));
+            }
+            Event::WatchRestored { monitor } if sources.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
+            }
             Event::WatchFailed { monitor, failure } => {
                 modules.watch_failed(&mut lower, monitor, failure);
             }
@@ -157,7 +185,13 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.life {
             Life::New | Life::Running => {
-                self.queues.next_wakeup().into_iter().chain(self.converges.next_wakeup()).min()
+                let of_sources = self.sources.next_wakeup();
+                self.queues
+                    .next_wakeup()
+                    .into_iter()
+                    .chain(self.converges.next_wakeup())
+                    .chain(of_sources)
+                    .min()
             }
             Life::Draining => self.cancels_at,
             Life::Stopped => None,
@@ -175,6 +209,9 @@ impl Engine {
             let (converges, modules, mut lower) = self.split();
             converges.check_end(modules, &mut lower);
             self.queues.wake_one_slot();
+            if self.life == Life::Running {
+                self.advance_sources();
+            }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
             }
@@ -191,7 +228,7 @@ impl Engine {
         }
         self.cancel_late_runs();
         let is_running = self.queues.in_flight().next().is_some() || self.converges.has_scripts_ahead();
-        let at_rest = !is_running && !self.configuration.is_saving();
+        let at_rest = !is_running && !self.configuration.is_saving() && self.sources.is_at_rest();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
@@ -219,6 +256,7 @@ impl Engine {
         let (converges, modules, mut lower) = self.split();
         let Task { head, kind } = task;
         match kind {
+            TaskKind::AddonsCommit => self.sources.advance_commit(&mut self.cx),
             TaskKind::ConvergeModules(converge) => converges.advance(modules, &mut lower, head, converge),
             TaskKind::DiscoverHelmReleases => {
                 let run = lower.cx.ids.run();
@@ -366,27 +404,88 @@ impl Engine {
         let mut tasks = modules.start(lower.cx, &cause);
         tasks.push(converges.first(lower.cx, &cause));
         lower.queues.put(lower.cx, &QueueName::main(), End::Back, tasks);
+        let Self { queues, configuration, bindings, sources, cx, .. } = self;
+        sources.start(&mut Lower { cx, queues, configuration, bindings });
+    }
+
+    /// Hands the lists of watches to who watches.
+    fn listed(&mut self, mut lists: Vec<(MonitorId, Objects)>) {
+        if let Some(place) = lists.iter().position(|(monitor, _)| self.sources.owns(*monitor)) {
+            let (_, objects) = lists.remove(place);
+            self.sources.listed(&mut self.cx, objects);
+            let (_, modules, mut lower) = self.split();
+            modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
+        }
+        let (_, modules, mut lower) = self.split();
+        modules.listed(&mut lower, lists);
+    }
+
+    /// Lets work on module sources go on.
+    fn advance_sources(&mut self) {
+        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        sources.modules_changed(&modules.take_changed());
+        sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+    }
+
+    /// Puts the modules of bundles into force as they were loaded. A failure blocks nothing: it is tried again later.
+    fn modules_loaded(&mut self, run: RunId, outcome: Result<Catalog, Failure>) {
+        let Some(Running { task, .. }) = self.finish(run) else { return };
+        let catalog = match outcome {
+            Ok(catalog) => catalog,
+            Err(failure) => {
+                self.sources.not_loaded(self.cx.now);
+                return self.end(task, Some(failure));
+            }
+        };
+        let Some(commit) = self.sources.loaded(&self.modules) else { return self.end(task, None) };
+        let is_other = self.configuration.set_sourced(&commit.registry);
+        let cause = task.head.cause.clone();
+        self.end(task, None);
+        let reloaded = self.reload(catalog, &cause);
+        // Modules that are as they were do not run, unless others are switched on or off.
+        self.run_reloaded(reloaded, is_other, (Trigger::AddonsChanged, Trigger::AddonsChanged), &cause);
+        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        sources.committed(modules, &Lower { cx, queues, configuration, bindings }, &commit);
     }
 
     fn catalog_changed(&mut self, catalog: Catalog) {
         if self.life == Life::New {
             return self.load(catalog);
         }
-        let is_converged = self.converges.is_first_done();
-        let (converges, modules, mut lower) = self.split();
+        let triggers = (Trigger::FilesChanged, Trigger::FilesChangedModules);
         let cause = Cause::outside("files changed");
-        let reloaded = modules.reload(&mut lower, catalog, is_converged, &cause);
+        let mut reloaded = self.reload(catalog, &cause);
+        reloaded.everything |= reloaded.others;
+        self.run_reloaded(reloaded, false, triggers, &cause);
+    }
+
+    /// Puts files into force as they are now.
+    fn reload(&mut self, catalog: Catalog, cause: &Cause) -> Reloaded {
+        let is_converged = self.converges.is_first_done();
+        let (_, modules, mut lower) = self.split();
+        let reloaded = modules.reload(&mut lower, catalog, is_converged, cause);
         lower.queues.cancel_backoff(&QueueName::main());
         lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
         lower.queues.take_back(|_| true);
+        reloaded
+    }
+
+    /// Queues what has to run because files are others now, or because others say what is on (`is_other`).
+    fn run_reloaded(
+        &mut self,
+        reloaded: Reloaded,
+        is_other: bool,
+        (all, some): (Trigger, Trigger),
+        cause: &Cause,
+    ) {
+        let (converges, _, mut lower) = self.split();
         if !converges.has_begun() {
             return;
         }
         if reloaded.everything {
-            converges.restart(&mut lower, Trigger::FilesChanged, false, &cause);
-        } else if !reloaded.modules.is_empty() {
-            let trigger = Trigger::FilesChangedModules;
-            converges.look_again(lower.cx, lower.queues, reloaded.modules, trigger, &cause);
+            converges.restart(&mut lower, all, false, cause);
+        } else if is_other || reloaded.others || !reloaded.modules.is_empty() {
+            converges.look_again(lower.cx, lower.queues, reloaded.modules, some, cause);
         }
     }
 
@@ -594,6 +693,7 @@ impl Engine {
         match outcome {
             Err(failure) => self.fail(task, failure),
             Ok(releases) => {
+                self.sources.releases_listed();
                 let tasks = self.modules.removals(&mut self.cx, &task.head, releases);
                 let queue = task.head.queue.clone();
                 self.end(task, None);
@@ -638,6 +738,7 @@ impl Engine {
             self.life = Life::Draining;
             self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
             self.converges.end_scripts_ahead(&mut self.cx);
+            self.sources.end(&mut self.cx);
         }
     }
 
@@ -664,7 +765,12 @@ impl Engine {
         let now = now.max(self.cx.now);
         View {
             now,
-            queues: self.queues.views(now),
+            queues: {
+                let mut queues = self.queues.views(now);
+                self.sources.add_queue_view(&mut queues, now);
+                queues
+            },
+            sources: self.sources.views(now),
             global_hooks: self.modules.global_hook_names(),
             modules: self.modules.views(&self.configuration, now),
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
@@ -709,7 +815,10 @@ impl Engine {
 
     /// Returns how much the engine holds.
     pub fn footprint(&self) -> Footprint {
-        let mut footprint = Footprint { entries: self.configuration.entries(), ..Footprint::default() };
+        let mut footprint = Footprint {
+            entries: self.configuration.entries() + self.sources.entries(),
+            ..Footprint::default()
+        };
         self.queues.count_in(&mut footprint);
         self.bindings.count_in(&mut footprint);
         footprint

@@ -5,15 +5,15 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!        configuration, queues, bindings, modules, converges
+//!        configuration, queues, bindings, modules, converges, sources
 //! ```
 //!
-//! `engine` holds five machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds six machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ catalog, config ◀ event, notice, effect ◀ context, view
-//!   ◀ configuration ◀ task ◀ queue ◀ binding ◀ inspection ◀ module ◀ converge ◀ command ◀ engine
+//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect ◀ context, view
+//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -42,7 +42,9 @@ mod module;
 mod name;
 mod notice;
 mod queue;
+mod reconcile;
 mod secrets;
+mod source;
 mod task;
 mod time;
 pub mod view;

@@ -131,6 +131,11 @@ impl QueueName {
         Self::from("main")
     }
 
+    /// Returns the name under which work on module sources is shown. Its tasks do not wait for each other.
+    pub fn addons() -> Self {
+        Self::from("addons")
+    }
+
     /// Returns whether this is the queue that converges run in.
     pub fn is_main(&self) -> bool {
         self.as_str() == "main"

@@ -190,6 +190,11 @@ pub enum Notice {
         /// What a person has to do about it, if it does not end by itself.
         advice: Option<String>,
     },
+    /// Nothing looks after module sources, as their kind does not exist. It is told once.
+    SourcesAbsent {
+        /// The kind.
+        kind: String,
+    },
     /// Something is not as it should be, but nothing stops.
     Warned {
         /// Whose it is.
@@ -248,6 +253,10 @@ pub struct TaskInfo {
 /// What type of task it is, by the names of the reference operator.
 #[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq, strum::IntoStaticStr)]
 pub enum TaskType {
+    /// Puts the modules of bundles into force as they are registered.
+    AddonsCommit,
+    /// Looks after a configuration of module sources.
+    AddonsReconcile,
     /// Finds out which modules are on, and runs them.
     ConvergeModules,
     /// Looks for releases that no module owns any more.
@@ -267,6 +276,8 @@ pub enum TaskType {
     ModuleHookRun,
     /// Removes a release that no module owns.
     ModulePurge,
+    /// Runs a module whose bundle is another one now.
+    ModuleReload,
     /// Runs a module.
     ModuleRun,
     /// Waits for modules that run in queues of their own.
@@ -274,6 +285,11 @@ pub enum TaskType {
 }
 
 impl TaskType {
+    /// Returns whether it runs a module.
+    pub fn is_module_run(self) -> bool {
+        matches!(self, Self::ModuleReload | Self::ModuleRun)
+    }
+
     /// Returns its name as logs, metrics and queue listings show it.
     pub fn as_str(self) -> &'static str {
         self.into()

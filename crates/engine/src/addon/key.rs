@@ -19,7 +19,17 @@ pub struct SourceKey {
 
 /// The kind of a configuration of sources.
 #[derive(
-    Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, strum::IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
 )]
 pub enum SourceKind {
     /// For the cluster: its modules do what modules in files do.

@@ -66,6 +66,11 @@ impl Bindings {
         }
     }
 
+    /// Returns the number of a watch that no binding asks for.
+    pub(crate) fn own_monitor(&mut self) -> MonitorId {
+        self.watches.next_id()
+    }
+
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
     pub(crate) fn enable(&mut self, cx: &mut Context, hook: &Hook, order: u32) {
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {

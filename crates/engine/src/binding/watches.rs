@@ -96,6 +96,12 @@ pub(crate) struct Listing {
 }
 
 impl Watches {
+    /// Returns the number of a new watch.
+    pub(super) fn next_id(&mut self) -> MonitorId {
+        self.last_id += 1;
+        MonitorId::new(self.last_id)
+    }
+
     /// Switches a binding on. Returns the watch if it has to be started.
     pub(super) fn enable(
         &mut self,
@@ -106,10 +112,7 @@ impl Watches {
             return None;
         }
         let known = self.by_spec.get(&spec).copied();
-        let id = known.unwrap_or_else(|| {
-            self.last_id += 1;
-            MonitorId::new(self.last_id)
-        });
+        let id = known.unwrap_or_else(|| self.next_id());
         let monitor = self.monitors.entry(id).or_insert_with(|| {
             self.by_spec.insert(spec.clone(), id);
             Monitor {

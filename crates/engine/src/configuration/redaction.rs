@@ -52,6 +52,7 @@ impl Configuration {
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
             | Notice::SnapshotChanged { .. }
+            | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
             | Notice::TaskFinished { failure: None, .. }
             | Notice::TaskQueued { .. }

@@ -182,7 +182,8 @@ impl Converges {
             }
             for (name, does_startup) in group {
                 let why = format!("module {name}");
-                let kind = TaskKind::ModuleRun(ModuleRun::new(name, does_startup));
+                let run = modules.get(&name).map(ModuleState::next_run);
+                let kind = TaskKind::ModuleRun(run.unwrap_or_else(|| ModuleRun::new(name, does_startup)));
                 tasks.push(Task::of(cx, head, kind, event, why));
             }
         }
@@ -294,7 +295,7 @@ fn changed_runs(
             continue;
         }
         let cause = head.cause.then(format!("module {name}"));
-        let run = TaskKind::ModuleRun(ModuleRun::new(name.clone(), !module.first_run_done()));
+        let run = TaskKind::ModuleRun(module.next_run());
         let crds = module.needs_crds().then(|| TaskKind::ModuleEnsureCrds(name.clone()));
         for kind in crds.into_iter().chain([run]) {
             runs.push(Task::new(cx, &head.queue, kind, head.trigger, cause.clone(), None));

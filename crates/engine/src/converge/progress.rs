@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::name::{ModuleName, Scope};
-use crate::notice::{TaskInfo, TaskType};
+use crate::notice::TaskInfo;
 use crate::time::Time;
 
 /// How the modules did at their last try.
@@ -102,7 +102,7 @@ impl Progress {
 
 fn run_module(task: &TaskInfo) -> Option<&ModuleName> {
     match &task.scope {
-        Scope::Module(module) if task.kind == TaskType::ModuleRun => Some(module),
+        Scope::Module(module) if task.kind.is_module_run() => Some(module),
         Scope::Module(_) | Scope::Global => None,
     }
 }
@@ -112,6 +112,7 @@ mod tests {
     use super::*;
     use crate::cause::Cause;
     use crate::name::{QueueName, TaskId};
+    use crate::notice::TaskType;
 
     const PATIENCE: Duration = Duration::from_secs(5);
 

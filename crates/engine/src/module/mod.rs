@@ -17,6 +17,7 @@ mod watch_health;
 
 pub(crate) use hook_run::report_run;
 pub(crate) use modules::{Lower, Modules};
+pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;
 pub(crate) use state::{ModuleState, Phase};
 pub(crate) use watch_events::kind_appeared;

@@ -1,11 +1,13 @@
 //! All modules and global hooks, as their files are in force.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::broken_files::BrokenFiles;
 use super::events::{Announcements, Change};
+use super::state::Release;
 use super::{ModuleState, Phase};
+use crate::addon::Digest;
 use crate::binding::Bindings;
 use crate::catalog::{Catalog, Global, Hook, Module};
 use crate::cause::Cause;
@@ -19,7 +21,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, QueueName, ReleaseName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Queues, Reason};
-use crate::task::{ModuleDelete, ModuleRun, Question, ScriptAnswer, Task, TaskKind, Trigger};
+use crate::task::{ModuleDelete, Question, ScriptAnswer, Task, TaskKind, Trigger};
 
 /// All modules and global hooks.
 #[derive(Debug, Default)]
@@ -39,6 +41,10 @@ pub(crate) struct Modules {
     /// The modules that are on, as they run.
     pub(super) enabled: Arc<[ModuleName]>,
     pub(super) announcements: Announcements,
+    /// Whether the releases in the cluster were listed.
+    pub(super) are_releases_known: bool,
+    /// The modules of bundles that changed since the last call of [`Modules::take_changed`].
+    pub(super) changed: BTreeSet<ModuleName>,
 }
 
 /// The surroundings of a call, and the machines below the modules, which steps of modules and hooks work with.
@@ -115,6 +121,36 @@ impl Modules {
     /// Returns what was skipped in the files.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Returns the directory of a module that no bundle brings, if there is one of this name.
+    pub(crate) fn built_in(&self, name: &ModuleName) -> Option<Arc<str>> {
+        let module = self.states.get(name).filter(|module| module.phase != Phase::Orphaned)?;
+        module.spec.origin.digest().is_none().then(|| Arc::clone(&module.spec.path))
+    }
+
+    /// Returns whether nothing is left of a module: it is off and removed, or it is not there at all.
+    pub(crate) fn is_gone(&self, name: &ModuleName) -> bool {
+        let Some(module) = self.states.get(name) else { return true };
+        let has_release = match module.release {
+            Release::Absent => false,
+            Release::Unknown => module.spec.has_chart && !self.are_releases_known,
+            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
+        };
+        module.is_decided() && !module.is_on() && !module.is_active && !has_release
+    }
+
+    /// Returns the modules that come from bundles, with their bundles.
+    pub(crate) fn bundles(&self) -> BTreeMap<ModuleName, Digest> {
+        let bundle = |(name, module): (&ModuleName, &ModuleState)| {
+            Some((name.clone(), module.spec.origin.digest()?.clone()))
+        };
+        self.states.iter().filter_map(bundle).collect()
+    }
+
+    /// Returns the modules of bundles that changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<ModuleName> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Returns the module, if it is known.
@@ -217,6 +253,9 @@ impl Modules {
             let why = reason.as_deref().map(|why| configuration.without_values(name, why));
             self.announce(cx, name, change, why.as_deref());
         }
+        if configuration.source_of(name).is_some() {
+            self.changed.insert(name.clone());
+        }
         cx.notify(Notice::ModuleChanged { module: name.clone(), phase: phase.as_str(), reason });
     }
 
@@ -307,6 +346,9 @@ impl Modules {
             }
             let reason = (decision.enabled && !was_on).then(|| decision.to_string());
             let is_new = module.decision.replace(decision).is_none();
+            if is_new && lower.configuration.source_of(name).is_some() {
+                self.changed.insert(name.clone());
+            }
             let (is_on, is_active) = (module.is_on(), module.is_active);
             let has_missed = is_on && std::mem::take(&mut module.missed_events);
             if was_on && !is_on {
@@ -390,7 +432,7 @@ impl Modules {
         if queues.is_pending(name) {
             return;
         }
-        let run = TaskKind::ModuleRun(ModuleRun::new(name.clone(), !module.first_run_done));
+        let run = TaskKind::ModuleRun(module.next_run());
         let (main, cause) = (QueueName::main(), cause.then(format!("module {name}")));
         let task = Task::new(cx, &main, run, trigger, cause, None);
         queues.put(cx, &main, End::Back, vec![task]);

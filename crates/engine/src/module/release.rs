@@ -199,6 +199,7 @@ impl Modules {
         head: &TaskHead,
         releases: Vec<OwnedRelease>,
     ) -> Vec<Task> {
+        self.are_releases_known = true;
         let mut tasks = Vec::new();
         let mut sourced = Vec::new();
         for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {

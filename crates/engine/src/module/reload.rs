@@ -17,7 +17,9 @@ use crate::queue::End;
 pub(crate) struct Reloaded {
     /// These differ and have to run again.
     pub(crate) modules: BTreeSet<ModuleName>,
-    /// All have to run again: a module came, went or moved, or something global differs.
+    /// Modules came or went.
+    pub(crate) others: bool,
+    /// All have to run again: a module moved, or something global differs.
     pub(crate) everything: bool,
 }
 
@@ -106,18 +108,18 @@ impl Modules {
         let names: BTreeSet<&ModuleName> = new.iter().map(|module| &module.name).collect();
         let old = std::mem::take(&mut self.order);
         for name in old.iter().filter(|name| !names.contains(name)) {
-            reloaded.everything = true;
+            reloaded.others = true;
             self.orphan(lower, name);
         }
         for module in new {
             match self.states.get_mut(&module.name) {
                 None => {
-                    reloaded.everything = true;
+                    reloaded.others = true;
                     let state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     self.add(lower, state);
                 }
                 Some(state) if state.phase == Phase::Orphaned => {
-                    reloaded.everything = true;
+                    reloaded.others = true;
                     let release = state.release;
                     let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
                     state.release = release;
@@ -178,6 +180,11 @@ impl Modules {
             |error| Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module"),
         )?;
         let old = std::mem::replace(&mut module.spec, Arc::clone(new));
+        if old.origin.digest() != new.origin.digest() && module.is_active {
+            // Its code is new as a whole, whatever parts are as they were.
+            module.started_hooks.clear();
+            module.is_reloaded = true;
+        }
         module.broken_version = None;
         let schedules_on = std::mem::take(&mut module.schedules_on);
         for hook in &old.hooks {

@@ -175,6 +175,7 @@ impl Modules {
         let Some(module) = self.states.get_mut(name) else { return Next::Gone };
         module.first_run_done = true;
         module.last_error = None;
+        module.is_reloaded = false;
         let why = module.parked.as_ref().map(|parked| parked.why.clone());
         let phase = if why.is_some() { Phase::Parked } else { Phase::Running };
         self.set_phase(cx, configuration, name, phase, why);

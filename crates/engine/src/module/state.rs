@@ -13,7 +13,7 @@ use crate::event::Verdict;
 use crate::failure::Failure;
 use crate::hook::Lifecycle;
 use crate::name::{HookName, RunId};
-use crate::task::{Question, ScriptAnswer};
+use crate::task::{ModuleRun, Question, ScriptAnswer};
 use crate::time::Time;
 
 /// A module and everything that the engine remembers about it.
@@ -60,6 +60,8 @@ pub(crate) struct ModuleState {
     pub(super) is_synchronizing: bool,
     /// Events were lost while it was off without being removed.
     pub(super) missed_events: bool,
+    /// Its bundle is another one than that which ran last.
+    pub(super) is_reloaded: bool,
     /// The Kubernetes Events about it.
     pub(super) announced: Announced,
 }
@@ -189,8 +191,24 @@ impl ModuleState {
             script: None,
             is_synchronizing: false,
             missed_events: false,
+            is_reloaded: false,
             announced: Announced::default(),
         }
+    }
+
+    /// Returns what it is doing.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Returns whether a discovery said whether it is on.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.decision.is_some()
+    }
+
+    /// Returns the run of it that comes next.
+    pub(crate) fn next_run(&self) -> ModuleRun {
+        ModuleRun::new(self.spec.name.clone(), !self.first_run_done).reloading(self.is_reloaded)
     }
 
     /// Returns whether the last discovery found the module enabled.
@@ -244,6 +262,7 @@ impl ModuleState {
         self.drift.clear();
         self.is_synchronizing = false;
         self.missed_events = false;
+        self.is_reloaded = false;
     }
 }
 

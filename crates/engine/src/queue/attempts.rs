@@ -175,6 +175,21 @@ impl Queues {
         delay
     }
 
+    /// Records and reports the end of work that is in no queue, which took this long, or its failure with the time until it is
+    /// tried again.
+    pub(crate) fn record_end(
+        &mut self,
+        cx: &mut Context,
+        task: TaskInfo,
+        took: Duration,
+        failed: Option<(Failure, Duration)>,
+    ) {
+        let (failure, retry) = failed.unzip();
+        let ending = failure.clone().map_or(Ending::Done, Ending::Failed);
+        self.journal.record(task.clone(), cx.now, took, ending);
+        cx.notify(Notice::TaskFinished { task, took, failure, retry, allowed: false });
+    }
+
     /// Puts a task that failed back to the head of its queue, behind the other module runs of its converge, or aside.
     pub(crate) fn retry_later(&mut self, now: Time, mut task: Task, failure: Failure, delay: Duration) {
         let lacks_kind = failure.kind == FailureKind::MissingKind;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Reason;
 use crate::failure::Failure;
 use crate::name::TaskId;
+use crate::notice::TaskInfo;
 use crate::task::Task;
 use crate::time::Time;
 use crate::view::TaskEnd;
@@ -38,6 +39,11 @@ pub(super) enum Ending {
 impl Journal {
     /// Records how an attempt ended, of which `took` is the length.
     pub(super) fn ended(&mut self, task: &Task, at: Time, took: Duration, end: Ending) {
+        self.record(task.info(), at, took, end);
+    }
+
+    /// Records how an attempt at what `task` tells of ended.
+    pub(super) fn record(&mut self, task: TaskInfo, at: Time, took: Duration, end: Ending) {
         if self.ends.len() == LENGTH {
             self.ends.pop_front();
         }
@@ -47,7 +53,7 @@ impl Journal {
             Ending::Allowed(failure) => (Some(Arc::new(failure)), true),
             Ending::Failed(failure) => (Some(Arc::new(failure)), false),
         };
-        let (number, task) = (self.count, task.info());
+        let number = self.count;
         self.waits.retain(|(id, _, _)| *id != task.id);
         self.ends.push_back(TaskEnd { number, at, task, took, failure, allowed });
     }

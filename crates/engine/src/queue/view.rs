@@ -132,7 +132,8 @@ fn description(task: &Task) -> String {
             let names: Vec<&str> = run.waiting_for.iter().map(ModuleName::as_str).collect();
             format!("Parallel run for {}", names.join(", "))
         }
-        TaskKind::ConvergeModules(_)
+        TaskKind::AddonsCommit
+        | TaskKind::ConvergeModules(_)
         | TaskKind::DiscoverHelmReleases
         | TaskKind::GlobalHookWaitKubernetesSynchronization => ":".to_owned(),
     };

@@ -66,6 +66,8 @@ pub(crate) struct TaskHead {
 /// What a [`Task`] does. The names are those of the reference operator.
 #[derive(Clone, Debug)]
 pub(crate) enum TaskKind {
+    /// Put the modules of bundles into force as they are registered.
+    AddonsCommit,
     /// Find out which modules are on, and run them.
     ConvergeModules(Box<Converge>),
     /// Look for releases that no module owns any more.
@@ -141,7 +143,8 @@ impl Task {
     /// Returns the module that the task is about.
     pub(crate) fn module(&self) -> Option<&ModuleName> {
         match &self.kind {
-            TaskKind::ConvergeModules(_)
+            TaskKind::AddonsCommit
+            | TaskKind::ConvergeModules(_)
             | TaskKind::DiscoverHelmReleases
             | TaskKind::GlobalHookEnableKubernetesBindings(_)
             | TaskKind::GlobalHookWaitKubernetesSynchronization
@@ -188,7 +191,8 @@ impl Task {
             | TaskKind::GlobalHookEnableKubernetesBindings(_)
             | TaskKind::GlobalHookWaitKubernetesSynchronization
             | TaskKind::ModulePurge(_) => true,
-            TaskKind::ConvergeModules(_)
+            TaskKind::AddonsCommit
+            | TaskKind::ConvergeModules(_)
             | TaskKind::HookRun(_)
             | TaskKind::ModuleDelete(_)
             | TaskKind::ModuleEnsureCrds(_)
@@ -205,6 +209,7 @@ impl Task {
     /// Returns what type of task it is.
     pub(crate) fn task_type(&self) -> TaskType {
         match &self.kind {
+            TaskKind::AddonsCommit => TaskType::AddonsCommit,
             TaskKind::ConvergeModules(_) => TaskType::ConvergeModules,
             TaskKind::DiscoverHelmReleases => TaskType::DiscoverHelmReleases,
             TaskKind::GlobalHookEnableKubernetesBindings(_) => TaskType::GlobalHookEnableKubernetesBindings,
@@ -218,6 +223,7 @@ impl Task {
             TaskKind::ModuleDelete(_) => TaskType::ModuleDelete,
             TaskKind::ModuleEnsureCrds(_) => TaskType::ModuleEnsureCrds,
             TaskKind::ModulePurge(_) => TaskType::ModulePurge,
+            TaskKind::ModuleRun(run) if run.is_reload => TaskType::ModuleReload,
             TaskKind::ModuleRun(_) => TaskType::ModuleRun,
             TaskKind::ParallelModuleRun(_) => TaskType::ParallelModuleRun,
         }

@@ -14,6 +14,8 @@ pub(crate) struct ModuleRun {
     pub(crate) stage: RunStage,
     /// It may be the module's first run.
     pub(crate) does_startup: bool,
+    /// Its bundle is another one now.
+    pub(crate) is_reload: bool,
 }
 
 /// A step of a [`ModuleRun`].
@@ -47,7 +49,13 @@ pub(crate) enum RunStage {
 impl ModuleRun {
     /// Creates a run that did not begin.
     pub(crate) fn new(module: ModuleName, does_startup: bool) -> Self {
-        Self { module, stage: RunStage::Begin, does_startup }
+        Self { module, stage: RunStage::Begin, does_startup, is_reload: false }
+    }
+
+    /// Returns the run as one that runs another bundle, if it does.
+    #[must_use]
+    pub(crate) fn reloading(self, is_reload: bool) -> Self {
+        Self { is_reload, ..self }
     }
 
     /// Returns whether the run will see the values as they are now: no hook and no chart has read any.

@@ -9,6 +9,8 @@ use crate::name::Scope;
 pub(crate) enum Trigger {
     #[strum(to_string = "AbsentHelmResourcesDetected")]
     AbsentResources,
+    #[strum(to_string = "Addons-Changed")]
+    AddonsChanged,
     #[strum(to_string = "AfterAll-Hooks-Change-GlobalValues")]
     AfterAllChangedValues,
     #[strum(to_string = "AfterHelm-Hooks-Change-Values")]

@@ -6,6 +6,7 @@ pub mod graph;
 pub mod journal;
 mod mask;
 mod problems;
+mod source;
 pub mod status;
 mod suggestion;
 pub mod why;
@@ -26,6 +27,7 @@ pub use footprint::Footprint;
 pub use format::{Format, escaped, span};
 pub use mask::{ends, masked, masked_text};
 pub use problems::{Problem, problems};
+pub use source::{SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
 
 /// What the operator is doing, at one moment.
@@ -39,6 +41,8 @@ pub struct View {
     pub global_hooks: Vec<HookName>,
     /// All modules as they run, orphans last.
     pub modules: Vec<ModuleView>,
+    /// The configurations of module sources.
+    pub sources: Vec<SourceView>,
     /// All watches.
     pub watches: Vec<WatchView>,
     /// The watches of the operator itself that do not work.

@@ -8,7 +8,6 @@ use super::{ModuleView, QueueView, View, WatchView};
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
-use crate::notice::TaskType;
 
 /// How many warnings about files are told.
 const WARNINGS: usize = 20;
@@ -103,7 +102,7 @@ fn memory_problem(memory: ShortMemory) -> Problem {
 fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
     let head = queue.tasks.first()?;
     // The run of a module is told of with the module.
-    let failure = head.last_failure.as_ref().filter(|_| head.kind != TaskType::ModuleRun)?;
+    let failure = head.last_failure.as_ref().filter(|_| !head.kind.is_module_run())?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
     let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
@@ -152,7 +151,7 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         queue
             .tasks
             .first()
-            .is_some_and(|head| head.kind == TaskType::ModuleRun && head.module.as_ref() == Some(name))
+            .is_some_and(|head| head.kind.is_module_run() && head.module.as_ref() == Some(name))
     });
     let failed = format.failure(error);
     let (what, advice) = match blocked.and_then(|queue| Some((queue, queue.tasks.first()?))) {

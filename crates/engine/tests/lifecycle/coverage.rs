@@ -41,7 +41,9 @@ variants! { EFFECTS, effect_name, Effect:
     StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease,
 }
 
-const TASKS: [&str; 11] = [
+const TASKS: [&str; 14] = [
+    "AddonsCommit",
+    "AddonsReconcile",
     "ConvergeModules",
     "DiscoverHelmReleases",
     "GlobalHookEnableKubernetesBindings",
@@ -51,6 +53,7 @@ const TASKS: [&str; 11] = [
     "ModuleEnsureCRDs",
     "ModuleHookRun",
     "ModulePurge",
+    "ModuleReload",
     "ModuleRun",
     "ParallelModuleRun",
 ];
@@ -154,6 +157,7 @@ fn tour() {
         .takes("x", 10)
         .at(20, config(300, &[("global", "a: 2"), ("yEnabled", "false")]));
     world.after(25, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
+    crate::sources::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

@@ -10,11 +10,12 @@ use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, OwnedRelease, PatchAuthor, ReleaseAction, ReleaseOutcome, RunId, TakenObject, Time,
-    ValuesInput, Verdict, View,
+    MonitorId, Notice, PatchAuthor, ReleaseAction, ReleaseOutcome, RunId, TakenObject, Time, ValuesInput,
+    Verdict, View,
 };
 
 use crate::build::{Files, changed};
+use crate::repositories::Repositories;
 
 /// How long effects take, in milliseconds.
 const HOOK: u64 = 10;
@@ -52,7 +53,7 @@ pub(crate) struct World {
     answers: Option<Answers>,
     releases: BTreeMap<String, VecDeque<Result<Planned, Failure>>>,
     loads: BTreeMap<String, VecDeque<Arc<Module>>>,
-    patching: VecDeque<Result<(), Failure>>,
+    pub(crate) patching: VecDeque<Result<(), Failure>>,
     saving: VecDeque<Result<(), Failure>>,
     durations: BTreeMap<String, u64>,
     /// What the cluster holds.
@@ -79,6 +80,8 @@ pub(crate) struct World {
     pub(crate) repeats_answers: bool,
     /// The binding context files of all runs, each behind the name of its hook; `None` keeps none.
     pub(crate) context_files: Option<String>,
+    /// What sources are about.
+    pub(crate) repositories: Repositories,
 }
 
 impl World {
@@ -119,6 +122,7 @@ impl World {
             is_quiet: false,
             repeats_answers: false,
             context_files: None,
+            repositories: Repositories::default(),
         };
         world.send_in(0, Event::Started);
         world
@@ -467,15 +471,12 @@ impl World {
             let shown = self.shown_effect(&effect);
             writeln!(self.trace, "{}     {shown}", self.now).unwrap();
         }
+        self.mark(&effect);
         match effect {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
-            | Effect::DropBundles { .. }
             | Effect::Exit
-            | Effect::FetchSource { .. }
-            | Effect::KeepBundles { .. }
-            | Effect::LoadModules { .. }
             | Effect::ForgetRelease { .. }
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
@@ -492,6 +493,9 @@ impl World {
                     Event::ReleaseFinished { run: its, .. } if *its == run => {
                         Some((*at, Event::ReleaseFinished { run, outcome: Err(failure.clone()) }))
                     }
+                    Event::SourceFetched { run: its, .. } if *its == run => {
+                        Some((*at, Event::SourceFetched { run, outcome: Err(failure.clone()) }))
+                    }
                     _ => None,
                 });
                 if let Some((at, event)) = answer {
@@ -505,8 +509,7 @@ impl World {
             }
             Effect::ListReleases { run } => {
                 self.in_flight.insert(run, None);
-                let owned = |name: &String| OwnedRelease { name: name.as_str().into(), is_sourced: false };
-                let releases = self.deployed.keys().map(owned).collect();
+                let releases = self.owned_releases();
                 self.send_in(OTHER, Event::ReleasesListed { run, outcome: Ok(releases) });
             }
             Effect::LoadModule { run, module } => {
@@ -516,6 +519,13 @@ impl World {
                     Failure::new(FailureKind::Files, "hook 'x' answers --config with garbage")
                 });
                 self.send_in(OTHER, Event::ModuleLoaded { run, outcome });
+            }
+            Effect::DropBundles { run, keep } => self.drop_bundles(run, &keep),
+            Effect::FetchSource { run, source, spec } => self.fetch_source(run, &source, &spec),
+            Effect::KeepBundles { run, registry } => self.keep_bundles(run, &registry),
+            Effect::LoadModules { run, links } => self.load_modules(run, &links),
+            Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
+                self.patch_source(run, &source, &patches);
             }
             Effect::PatchObjects { run, .. } => {
                 self.in_flight.insert(run, None);
@@ -578,6 +588,28 @@ impl World {
     pub(crate) fn list(&mut self, monitor: MonitorId, kind: &str) {
         let objects = self.objects.get(kind).cloned().unwrap_or_default();
         self.send_in(LIST, Event::Listed { lists: vec![(monitor, objects.into_iter().collect())] });
+    }
+
+    /// Changes an object for everybody who watches its kind.
+    pub(crate) fn watched(&mut self, kind: &str, key: Key, is_gone: bool, item: Arc<Item>) {
+        let objects = self.objects.entry(kind.to_owned()).or_default();
+        if is_gone {
+            objects.remove(&key);
+        } else {
+            objects.insert(key.clone(), Arc::clone(&item));
+        }
+        let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
+        let items: Vec<_> = watching.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
+        if !items.is_empty() {
+            self.send_in(2, Event::ObjectChanged { key, is_gone, items });
+        }
+    }
+
+    /// Forgets what is on its way and what is watched: another operator starts.
+    pub(crate) fn forgets_everything(&mut self) {
+        self.pending.clear();
+        self.in_flight.clear();
+        self.monitors.clear();
     }
 
     /// Makes `kind` exist now.

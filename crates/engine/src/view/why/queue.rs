@@ -2,7 +2,6 @@
 
 use super::answer::chain;
 use super::{Answer, Unknown, advice, unknown};
-use crate::notice::TaskType;
 use crate::view::format::{Format, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
@@ -68,7 +67,7 @@ fn judge(view: &View, queue: &QueueView, head: &TaskView, format: Format<'_>, an
     }
     if let Some(retry) = head.retry_in {
         answer.facts.push(("tried again in", span(retry)));
-        if let Some(module) = head.module.as_ref().filter(|_| head.kind == TaskType::ModuleRun) {
+        if let Some(module) = head.module.as_ref().filter(|_| head.kind.is_module_run()) {
             answer.advice.push(format!("`addon-operator module run {module}` tries it at once"));
         }
     }

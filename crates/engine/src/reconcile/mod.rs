@@ -1,0 +1,9 @@
+//! Keyed work: what has to be brought about for each of many objects, one pending run of each at most.
+//!
+//! Work on one key never waits for work on another one, as tasks of a queue do.
+
+mod reconciles;
+mod work;
+
+pub(crate) use reconciles::{Reconciles, Step};
+pub(crate) use work::WorkKey;

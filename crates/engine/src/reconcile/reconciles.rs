@@ -1,0 +1,243 @@
+//! All keyed work: what is ready, what is due when, and what is in flight.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::WorkKey;
+use super::work::{State, Work};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::failure::Failure;
+use crate::name::{QueueName, RunId};
+use crate::notice::Notice;
+use crate::queue::Queues;
+use crate::time::Time;
+use crate::view::{QueueView, TaskView};
+
+/// All keyed work.
+#[derive(Debug, Default)]
+pub(crate) struct Reconciles {
+    config: Arc<Config>,
+    works: BTreeMap<WorkKey, Work>,
+    /// What waits for a worker, in this order.
+    ready: VecDeque<WorkKey>,
+    /// What comes back when.
+    due: BTreeSet<(Time, WorkKey)>,
+    /// Whose effect a run is.
+    runs: BTreeMap<RunId, WorkKey>,
+    /// How many workers are busy.
+    busy: usize,
+    /// How much work was told of last.
+    reported: usize,
+}
+
+/// What the work on a key does next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// It is done for now, and comes back after this time.
+    Again(Duration),
+    /// It is done.
+    Done,
+    /// The API server or the operator itself failed: it is tried again.
+    Failed(Failure),
+    /// It begins something that holds no worker, however long it takes.
+    Fetch(RunId, Box<Effect>),
+    /// It waits for something inside of the engine, until [`Reconciles::resume`].
+    Wait(String),
+    /// It begins to write something.
+    Write(RunId, Box<Effect>),
+}
+
+impl Reconciles {
+    /// Returns no work.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Has a key worked on, now or once more when the work on it is done that is under way.
+    pub(crate) fn request(&mut self, cx: &mut Context, key: &WorkKey, cause: &Cause) {
+        let Some(work) = self.works.get_mut(key) else {
+            let work = Work::new(cx.ids.task(), cause.then(key.to_string()), cx.now);
+            cx.notify(Notice::TaskQueued { task: work.info() });
+            self.works.insert(key.clone(), work);
+            self.ready.push_back(key.clone());
+            return;
+        };
+        match work.state {
+            State::Ready => {}
+            State::Due(until) => {
+                work.state = State::Ready;
+                self.due.remove(&(until, key.clone()));
+                self.ready.push_back(key.clone());
+            }
+            State::InFlight { .. } | State::Waiting { .. } => work.again = Some(cause.clone()),
+        }
+    }
+
+    /// Makes a key go on that waits for something inside of the engine.
+    pub(crate) fn resume(&mut self, key: &WorkKey) {
+        if let Some(work) = self.works.get_mut(key)
+            && let State::Waiting { .. } = work.state
+        {
+            work.state = State::Ready;
+            self.ready.push_back(key.clone());
+        }
+    }
+
+    /// Returns whether there is work on a key.
+    pub(crate) fn has(&self, key: &WorkKey) -> bool {
+        self.works.contains_key(key)
+    }
+
+    /// Returns whether something is ready and a worker is free for it.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.ready.is_empty() && self.busy < self.config.source_workers
+    }
+
+    /// Takes the next key, if a worker is free.
+    pub(crate) fn take_next(&mut self, cx: &mut Context) -> Option<WorkKey> {
+        if !self.has_next() {
+            return None;
+        }
+        let key = self.ready.pop_front()?;
+        let work = self.works.get_mut(&key)?;
+        if work.begun_at.is_none() {
+            work.begun_at = Some(cx.now);
+            cx.notify(Notice::TaskStarted { task: work.info(), waited: cx.now.since(work.queued_at) });
+        }
+        Some(key)
+    }
+
+    /// Makes everything ready whose time has come.
+    pub(crate) fn wake_due(&mut self, now: Time) {
+        while let Some((until, _)) = self.due.first()
+            && *until <= now
+            && let Some((_, key)) = self.due.pop_first()
+            && let Some(work) = self.works.get_mut(&key)
+        {
+            work.state = State::Ready;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Returns when something is due.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.due.first().map(|(until, _)| *until)
+    }
+
+    /// Carries out what the work on a key does next.
+    pub(crate) fn apply(&mut self, cx: &mut Context, queues: &mut Queues, key: &WorkKey, step: Step) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        match step {
+            Step::Fetch(run, effect) => self.start(cx, key, run, *effect, false),
+            Step::Write(run, effect) => self.start(cx, key, run, *effect, true),
+            Step::Wait(reason) => work.state = State::Waiting { reason, since: cx.now },
+            Step::Done => self.end(cx, queues, key, None),
+            Step::Again(delay) => self.end(cx, queues, key, Some(delay)),
+            Step::Failed(failure) => {
+                work.failures = work.failures.saturating_add(1);
+                work.failing_since.get_or_insert(cx.now);
+                let delay = self.config.retry_after(work.failures, work.id.number());
+                let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
+                queues.record_end(cx, work.info(), took, Some((failure.clone(), delay)));
+                work.last_failure = Some(Arc::new(failure));
+                work.queued_at = cx.now;
+                work.again = None;
+                work.state = State::Due(cx.now + delay);
+                self.due.insert((cx.now + delay, key.clone()));
+            }
+        }
+    }
+
+    fn start(&mut self, cx: &mut Context, key: &WorkKey, run: RunId, effect: Effect, holds_worker: bool) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.state = State::InFlight { run, since: cx.now, holds_worker };
+        self.busy += usize::from(holds_worker);
+        self.runs.insert(run, key.clone());
+        cx.push(effect);
+    }
+
+    /// Ends the work on a key. It comes back after `delay`, or at once if it was asked for meanwhile.
+    fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &WorkKey, delay: Option<Duration>) {
+        let Some(mut work) = self.works.remove(key) else { return };
+        let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
+        queues.record_end(cx, work.info(), took, None);
+        if let Some(cause) = work.again.take() {
+            return self.request(cx, key, &cause);
+        }
+        if let Some(delay) = delay {
+            let mut later = Work::new(work.id, work.cause, cx.now);
+            later.state = State::Due(cx.now + delay);
+            self.due.insert((cx.now + delay, key.clone()));
+            self.works.insert(key.clone(), later);
+        }
+    }
+
+    /// Returns the key whose effect ended; it goes on when a worker is free. `None` if nobody waits for that.
+    pub(crate) fn finish(&mut self, run: RunId) -> Option<WorkKey> {
+        let key = self.runs.remove(&run)?;
+        let work = self.works.get_mut(&key)?;
+        if let State::InFlight { holds_worker: true, .. } = work.state {
+            self.busy = self.busy.saturating_sub(1);
+        }
+        work.state = State::Ready;
+        self.ready.push_front(key.clone());
+        Some(key)
+    }
+
+    /// Returns the effect of a key that is in flight and holds no worker.
+    pub(crate) fn fetch_of(&self, key: &WorkKey) -> Option<RunId> {
+        match self.works.get(key)?.state {
+            State::InFlight { run, holds_worker: false, .. } => Some(run),
+            State::InFlight { .. } | State::Ready | State::Due(_) | State::Waiting { .. } => None,
+        }
+    }
+
+    /// Ends what only reads.
+    pub(crate) fn cancel_fetches(&self, cx: &mut Context) {
+        for run in self.works.keys().filter_map(|key| self.fetch_of(key)) {
+            cx.push(Effect::CancelRun { run });
+        }
+    }
+
+    /// Returns whether work waits for the end of a run.
+    pub(crate) fn awaits(&self, run: RunId) -> bool {
+        self.runs.contains_key(&run)
+    }
+
+    /// Returns whether no effect is in flight.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Reports how much work there is, if that changed.
+    pub(crate) fn report_length(&mut self, cx: &mut Context) {
+        let length = self.works.len();
+        if std::mem::replace(&mut self.reported, length) != length {
+            cx.notify(Notice::QueueChanged { queue: QueueName::addons(), length });
+        }
+    }
+
+    /// Returns how many things are kept by name or number.
+    pub(crate) fn entries(&self) -> usize {
+        self.works.len() + self.runs.len()
+    }
+
+    /// Adds a picture of the work to those of queues, if there is any.
+    pub(crate) fn add_view(&self, queues: &mut Vec<QueueView>, now: Time) {
+        if self.works.is_empty() {
+            return;
+        }
+        let name = QueueName::addons();
+        let tasks: Vec<TaskView> = self.works.iter().map(|(key, work)| work.view(key, now)).collect();
+        let status = if self.runs.is_empty() { String::new() } else { "run first task".to_owned() };
+        match queues.iter_mut().find(|queue| queue.name == name) {
+            // A hook may have a queue of this name.
+            Some(queue) => queue.tasks.extend(tasks),
+            None => queues.push(QueueView { name, status, tasks }),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The work on one key.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::cause::Cause;
+use crate::failure::Failure;
+use crate::name::{QueueName, RunId, Scope, TaskId};
+use crate::notice::{TaskInfo, TaskType};
+use crate::time::Time;
+use crate::view::TaskView;
+
+/// What the work is about.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct WorkKey {
+    /// Who does it: a kind of objects.
+    pub(crate) controller: &'static str,
+    /// The namespace of the object; empty if it is in none.
+    pub(crate) namespace: Arc<str>,
+    /// The name of the object.
+    pub(crate) name: Arc<str>,
+}
+
+/// Writes `ClusterAddonsConfiguration platform` or `AddonsConfiguration team/platform`.
+impl fmt::Display for WorkKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { controller, namespace, name } = self;
+        if namespace.is_empty() {
+            write!(f, "{controller} {name}")
+        } else {
+            write!(f, "{controller} {namespace}/{name}")
+        }
+    }
+}
+
+/// The work on one key and how far it is.
+///
+/// ```text
+/// Ready ─▶ InFlight ─▶ Ready ─▶ … ─▶ done
+///   ▲ ▲ └▶ Waiting ─────┘
+///   │ └─── Due            it comes back by itself
+///   └───── asked for
+/// ```
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) id: TaskId,
+    pub(super) cause: Cause,
+    pub(super) queued_at: Time,
+    pub(super) begun_at: Option<Time>,
+    pub(super) state: State,
+    /// How many attempts failed.
+    pub(super) failures: u32,
+    pub(super) failing_since: Option<Time>,
+    pub(super) last_failure: Option<Arc<Failure>>,
+    /// Why it is done once more when it is done, if it was asked for meanwhile.
+    pub(super) again: Option<Cause>,
+}
+
+/// What the work on one key is doing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    /// It waits for a worker.
+    Ready,
+    /// It comes back then.
+    Due(Time),
+    /// An effect of it runs.
+    InFlight {
+        run: RunId,
+        since: Time,
+        /// Whether it holds a worker.
+        holds_worker: bool,
+    },
+    /// It waits for something inside of the engine.
+    Waiting { reason: String, since: Time },
+}
+
+impl Work {
+    pub(super) fn new(id: TaskId, cause: Cause, now: Time) -> Self {
+        Self {
+            id,
+            cause,
+            queued_at: now,
+            begun_at: None,
+            state: State::Ready,
+            failures: 0,
+            failing_since: None,
+            last_failure: None,
+            again: None,
+        }
+    }
+
+    /// Returns what distinguishes it from other tasks.
+    pub(super) fn info(&self) -> TaskInfo {
+        TaskInfo {
+            id: self.id,
+            queue: QueueName::addons(),
+            kind: TaskType::AddonsReconcile,
+            scope: Scope::Global,
+            hook: None,
+            binding: None,
+            cause: self.cause.clone(),
+        }
+    }
+
+    /// Returns a picture of it.
+    pub(super) fn view(&self, key: &WorkKey, now: Time) -> TaskView {
+        let (running, retry_in, waiting) = match &self.state {
+            State::InFlight { since, .. } => (Some(now.since(*since)), None, None),
+            State::Due(until) => (None, Some(until.since(now)), None),
+            State::Waiting { reason, since } => (None, None, Some((reason.clone(), *since))),
+            State::Ready => (None, None, None),
+        };
+        let blocked_since = waiting.as_ref().map(|(_, since)| *since).or(self.failing_since);
+        TaskView {
+            id: self.id,
+            description: format!("{}:{}:{key}", TaskType::AddonsReconcile, QueueName::addons()),
+            module: None,
+            age: now.since(self.queued_at),
+            running,
+            failures: self.failures,
+            last_failure: self.last_failure.clone(),
+            retry_in,
+            waits_for: waiting.map(|(reason, _)| reason),
+            cause: self.cause.to_string(),
+            chain: self.cause.clone(),
+            kind: TaskType::AddonsReconcile,
+            hook: None,
+            blocked_for: blocked_since.map(|since| now.since(since)),
+            wait_advice: None,
+            is_aside: false,
+        }
+    }
+}

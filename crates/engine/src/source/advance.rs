@@ -1,0 +1,508 @@
+//! The work on a configuration that is there. What is wrong is in its status; only the API server and we fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::assessment::{Assessment, Taken};
+use super::patches;
+use super::registration::{Fate, Registration};
+use super::sources::{Decided, Keeping, Pass, Registering, SourceAnswer, Sources, work_key};
+use super::status::{ModuleLine, ModuleLineState, SourcePhase, Status};
+use crate::addon::{AddonReason, FailurePolicy, Fetched, RegisteredAddon, SourceKey};
+use crate::context::Context;
+use crate::effect::{Announcement, Effect};
+use crate::event::StoreError;
+use crate::failure::{Failure, FailureKind};
+use crate::module::{Modules, Phase};
+use crate::name::ModuleName;
+use crate::reconcile::Step;
+
+/// Where the work on a configuration goes on.
+pub(super) enum Go {
+    On(Pass),
+    Stop(Pass, Step),
+}
+
+impl Sources {
+    /// Does what can be done for a configuration now.
+    pub(super) fn advance_source(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Step {
+        loop {
+            let Some(source) = self.known.get_mut(key) else {
+                self.release(&work_key(key));
+                return Step::Done;
+            };
+            let (pass, answer) = (std::mem::take(&mut source.pass), source.answer.take());
+            let Some(object) = &source.object else {
+                // A registry that is being written may be the one in force.
+                if let Some(SourceAnswer::Kept(Ok(()))) = answer {
+                    self.registered();
+                }
+                self.release(&work_key(key));
+                return Step::Done;
+            };
+            let is_deleting = object.is_deleting;
+            let go = match pass {
+                Pass::Deleting(stage) => self.advance_delete(modules, cx, key, stage, answer),
+                Pass::Idle if is_deleting => Go::On(Pass::Deleting(Default::default())),
+                Pass::Idle => self.begin(modules, cx, key),
+                Pass::Finalizing => match failed(answer) {
+                    Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
+                    None => self.say_pending(cx, key),
+                },
+                Pass::Pending => match failed(answer) {
+                    Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
+                    None => Go::On(Pass::Starting),
+                },
+                Pass::Starting => self.fetch(cx, key),
+                Pass::Fetching { generation, spec } => match answer {
+                    Some(SourceAnswer::Fetched(Ok(fetched))) if self.is_current(key, generation) => {
+                        let fetched = Ok(fetched);
+                        Go::On(Pass::Registering(Box::new(Registering { generation, spec, fetched })))
+                    }
+                    Some(SourceAnswer::Fetched(Err(failure))) if !failure.is_cancelled() => {
+                        Go::Stop(Pass::Idle, Step::Failed(failure))
+                    }
+                    _ => Go::On(Pass::Idle),
+                },
+                Pass::Registering(registering) => self.register(modules, cx, key, registering),
+                Pass::Keeping(keeping) => self.kept_or_not(modules, cx, key, keeping, answer),
+                Pass::Committing { version, keeping } if self.commits.in_force() < version => {
+                    let step =
+                        Step::Wait("its modules are put into force by a task in queue main".to_owned());
+                    Go::Stop(Pass::Committing { version, keeping }, step)
+                }
+                Pass::Committing { keeping, .. } => self.decide(cx, key, *keeping),
+                Pass::Writing => match failed(answer) {
+                    Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
+                    None => self.written(cx, key),
+                },
+                Pass::Bumping => self.bump_next(cx, key, answer),
+            };
+            match go {
+                Go::On(pass) => self.set_pass(key, pass),
+                Go::Stop(pass, step) => {
+                    self.set_pass(key, pass);
+                    return step;
+                }
+            }
+        }
+    }
+
+    fn set_pass(&mut self, key: &SourceKey, pass: Pass) {
+        if let Some(source) = self.known.get_mut(key) {
+            source.pass = pass;
+        }
+    }
+
+    /// Returns whether the object is as it was when a pass began.
+    fn is_current(&self, key: &SourceKey, generation: i64) -> bool {
+        let source = self.known.get(key).filter(|source| source.is_there());
+        source.and_then(|source| source.object.as_ref()).is_some_and(|object| object.generation == generation)
+    }
+
+    /// Begins a pass, if there is something to do. Ready at equal generation: nothing, unless modules changed.
+    fn begin(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
+        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
+        if source.is_decided() && source.process_at.is_none_or(|at| at > cx.now) {
+            return self.write_status(modules, cx, key);
+        }
+        if !object.has_finalizer() {
+            let step = patches::set_finalizer(cx, key, object, true);
+            return Go::Stop(Pass::Finalizing, step);
+        }
+        self.say_pending(cx, key)
+    }
+
+    /// Writes `Pending` before the first pass.
+    fn say_pending(&mut self, cx: &mut Context, key: &SourceKey) -> Go {
+        let now = self.config.time_of_day(cx.now);
+        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Starting) };
+        let Some(object) = source.object.as_mut() else { return Go::On(Pass::Starting) };
+        if object.status.phase != SourcePhase::None || source.decided.is_some() {
+            return Go::On(Pass::Starting);
+        }
+        let status = Status {
+            phase: SourcePhase::Pending,
+            message: "its repositories are fetched for the first time".to_owned(),
+            ..Status::default()
+        };
+        let step = patches::set_status(cx, key, object, &status, &now);
+        source.desired = Some(status);
+        source.is_written = false;
+        Go::Stop(Pass::Pending, step)
+    }
+
+    fn fetch(&mut self, cx: &mut Context, key: &SourceKey) -> Go {
+        if self.commits.is_dropping() {
+            return Go::Stop(
+                Pass::Starting,
+                Step::Wait("bundles that nobody needs are being removed".to_owned()),
+            );
+        }
+        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Idle) };
+        source.process_at = None;
+        let Some(object) = source.object.as_ref().filter(|object| !object.is_deleting) else {
+            return Go::On(Pass::Idle);
+        };
+        let generation = object.generation;
+        let (spec, fetched) = match &object.spec {
+            Err(why) => (Arc::default(), Err(why.clone())),
+            Ok(spec) if spec.repositories.is_empty() => (Arc::clone(spec), Ok(Fetched::default())),
+            Ok(spec) => {
+                let (run, spec) = (cx.ids.run(), Arc::clone(spec));
+                let effect = Effect::FetchSource { run, source: key.clone(), spec: Arc::clone(&spec) };
+                return Go::Stop(Pass::Fetching { generation, spec }, Step::Fetch(run, Box::new(effect)));
+            }
+        };
+        Go::On(Pass::Registering(Box::new(Registering { generation, spec, fetched })))
+    }
+
+    /// Looks for conflicts, and begins to write the registry if it changes.
+    fn register(
+        &mut self,
+        modules: &Modules,
+        cx: &mut Context,
+        key: &SourceKey,
+        its: Box<Registering>,
+    ) -> Go {
+        if let Err(step) = self.hold(&work_key(key)) {
+            return Go::Stop(Pass::Registering(its), step);
+        }
+        if !self.is_current(key, its.generation) {
+            self.release(&work_key(key));
+            return Go::On(Pass::Idle);
+        }
+        let Registering { generation, spec, fetched } = *its;
+        let assessment = match &fetched {
+            Err(why) => Assessment::unreadable(why.clone()),
+            Ok(fetched) => {
+                let is_held =
+                    |addon: &&RegisteredAddon| addon.is_registered() && !self.is_deleting(&addon.source);
+                let registered: Vec<&RegisteredAddon> = self.registration.iter().filter(is_held).collect();
+                let built_in = |name: &ModuleName| modules.built_in(name);
+                let taken = Taken { registered: &registered, built_in: &built_in };
+                Assessment::of(key, &spec, fetched, &taken)
+            }
+        };
+        let ids = self.registration.ids_of(key).into_iter().map(str::to_owned).collect();
+        self.write_registry(modules, cx, key, Box::new(Keeping { generation, spec, assessment, ids }))
+    }
+
+    pub(super) fn is_deleting(&self, key: &SourceKey) -> bool {
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        object.is_some_and(|object| object.is_deleting)
+    }
+
+    fn write_registry(
+        &mut self,
+        modules: &Modules,
+        cx: &mut Context,
+        key: &SourceKey,
+        keeping: Box<Keeping>,
+    ) -> Go {
+        let next = self.next_registration(modules, key, &keeping);
+        if next == self.registration {
+            return self.when_in_force(cx, key, keeping);
+        }
+        let step = self.keep(cx, next);
+        Go::Stop(Pass::Keeping(keeping), step)
+    }
+
+    /// Returns what is registered when an assessment is in force: all of it, or nothing of it.
+    fn next_registration(&self, modules: &Modules, key: &SourceKey, keeping: &Keeping) -> Registration {
+        let assessment = &keeping.assessment;
+        let mut next = self.registration.clone();
+        next.replace(key, assessment.addons.clone(), |addon| {
+            if modules.is_gone(&addon.bundle.name) {
+                return Fate::Forget;
+            }
+            let stays = if assessment.is_failed {
+                // Nothing is removed because something could not be fetched, nor because the spec can't be read.
+                assessment.is_unfetched
+                    || assessment.problem.is_some()
+                    || keeping.spec.failure_policy == FailurePolicy::Retain
+            } else {
+                self.is_wanted_elsewhere(key, addon)
+            };
+            if stays { Fate::Retain } else { Fate::Withdraw }
+        });
+        next
+    }
+
+    /// Returns whether another configuration of the scope lists an addon, or may list it for all that is known.
+    pub(super) fn is_wanted_elsewhere(&self, key: &SourceKey, addon: &RegisteredAddon) -> bool {
+        let others = self.known.iter().filter(|(other, _)| *other != key && other.shares_scope_with(key));
+        others.filter(|(_, source)| source.is_there()).any(|(_, source)| {
+            let Some(decided) = source.decided.as_ref().filter(|_| source.is_decided()) else { return true };
+            decided.status.phase == SourcePhase::Failed && decided.offered.contains(&addon.bundle.id)
+        })
+    }
+
+    fn kept_or_not(
+        &mut self,
+        modules: &Modules,
+        cx: &mut Context,
+        key: &SourceKey,
+        mut keeping: Box<Keeping>,
+        answer: Option<SourceAnswer>,
+    ) -> Go {
+        let outcome = if let Some(SourceAnswer::Kept(outcome)) = answer { outcome } else { Ok(()) };
+        let is_first = !keeping.assessment.is_failed;
+        match outcome {
+            Ok(()) => {
+                self.registered();
+                self.when_in_force(cx, key, keeping)
+            }
+            Err(StoreError::Bundles(problems)) if is_first => {
+                let told = |(digest, failure): (_, Failure)| (digest, failure.to_string());
+                keeping.assessment.not_kept(&problems.into_iter().map(told).collect(), None);
+                self.write_registry(modules, cx, key, keeping)
+            }
+            Err(StoreError::Registry(failure)) if is_first && failure.kind == FailureKind::Forbidden => {
+                keeping.assessment.not_kept(&BTreeMap::new(), Some(&failure.to_string()));
+                self.next = None;
+                self.when_in_force(cx, key, keeping)
+            }
+            Err(error) => {
+                self.release(&work_key(key));
+                self.process_again(cx, key);
+                Go::Stop(Pass::Idle, Step::Failed(store_failure(error)))
+            }
+        }
+    }
+
+    /// Has the next attempt begin at the beginning.
+    fn process_again(&mut self, cx: &Context, key: &SourceKey) {
+        if let Some(source) = self.known.get_mut(key) {
+            source.process_at = Some(cx.now);
+        }
+    }
+
+    /// Waits until the modules are there, if they are to be there.
+    fn when_in_force(&mut self, cx: &mut Context, key: &SourceKey, keeping: Box<Keeping>) -> Go {
+        self.release(&work_key(key));
+        if keeping.assessment.is_failed {
+            return self.decide(cx, key, *keeping);
+        }
+        Go::On(Pass::Committing { version: self.commits.wanted(), keeping })
+    }
+
+    /// Records what the pass found.
+    fn decide(&mut self, cx: &mut Context, key: &SourceKey, keeping: Keeping) -> Go {
+        let Keeping { generation, assessment, ids, .. } = keeping;
+        let now_ids = self.registration.ids_of(key);
+        let is_freed = ids.iter().any(|id| !now_ids.contains(&**id));
+        let blocked = |(_, other): &(&SourceKey, &super::sources::Source)| {
+            other.decided.as_ref().is_some_and(|decided| decided.blocked_by.contains(key))
+        };
+        let bumps: BTreeSet<SourceKey> = if is_freed {
+            self.known.iter().filter(blocked).map(|(other, _)| other.clone()).collect()
+        } else {
+            BTreeSet::new()
+        };
+        let (relist, message) = (self.config.source_relist, assessment.message());
+        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        source.unfetched = if assessment.is_unfetched { source.unfetched.saturating_add(1) } else { 0 };
+        let delay =
+            if assessment.is_unfetched { self.config.refetch_after(source.unfetched) } else { relist };
+        source.process_at = assessment.is_failed.then_some(cx.now + delay);
+        let phase = if assessment.is_failed { SourcePhase::Failed } else { SourcePhase::Ready };
+        let mut status = Status {
+            phase,
+            observed_generation: generation,
+            repositories: assessment.lines,
+            message: message.clone(),
+        };
+        status.shorten();
+        source.decided = Some(Decided {
+            generation,
+            status,
+            blocked_by: assessment.blocked_by,
+            offered: assessment.offered,
+        });
+        source.bumps.extend(bumps);
+        if source.announced.replace(phase) != Some(phase) {
+            let is_ready = phase == SourcePhase::Ready;
+            cx.push(Effect::Announce(Announcement {
+                module: None,
+                source: Some(key.clone()),
+                warning: !is_ready,
+                reason: if is_ready { "SourceReady" } else { "SourceFailed" },
+                message: format!("{key} is {}: {message}", if is_ready { "ready" } else { "failed" }),
+            }));
+        }
+        self.sweep.want();
+        Go::On(Pass::Idle)
+    }
+
+    /// Returns whether the status of an object is not as it is to be, as far as modules are concerned.
+    pub(super) fn is_status_stale(&self, modules: &Modules, key: &SourceKey) -> bool {
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        object.is_some_and(|object| self.desired_status(modules, key).is_some_and(|its| its != object.status))
+    }
+
+    /// Writes the status, if it differs from what the object says.
+    fn write_status(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
+        let (desired, now) = (self.desired_status(modules, key), self.config.time_of_day(cx.now));
+        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let is_left_alone = source.is_left_alone();
+        let Some((desired, object)) = desired.zip(source.object.as_ref()) else {
+            return Go::Stop(Pass::Idle, Step::Done);
+        };
+        if is_left_alone || desired == object.status {
+            source.desired = Some(desired);
+            return Go::On(Pass::Bumping);
+        }
+        let step = patches::set_status(cx, key, object, &desired, &now);
+        (source.desired, source.is_written) = (Some(desired), false);
+        Go::Stop(Pass::Writing, step)
+    }
+
+    /// Records that the status is written. What the watch says may be older for a moment.
+    fn written(&mut self, cx: &Context, key: &SourceKey) -> Go {
+        let now = self.config.time_of_day(cx.now);
+        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Bumping) };
+        if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
+            if object.status != desired {
+                let conditions = desired.patch(&object.conditions, &now);
+                object.conditions = Status::read(conditions.get("status").unwrap_or_default()).1;
+            } else {
+                source.is_written = true;
+            }
+            object.status = desired;
+        }
+        Go::On(Pass::Bumping)
+    }
+
+    /// Raises the counter of the next configuration that failed because of this one.
+    fn bump_next(&mut self, cx: &mut Context, key: &SourceKey, answer: Option<SourceAnswer>) -> Go {
+        match self.bump(cx, key, answer) {
+            Some(Ok(step)) => Go::Stop(Pass::Bumping, step),
+            Some(Err(failure)) => Go::Stop(Pass::Idle, Step::Failed(failure)),
+            None => {
+                let at = self.known.get(key).and_then(|source| source.process_at);
+                let step = at.map_or(Step::Done, |at| Step::Again(at.since(cx.now)));
+                Go::Stop(Pass::Idle, step)
+            }
+        }
+    }
+
+    /// Begins to raise the next counter; `None` when all are raised. `answer` is that of the one before.
+    pub(super) fn bump(
+        &mut self,
+        cx: &mut Context,
+        key: &SourceKey,
+        answer: Option<SourceAnswer>,
+    ) -> Option<Result<Step, Failure>> {
+        let bumps = self.known.get(key).map(|source| source.bumps.clone()).unwrap_or_default();
+        let is_answered = answer.is_some();
+        if let Some(failure) = failed(answer) {
+            return Some(Err(failure));
+        }
+        let mut bumps = bumps.into_iter();
+        // The first one is that which the answer is about.
+        let mut rest: BTreeSet<SourceKey> = bumps.by_ref().skip(usize::from(is_answered)).collect();
+        let step = loop {
+            let Some(next) = rest.first().cloned() else { break None };
+            let other = self.known.get(&next).filter(|other| other.is_there());
+            let object = other
+                .filter(|other| other.phase() == SourcePhase::Failed)
+                .and_then(|other| other.object.as_ref());
+            if let Some(object) = object {
+                break Some(Ok(patches::bump(cx, key, &next, object)));
+            }
+            rest.remove(&next);
+        };
+        if let Some(source) = self.known.get_mut(key) {
+            source.bumps = rest;
+        }
+        step
+    }
+
+    /// Returns the status that an object is to have: what was decided, with what the modules do now.
+    fn desired_status(&self, modules: &Modules, key: &SourceKey) -> Option<Status> {
+        let source = self.known.get(key)?;
+        let mut status = source.decided.as_ref()?.status.clone();
+        let said = source.object.as_ref().map(|object| &object.status);
+        let before = |name: &ModuleName| {
+            let lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
+            lines.filter(|line| line.name == *name).map(|line| line.state).next()
+        };
+        for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
+            module.state = state_of(modules, &module.name, before(&module.name).unwrap_or_default());
+        }
+        for addon in self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained) {
+            status.add_retained(addon);
+        }
+        Some(status)
+    }
+}
+
+/// Returns what a module is doing. While that is not known, or about to be what it was, it is what it was.
+fn state_of(modules: &Modules, name: &ModuleName, before: ModuleLineState) -> ModuleLineState {
+    let Some(module) = modules.get(name) else { return before };
+    match module.phase() {
+        Phase::Running => ModuleLineState::Running,
+        Phase::Failed | Phase::Parked => ModuleLineState::Error,
+        Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
+        Phase::Disabled if module.is_decided() => ModuleLineState::Registered,
+        Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Starting => before,
+    }
+}
+
+/// Returns why something was not written.
+pub(super) fn failed(answer: Option<SourceAnswer>) -> Option<Failure> {
+    match answer {
+        Some(SourceAnswer::Patched(Err(failure)) | SourceAnswer::Fetched(Err(failure))) => Some(failure),
+        Some(SourceAnswer::Kept(Err(error))) => Some(store_failure(error)),
+        Some(SourceAnswer::Patched(Ok(())) | SourceAnswer::Fetched(Ok(_)) | SourceAnswer::Kept(Ok(())))
+        | None => None,
+    }
+}
+
+/// Returns the failure that an error of the store is.
+pub(super) fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Registry(failure) => failure,
+        StoreError::Bundles(problems) => {
+            let first = problems.into_iter().next().map(|(_, failure)| failure);
+            first.unwrap_or_else(|| Failure::new(FailureKind::Cluster, "the bundles could not be written"))
+        }
+    }
+}
+
+impl Status {
+    /// Adds that a module goes on although its addon is registered no more: to the line of the addon, or in one of its own.
+    fn add_retained(&mut self, addon: &RegisteredAddon) {
+        let module = Some(ModuleLine { name: addon.bundle.name.clone(), state: ModuleLineState::Retained });
+        let is_its = |name: &str| name == addon.bundle.name.as_str();
+        if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
+            line.module = module;
+            return;
+        }
+        let own = self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
+        if let Some(repository) = self.repositories.get_mut(own) {
+            repository.addons.push(super::status::AddonLine {
+                name: addon.bundle.name.to_string(),
+                version: addon.bundle.version.clone(),
+                id: addon.bundle.id.clone(),
+                digest: addon.bundle.digest.to_string(),
+                status: SourcePhase::Failed,
+                reason: AddonReason::UnregisteringError.as_str().to_owned(),
+                message: "it is not offered any more; its module goes on".to_owned(),
+                module,
+            });
+        }
+    }
+
+    /// Returns the status without what was added about modules that go on.
+    pub(super) fn without_retained(&self) -> Self {
+        let mut status = self.clone();
+        let is_retained = |line: &ModuleLine| line.state == ModuleLineState::Retained;
+        for repository in &mut status.repositories {
+            repository.addons.retain(|line| !line.module.as_ref().is_some_and(is_retained));
+        }
+        status
+    }
+}

@@ -1,0 +1,280 @@
+//! What is wrong with what the repositories of a configuration offer. Everything is looked at, so that one status shows
+//! all problems, and the same ones have the same words each time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::status::{AddonLine, ModuleLine, ModuleLineState, RepositoryLine, SourcePhase};
+use crate::addon::{
+    AddonProblem, AddonReason, Bundle, Digest, Fetched, FetchedAddon, RegisteredAddon, RepositoryReason,
+    SourceKey, SourceSpec,
+};
+use crate::name::ModuleName;
+
+/// What became of what a configuration asks for.
+#[derive(Debug, Default)]
+pub(super) struct Assessment {
+    /// One for each repository, in the order of the spec.
+    pub(super) lines: Vec<RepositoryLine>,
+    /// The addons to register, if nothing failed.
+    pub(super) addons: Vec<RegisteredAddon>,
+    /// Whether something failed.
+    pub(super) is_failed: bool,
+    /// Whether something could not be fetched.
+    pub(super) is_unfetched: bool,
+    /// The configurations that have what this one would have.
+    pub(super) blocked_by: BTreeSet<SourceKey>,
+    /// The ids of all bundles that were fetched.
+    pub(super) offered: BTreeSet<String>,
+    /// Why it failed, if that is not in the lines.
+    pub(super) problem: Option<String>,
+}
+
+/// What others have.
+pub(super) struct Taken<'a> {
+    /// The addons that other configurations registered, without those that are being deleted.
+    pub(super) registered: &'a [&'a RegisteredAddon],
+    /// Returns the directory of the built-in module of a name.
+    pub(super) built_in: &'a dyn Fn(&ModuleName) -> Option<Arc<str>>,
+}
+
+/// A bundle of the configuration: its repository, its place there, and what it is.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    repository: usize,
+    place: usize,
+    url: &'a str,
+    addon: &'a FetchedAddon,
+    bundle: &'a Bundle,
+}
+
+impl Candidate<'_> {
+    /// Versions of one addon of one repository are one addon.
+    fn is_same_addon(&self, other: &Self) -> bool {
+        let addon = |its: &Self| (its.repository, its.addon.name.clone());
+        addon(self) == addon(other) && self.addon.version != other.addon.version
+    }
+}
+
+impl Assessment {
+    /// Returns the assessment of a spec that can't be read.
+    pub(super) fn unreadable(problem: String) -> Self {
+        Self { is_failed: true, problem: Some(problem), ..Self::default() }
+    }
+
+    /// Looks at everything that was fetched.
+    pub(super) fn of(key: &SourceKey, spec: &SourceSpec, fetched: &Fetched, taken: &Taken<'_>) -> Self {
+        let mut assessment = Self::default();
+        let candidates = candidates(spec, fetched);
+        assessment.offered = candidates.iter().map(|candidate| candidate.bundle.id.clone()).collect();
+        let mut problems: BTreeMap<(usize, usize), AddonProblem> = duplicates(&candidates);
+        for (candidate, problem) in conflicts(key, &candidates, taken, &mut assessment.blocked_by) {
+            problems.entry((candidate.repository, candidate.place)).or_insert(problem);
+        }
+        for (repository, asked) in spec.repositories.iter().enumerate() {
+            let outcome = fetched.repositories.get(repository).map(|its| &its.outcome);
+            let mut line = RepositoryLine { url: asked.url.clone(), ..RepositoryLine::default() };
+            match outcome {
+                Some(Ok(addons)) => {
+                    let lines = addons
+                        .iter()
+                        .enumerate()
+                        .map(|(place, addon)| addon_line(addon, problems.get(&(repository, place))));
+                    line.addons = lines.collect();
+                    let unfetched = |addon: &&FetchedAddon| {
+                        addon
+                            .outcome
+                            .as_ref()
+                            .is_err_and(|problem| problem.reason == AddonReason::FetchingError)
+                    };
+                    assessment.is_unfetched |= addons.iter().any(|addon| unfetched(&addon));
+                }
+                Some(Err(problem)) => {
+                    assessment.is_unfetched |= problem.reason == RepositoryReason::FetchingIndexError;
+                    problem.reason.as_str().clone_into(&mut line.reason);
+                    line.message.clone_from(&problem.message);
+                }
+                None => {
+                    assessment.is_unfetched = true;
+                    RepositoryReason::FetchingIndexError.as_str().clone_into(&mut line.reason);
+                    "the repository was not fetched".clone_into(&mut line.message);
+                }
+            }
+            assessment.lines.push(line);
+        }
+        assessment.judge();
+        if !assessment.is_failed {
+            let addon = |candidate: &Candidate<'_>| RegisteredAddon {
+                source: key.clone(),
+                url: candidate.url.to_owned(),
+                bundle: candidate.bundle.clone(),
+                is_active: candidate.addon.is_chosen,
+                is_retained: false,
+                is_withdrawn: false,
+                auto_enable: spec.auto_enable,
+            };
+            assessment.addons = candidates.iter().map(addon).collect();
+        }
+        assessment
+    }
+
+    /// Records that bundles could not be kept: the addon of each, or all if none is named.
+    pub(super) fn not_kept(&mut self, problems: &BTreeMap<Digest, String>, general: Option<&str>) {
+        for line in self.lines.iter_mut().flat_map(|line| &mut line.addons) {
+            let own =
+                problems.iter().find(|(digest, _)| digest.as_str() == line.digest).map(|(_, why)| &**why);
+            if let Some(why) = own.or(general).filter(|_| line.status == SourcePhase::Ready) {
+                fail(line, &AddonProblem { reason: AddonReason::RegisteringError, message: why.to_owned() });
+            }
+        }
+        if self.problem.is_none() {
+            self.problem = general.map(str::to_owned);
+        }
+        self.addons.clear();
+        self.judge();
+        self.is_failed = true;
+    }
+
+    /// Sets the status of each repository, and of all.
+    fn judge(&mut self) {
+        for line in &mut self.lines {
+            let is_failed = |addon: &AddonLine| addon.status == SourcePhase::Failed;
+            let failed = !line.reason.is_empty() || line.addons.iter().any(is_failed);
+            line.status = if failed { SourcePhase::Failed } else { SourcePhase::Ready };
+            self.is_failed |= failed;
+        }
+    }
+
+    /// Returns in one line what failed, if anything did.
+    pub(super) fn message(&self) -> String {
+        if let Some(problem) = &self.problem {
+            return problem.clone();
+        }
+        let failed = |status: SourcePhase| status == SourcePhase::Failed;
+        let addons = || self.lines.iter().flat_map(|line| &line.addons);
+        let of_addons = addons().filter(|addon| failed(addon.status)).count();
+        let of_repositories = self.lines.iter().filter(|line| !line.reason.is_empty()).count();
+        match (of_repositories, of_addons) {
+            (0, 0) => format!("{} addons are registered", addons().count()),
+            (repositories, addons) => {
+                format!("{repositories} repositories and {addons} addons failed; nothing is registered")
+            }
+        }
+    }
+}
+
+fn candidates<'a>(spec: &'a SourceSpec, fetched: &'a Fetched) -> Vec<Candidate<'a>> {
+    let mut candidates = Vec::new();
+    for (repository, (asked, its)) in spec.repositories.iter().zip(&fetched.repositories).enumerate() {
+        for (place, addon) in its.outcome.iter().flatten().enumerate() {
+            if let Ok(bundle) = &addon.outcome {
+                candidates.push(Candidate { repository, place, url: &asked.url, addon, bundle });
+            }
+        }
+    }
+    candidates
+}
+
+/// Returns a problem for every bundle that shares its id or its module with another addon of the configuration.
+fn duplicates(candidates: &[Candidate<'_>]) -> BTreeMap<(usize, usize), AddonProblem> {
+    let mut by_id: BTreeMap<&str, Vec<&Candidate<'_>>> = BTreeMap::new();
+    let mut by_name: BTreeMap<&ModuleName, Vec<&Candidate<'_>>> = BTreeMap::new();
+    for candidate in candidates {
+        by_id.entry(&candidate.bundle.id).or_default().push(candidate);
+        if candidate.addon.is_chosen {
+            by_name.entry(&candidate.bundle.name).or_default().push(candidate);
+        }
+    }
+    let mut problems = BTreeMap::new();
+    let groups = by_id.into_values().map(|group| ("id", group));
+    for (what, group) in groups.chain(by_name.into_values().map(|group| ("name", group))) {
+        // Two differ from every other: the first that is another addon than the first, and the first itself.
+        let Some(first) = group.first() else { continue };
+        let Some(second) = group.iter().find(|other| !is_one(first, other)) else { continue };
+        for candidate in &group {
+            let other = if is_one(first, candidate) { second } else { first };
+            let message = format!(
+                "its {what} is that of {}:{} in {}, too; offer one of them only",
+                other.addon.name, other.addon.version, other.url
+            );
+            let problem = AddonProblem { reason: AddonReason::ConflictInSpecifiedRepositories, message };
+            problems.entry((candidate.repository, candidate.place)).or_insert(problem);
+        }
+    }
+    problems
+}
+
+/// Returns whether two are the same line, or versions of one addon.
+fn is_one(a: &Candidate<'_>, b: &Candidate<'_>) -> bool {
+    (a.repository, a.place) == (b.repository, b.place) || a.is_same_addon(b)
+}
+
+/// Returns the bundles whose id or module others have, and records which configurations have it.
+fn conflicts<'c, 'a>(
+    key: &SourceKey,
+    candidates: &'c [Candidate<'a>],
+    taken: &Taken<'_>,
+    blocked_by: &mut BTreeSet<SourceKey>,
+) -> Vec<(&'c Candidate<'a>, AddonProblem)> {
+    let others = || taken.registered.iter().filter(|addon| addon.source != *key);
+    let in_scope = || others().filter(|addon| addon.source.shares_scope_with(key));
+    let by_id: BTreeMap<&str, &RegisteredAddon> =
+        in_scope().map(|addon| (&*addon.bundle.id, *addon)).collect();
+    let active = others().filter(|addon| addon.is_active);
+    let by_name: BTreeMap<&ModuleName, &RegisteredAddon> =
+        active.map(|addon| (&addon.bundle.name, *addon)).collect();
+    let mut conflicts = Vec::new();
+    for candidate in candidates {
+        let name = &candidate.bundle.name;
+        let mut conflict = |message| {
+            let reason = AddonReason::ConflictWithAlreadyRegisteredAddon;
+            conflicts.push((candidate, AddonProblem { reason, message }));
+        };
+        if let Some(path) = candidate.addon.is_chosen.then(|| (taken.built_in)(name)).flatten() {
+            conflict(format!("its module is the built-in module {path}; give the addon another name"));
+            continue;
+        }
+        let same_name = by_name.get(name).filter(|_| candidate.addon.is_chosen).map(|other| ("name", other));
+        let same_id = by_id.get(&*candidate.bundle.id).map(|other| ("id", other));
+        if let Some((what, other)) = same_id.or(same_name) {
+            blocked_by.insert(other.source.clone());
+            conflict(format!(
+                "its {what} is registered by {}: {}:{} in {}",
+                other.source, other.bundle.name, other.bundle.version, other.url
+            ));
+        }
+    }
+    conflicts
+}
+
+fn addon_line(addon: &FetchedAddon, problem: Option<&AddonProblem>) -> AddonLine {
+    let mut line = AddonLine {
+        name: addon.name.clone(),
+        version: addon.version.clone(),
+        status: SourcePhase::Ready,
+        ..AddonLine::default()
+    };
+    match &addon.outcome {
+        Err(problem) => fail(&mut line, problem),
+        Ok(bundle) => {
+            line.id.clone_from(&bundle.id);
+            line.digest = bundle.digest.to_string();
+            match problem {
+                Some(problem) => fail(&mut line, problem),
+                None if addon.is_chosen => {
+                    let state = ModuleLineState::Registered;
+                    line.module = Some(ModuleLine { name: bundle.name.clone(), state });
+                }
+                None => {}
+            }
+        }
+    }
+    line
+}
+
+fn fail(line: &mut AddonLine, problem: &AddonProblem) {
+    line.status = SourcePhase::Failed;
+    problem.reason.as_str().clone_into(&mut line.reason);
+    line.message.clone_from(&problem.message);
+    line.module = None;
+}

@@ -1,0 +1,25 @@
+//! Module sources: configurations in the cluster become registered addons, and those become modules. See docs/sources.md.
+//!
+//! ```text
+//! object ─▶ assessment ─▶ registration ─▶ AddonsCommit ─▶ modules
+//!    ▲        what is        what is        in `main`
+//!    │        wrong          registered
+//!    └──────── status ◀──────────────────────────────────────┘
+//! ```
+//!
+//! The registry is written before modules change, and modules are there before the status says Ready. Whoever changes the
+//! registry holds it alone, from the check for conflicts until it is written.
+
+mod advance;
+mod assessment;
+mod commit;
+mod delete;
+mod object;
+mod patches;
+mod registration;
+mod sources;
+mod status;
+mod sweep;
+mod view;
+
+pub(crate) use sources::Sources;

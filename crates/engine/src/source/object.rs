@@ -1,0 +1,52 @@
+//! The object of a configuration as it was seen last.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::status::{Conditions, Status};
+use crate::addon::{SourceKey, SourceSpec};
+
+/// The finalizer of all configurations.
+pub(super) const FINALIZER: &str = "addons.kyma-project.io";
+
+/// The object of a configuration.
+#[derive(Debug)]
+pub(super) struct SourceObject {
+    pub(super) version: String,
+    pub(super) generation: i64,
+    pub(super) is_deleting: bool,
+    pub(super) finalizers: Vec<String>,
+    /// What it asks for, or why that can't be read.
+    pub(super) spec: Result<Arc<SourceSpec>, String>,
+    pub(super) status: Status,
+    pub(super) conditions: Conditions,
+}
+
+impl SourceObject {
+    /// Returns the object that JSON describes.
+    pub(super) fn read(key: &SourceKey, json: &[u8]) -> Self {
+        let object: Value = serde_json::from_slice(json).unwrap_or_default();
+        let metadata = object.get("metadata");
+        let field = |name| metadata.and_then(|metadata: &Value| metadata.get(name));
+        let (status, conditions) = object.get("status").map(Status::read).unwrap_or_default();
+        let finalizers = field("finalizers").and_then(Value::as_array).into_iter().flatten();
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        Self {
+            version: field("resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            generation: field("generation").and_then(Value::as_i64).unwrap_or_default(),
+            is_deleting: field("deletionTimestamp").is_some_and(|at| !at.is_null()),
+            finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
+            spec: SourceSpec::read(key.kind, &key.namespace, spec)
+                .map(Arc::new)
+                .map_err(|error| error.to_string()),
+            status,
+            conditions,
+        }
+    }
+
+    /// Returns whether our finalizer is on it.
+    pub(super) fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|name| name == FINALIZER)
+    }
+}

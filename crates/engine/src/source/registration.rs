@@ -1,0 +1,126 @@
+//! What is registered, and what an assessment, a failure or a deletion makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::addon::{Digest, RegisteredAddon, Registry, SourceKey};
+use crate::name::ModuleName;
+
+/// What is registered, by configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Registration {
+    addons: BTreeMap<SourceKey, Vec<RegisteredAddon>>,
+}
+
+/// What becomes of a module that its configuration does not bring any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fate {
+    /// There is nothing of it: it goes at once.
+    Forget,
+    /// It goes on, and its id and name are free.
+    Retain,
+    /// It is switched off and removed first.
+    Withdraw,
+}
+
+impl Registration {
+    pub(super) fn new(registry: Registry) -> Self {
+        let mut addons: BTreeMap<SourceKey, Vec<RegisteredAddon>> = BTreeMap::new();
+        for addon in registry.addons {
+            addons.entry(addon.source.clone()).or_default().push(addon);
+        }
+        Self { addons }
+    }
+
+    /// Returns it as it is written.
+    pub(super) fn registry(&self) -> Arc<Registry> {
+        let mut registry = Registry { addons: self.addons.values().flatten().cloned().collect() };
+        registry.sort();
+        Arc::new(registry)
+    }
+
+    /// Iterates over all addons.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RegisteredAddon> {
+        self.addons.values().flatten()
+    }
+
+    /// Returns the addons of a configuration.
+    pub(super) fn of(&self, key: &SourceKey) -> &[RegisteredAddon] {
+        self.addons.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the configurations that have addons.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &SourceKey> {
+        self.addons.keys()
+    }
+
+    /// Returns the addon whose module has the name.
+    pub(super) fn of_module(&self, name: &ModuleName) -> Option<&RegisteredAddon> {
+        self.iter().find(|addon| addon.is_active && addon.bundle.name == *name)
+    }
+
+    /// Returns the digests of all bundles.
+    pub(super) fn digests(&self) -> BTreeSet<Digest> {
+        self.iter().map(|addon| addon.bundle.digest.clone()).collect()
+    }
+
+    /// Returns the ids that a configuration has registered.
+    pub(super) fn ids_of(&self, key: &SourceKey) -> BTreeSet<&str> {
+        self.of(key).iter().filter(|addon| addon.is_registered()).map(|addon| &*addon.bundle.id).collect()
+    }
+
+    /// Replaces the addons of a configuration. `fate` says what becomes of its modules that are not among them.
+    ///
+    /// What others have that they hold no more, because they failed or are deleted, is taken over where it is. Two never
+    /// have one module.
+    pub(super) fn replace(
+        &mut self,
+        key: &SourceKey,
+        addons: Vec<RegisteredAddon>,
+        fate: impl Fn(&RegisteredAddon) -> Fate,
+    ) {
+        let active: BTreeSet<&ModuleName> =
+            addons.iter().filter(|addon| addon.is_active).map(|addon| &addon.bundle.name).collect();
+        let ids: BTreeSet<&str> = addons.iter().map(|addon| &*addon.bundle.id).collect();
+        let mut leftovers = Vec::new();
+        for (source, others) in &mut self.addons {
+            if source == key {
+                leftovers = std::mem::take(others);
+                leftovers.retain(|addon| addon.is_active && !active.contains(&addon.bundle.name));
+                continue;
+            }
+            // Who comes here with a name or an id that another one holds was checked for conflicts: that one is on its way out.
+            others.retain(|addon| !(addon.is_active && active.contains(&addon.bundle.name)));
+            if source.shares_scope_with(key) {
+                for addon in others.iter_mut().filter(|addon| ids.contains(&*addon.bundle.id)) {
+                    addon.is_retained |= !addon.is_withdrawn;
+                }
+            }
+        }
+        let mut all = addons;
+        for mut addon in leftovers {
+            let fate = if addon.is_withdrawn { Fate::Withdraw } else { fate(&addon) };
+            (addon.is_retained, addon.is_withdrawn) = (fate == Fate::Retain, fate == Fate::Withdraw);
+            if fate != Fate::Forget {
+                all.push(addon);
+            }
+        }
+        self.addons.insert(key.clone(), all);
+        self.addons.retain(|_, addons| !addons.is_empty());
+    }
+
+    /// Decides for all modules that are not registered any more what becomes of them.
+    pub(super) fn settle(&mut self, fate: impl Fn(&RegisteredAddon) -> Fate) {
+        for addons in self.addons.values_mut() {
+            addons.retain_mut(|addon| {
+                if addon.is_registered() {
+                    return true;
+                }
+                let fate = fate(addon);
+                (addon.is_retained, addon.is_withdrawn) = (fate == Fate::Retain, fate == Fate::Withdraw);
+                fate != Fate::Forget
+            });
+        }
+        self.addons.retain(|_, addons| !addons.is_empty());
+    }
+}

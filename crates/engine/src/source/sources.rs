@@ -1,0 +1,500 @@
+//! All configurations of sources: what is known about each, and who may change the registry.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::assessment::Assessment;
+use super::commit::Commits;
+use super::delete::DeletePass;
+use super::object::SourceObject;
+use super::registration::Registration;
+use super::status::{SourcePhase, Status};
+use super::sweep::Sweep;
+use crate::addon::{Fetched, Registry, SourceKey, SourceKind, SourceSpec};
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::event::StoreError;
+use crate::failure::Failure;
+use crate::hook::snapshot::{Item, Key};
+use crate::hook::{MonitorSpec, selection::Selection};
+use crate::module::{Lower, Modules};
+use crate::name::{ModuleName, MonitorId, RunId, Scope};
+use crate::notice::Notice;
+use crate::reconcile::{Reconciles, Step, WorkKey};
+use crate::time::Time;
+
+/// How many changes of a status by others within [`QUARREL_TIME`] are one too many.
+const QUARREL: usize = 2;
+const QUARREL_TIME: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// All configurations of sources.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    pub(super) config: Arc<Config>,
+    pub(super) reconciles: Reconciles,
+    monitor: Option<MonitorId>,
+    /// Whether all objects are known.
+    pub(super) is_listed: bool,
+    is_absence_told: bool,
+    pub(super) known: BTreeMap<SourceKey, Source>,
+    pub(super) registration: Registration,
+    /// What the holder of the registry is writing.
+    pub(super) next: Option<Registration>,
+    /// Who may change the registry, and who waits for that.
+    holder: Option<WorkKey>,
+    waiting: VecDeque<WorkKey>,
+    pub(super) commits: Commits,
+    pub(super) sweep: Sweep,
+    /// The configurations whose modules changed.
+    refresh_later: BTreeSet<SourceKey>,
+}
+
+/// What is known about one configuration.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    /// Its object; `None` when that is gone.
+    pub(super) object: Option<SourceObject>,
+    pub(super) pass: Pass,
+    /// The answer to the effect of its pass.
+    pub(super) answer: Option<SourceAnswer>,
+    pub(super) decided: Option<Decided>,
+    /// When it is processed again by itself.
+    pub(super) process_at: Option<Time>,
+    /// How many times in a row something of it could not be fetched.
+    pub(super) unfetched: u32,
+    /// The status that it is to have.
+    pub(super) desired: Option<Status>,
+    /// Whether its object has had that status since it was written.
+    pub(super) is_written: bool,
+    /// When others changed the status.
+    quarrels: Vec<Time>,
+    /// The generation at which the status is left to others.
+    left_alone_at: Option<i64>,
+    /// The configurations to bump that failed because of it.
+    pub(super) bumps: BTreeSet<SourceKey>,
+    /// Whether those that failed were chosen as it is deleted.
+    pub(super) is_bumped: bool,
+    /// The phase that was announced.
+    pub(super) announced: Option<SourcePhase>,
+}
+
+/// What the last complete pass found.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    pub(super) generation: i64,
+    /// Its status, but for the states of modules.
+    pub(super) status: Status,
+    pub(super) blocked_by: BTreeSet<SourceKey>,
+    /// The ids of what it offers.
+    pub(super) offered: BTreeSet<String>,
+}
+
+/// How far the work on a configuration is.
+///
+/// ```text
+/// Idle ─▶ Finalizing ─▶ Pending ─▶ Starting ─▶ Fetching ─▶ Registering ─▶ Keeping ─▶ Committing ─▶ Writing ─▶ Bumping
+///  └────▶ Deleting
+/// ```
+#[derive(Debug, Default)]
+pub(super) enum Pass {
+    #[default]
+    Idle,
+    Finalizing,
+    Pending,
+    Starting,
+    Fetching {
+        generation: i64,
+        spec: Arc<SourceSpec>,
+    },
+    Registering(Box<Registering>),
+    Keeping(Box<Keeping>),
+    Committing {
+        /// The commit that puts it into force.
+        version: u64,
+        keeping: Box<Keeping>,
+    },
+    Writing,
+    Bumping,
+    Deleting(DeletePass),
+}
+
+/// What is to be registered.
+#[derive(Debug)]
+pub(super) struct Registering {
+    pub(super) generation: i64,
+    pub(super) spec: Arc<SourceSpec>,
+    /// What was fetched, or why the spec can't be read.
+    pub(super) fetched: Result<Fetched, String>,
+}
+
+/// What is being registered.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    pub(super) generation: i64,
+    pub(super) spec: Arc<SourceSpec>,
+    pub(super) assessment: Assessment,
+    /// The ids that it had before.
+    pub(super) ids: BTreeSet<String>,
+}
+
+/// The answer to an effect.
+#[derive(Debug)]
+pub(super) enum SourceAnswer {
+    Fetched(Result<Fetched, Failure>),
+    Kept(Result<(), StoreError>),
+    Patched(Result<(), Failure>),
+}
+
+/// The work on a configuration.
+pub(super) fn work_key(key: &SourceKey) -> WorkKey {
+    let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
+    WorkKey { controller: key.kind.as_str(), namespace, name }
+}
+
+impl Source {
+    /// Returns whether its object is there and is not being deleted.
+    pub(super) fn is_there(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| !object.is_deleting)
+    }
+
+    /// Returns whether its last pass was for the object as it is.
+    pub(super) fn is_decided(&self) -> bool {
+        let generation = self.object.as_ref().map(|object| object.generation);
+        self.decided.as_ref().is_some_and(|decided| Some(decided.generation) == generation)
+    }
+
+    /// Returns how far it is.
+    pub(super) fn phase(&self) -> SourcePhase {
+        let said = self.object.as_ref().map(|object| object.status.phase).unwrap_or_default();
+        self.decided.as_ref().map_or(said, |decided| decided.status.phase)
+    }
+
+    /// Returns whether others write its status, so that we do not.
+    pub(super) fn is_left_alone(&self) -> bool {
+        self.left_alone_at.is_some()
+            && self.left_alone_at == self.object.as_ref().map(|object| object.generation)
+    }
+
+    /// Records an object that says what is fine already as decided: nothing is asked, nothing is written.
+    fn adopt(&mut self) {
+        let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return };
+        let status = &object.status;
+        if status.phase == SourcePhase::Ready && status.observed_generation == object.generation {
+            let offered = status.addons().map(|addon| addon.id.clone()).collect();
+            let status = status.without_retained();
+            self.decided =
+                Some(Decided { generation: object.generation, status, offered, ..Decided::default() });
+            self.desired = Some(object.status.clone());
+            self.announced = Some(SourcePhase::Ready);
+        }
+    }
+
+    /// Looks whether others changed the status that we wrote. Returns whether that is once too often, which is told once.
+    fn quarrels(&mut self, now: Time) -> bool {
+        let Some(object) = &self.object else { return false };
+        if self.desired.as_ref() == Some(&object.status) {
+            self.is_written = true;
+            return false;
+        }
+        if !std::mem::replace(&mut self.is_written, false) || !self.is_decided() {
+            return false;
+        }
+        self.quarrels.retain(|at| now.since(*at) < QUARREL_TIME);
+        self.quarrels.push(now);
+        let is_over = self.quarrels.len() >= QUARREL && !self.is_left_alone();
+        if is_over {
+            self.left_alone_at = self.object.as_ref().map(|object| object.generation);
+        }
+        is_over
+    }
+
+    /// Returns whether there is something to do about the object as it is.
+    fn has_work(&self) -> bool {
+        let Some(object) = &self.object else { return false };
+        if object.is_deleting {
+            return object.has_finalizer();
+        }
+        !self.is_decided() || (!self.is_left_alone() && self.desired.as_ref() != Some(&object.status))
+    }
+}
+
+impl Sources {
+    /// The watch of the objects, in words.
+    pub(crate) const WATCH: &str = "configurations of module sources";
+
+    /// Returns whether a run is one of ours.
+    pub(crate) fn awaits(&self, run: RunId) -> bool {
+        self.reconciles.awaits(run)
+    }
+
+    /// Returns what is registered and in force already.
+    pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
+        Self {
+            reconciles: Reconciles::new(Arc::clone(&config)),
+            config,
+            registration: Registration::new(registry),
+            ..Self::default()
+        }
+    }
+
+    /// Starts to watch the objects, if anybody is to look after them.
+    pub(crate) fn start(&mut self, lower: &mut Lower<'_>) {
+        if self.config.source_workers == 0 {
+            return;
+        }
+        let monitor = lower.bindings.own_monitor();
+        self.monitor = Some(monitor);
+        let selection = Selection {
+            api_version: SourceKey::API_VERSION.to_owned(),
+            kind: SourceKind::Cluster.as_str().to_owned(),
+            ..Selection::default()
+        };
+        let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
+        lower.cx.push(Effect::StartMonitor { monitor, spec });
+    }
+
+    /// Returns whether the watch is ours.
+    pub(crate) fn owns(&self, monitor: MonitorId) -> bool {
+        self.monitor == Some(monitor)
+    }
+
+    /// Handles a list of all objects.
+    pub(crate) fn listed(&mut self, cx: &mut Context, objects: Vec<(Key, Arc<Item>)>) {
+        let listed: BTreeSet<SourceKey> = objects.iter().map(|(key, _)| source_key(key)).collect();
+        let gone: Vec<SourceKey> = self.known.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in gone {
+            self.gone(cx, &key);
+        }
+        for (key, item) in objects {
+            self.observe(cx, &source_key(&key), &item);
+        }
+        self.is_listed = true;
+        self.sweep.want();
+    }
+
+    /// Handles the change of an object.
+    pub(crate) fn object_changed(&mut self, cx: &mut Context, key: &Key, is_gone: bool, item: &Item) {
+        let key = source_key(key);
+        if is_gone {
+            self.gone(cx, &key);
+        } else {
+            self.observe(cx, &key, item);
+        }
+    }
+
+    /// Handles that there is no such kind: that is fine, and told once.
+    pub(crate) fn kind_vanished(&mut self, cx: &mut Context, kind: String) {
+        if !std::mem::replace(&mut self.is_absence_told, true) {
+            cx.notify(Notice::SourcesAbsent { kind });
+        }
+    }
+
+    fn observe(&mut self, cx: &mut Context, key: &SourceKey, item: &Item) {
+        let object = SourceObject::read(key, item.object().unwrap_or_default());
+        let source = self.known.entry(key.clone()).or_default();
+        let is_other = source.object.as_ref().is_none_or(|known| {
+            known.generation != object.generation || known.is_deleting != object.is_deleting
+        });
+        if is_other {
+            source.unfetched = 0;
+        }
+        source.object = Some(object);
+        source.adopt();
+        if source.quarrels(cx.now) {
+            let message = format!(
+                "the status of {key} is written by somebody else, too; it is left alone until its spec changes. \
+                 Does another operator look after the same objects?"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Global, message });
+        }
+        if !source.has_work() {
+            return;
+        }
+        let work = work_key(key);
+        if is_other && let Some(run) = self.reconciles.fetch_of(&work) {
+            cx.push(Effect::CancelRun { run });
+        }
+        self.reconciles.request(cx, &work, &Cause::outside("cluster"));
+    }
+
+    fn gone(&mut self, cx: &mut Context, key: &SourceKey) {
+        let Some(source) = self.known.get_mut(key) else { return };
+        source.object = None;
+        self.sweep.want();
+        let work = work_key(key);
+        if self.reconciles.has(&work) {
+            if let Some(run) = self.reconciles.fetch_of(&work) {
+                cx.push(Effect::CancelRun { run });
+            }
+            self.reconciles.resume(&work);
+            self.reconciles.request(cx, &work, &Cause::outside("cluster"));
+        } else {
+            self.known.remove(key);
+        }
+    }
+
+    /// Handles that the state of modules changed.
+    pub(crate) fn modules_changed(&mut self, names: &BTreeSet<ModuleName>) {
+        let mut keys = BTreeSet::new();
+        for name in names {
+            if let Some(addon) = self.registration.of_module(name) {
+                keys.insert(addon.source.clone());
+                if !addon.is_registered() {
+                    self.sweep.want();
+                }
+            }
+        }
+        for key in keys {
+            let is_idle =
+                |source: &Source| source.is_there() && source.is_decided() && !source.is_left_alone();
+            if self.known.get(&key).is_some_and(is_idle) {
+                self.refresh_later.insert(key);
+            }
+        }
+    }
+
+    /// Handles that the releases in the cluster are known.
+    pub(crate) fn releases_listed(&mut self) {
+        self.sweep.want();
+    }
+
+    /// Handles the answer to an effect. Returns whether it was one of a source.
+    pub(crate) fn patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        self.answered(run, SourceAnswer::Patched(outcome));
+    }
+
+    /// Handles that sources were fetched.
+    pub(crate) fn fetched(&mut self, run: RunId, outcome: Result<Fetched, Failure>) {
+        self.answered(run, SourceAnswer::Fetched(outcome));
+    }
+
+    /// Handles that the registry was written.
+    pub(crate) fn kept(&mut self, run: RunId, outcome: Result<(), StoreError>) {
+        self.answered(run, SourceAnswer::Kept(outcome));
+    }
+
+    fn answered(&mut self, run: RunId, answer: SourceAnswer) {
+        let Some(work) = self.reconciles.finish(run) else { return };
+        if self.sweep.is(&work) {
+            self.sweep.answer = Some(answer);
+        } else if let Some(source) = of_work(&work).and_then(|key| self.known.get_mut(&key)) {
+            source.answer = Some(answer);
+        }
+    }
+
+    /// Takes the registry for a key, if nobody holds it. Otherwise the key waits.
+    pub(super) fn hold(&mut self, work: &WorkKey) -> Result<(), Step> {
+        match &self.holder {
+            Some(holder) if holder != work => {
+                if !self.waiting.contains(work) {
+                    self.waiting.push_back(work.clone());
+                }
+                Err(Step::Wait(format!("the registry, which is written for {holder}")))
+            }
+            Some(_) | None => {
+                self.holder = Some(work.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets the next one have the registry.
+    pub(super) fn release(&mut self, work: &WorkKey) {
+        self.waiting.retain(|waiting| waiting != work);
+        if self.holder.as_ref() != Some(work) {
+            return;
+        }
+        self.holder = None;
+        self.next = None;
+        if let Some(next) = self.waiting.pop_front() {
+            self.reconciles.resume(&next);
+        }
+    }
+
+    /// Begins to write a registry. It is the registry when that has succeeded.
+    pub(super) fn keep(&mut self, cx: &mut Context, next: Registration) -> Step {
+        let run = cx.ids.run();
+        let registry = next.registry();
+        self.next = Some(next);
+        Step::Write(run, Box::new(Effect::KeepBundles { run, registry }))
+    }
+
+    /// Makes what was written the registry, and has it put into force.
+    pub(super) fn registered(&mut self) {
+        let Some(next) = self.next.take() else { return };
+        self.commits.registered(&self.registration, &next);
+        // Others may hold less than before. Who is at work writes its status anyway.
+        let is_other = |(key, source): &(&SourceKey, &Source)| {
+            matches!(source.pass, Pass::Idle) && self.registration.of(key) != next.of(key)
+        };
+        self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
+        self.registration = next;
+        self.sweep.want();
+    }
+
+    /// Does everything that can be done.
+    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+        if self.monitor.is_none() {
+            return;
+        }
+        self.reconciles.wake_due(lower.cx.now);
+        loop {
+            for key in std::mem::take(&mut self.refresh_later) {
+                if self.is_status_stale(modules, &key) {
+                    self.reconciles.request(lower.cx, &work_key(&key), &Cause::outside("module"));
+                }
+            }
+            self.look_for_sweep(modules, lower.cx);
+            let Some(work) = self.reconciles.take_next(lower.cx) else { break };
+            let step = match of_work(&work) {
+                None => self.advance_sweep(modules, lower.cx, &work),
+                Some(key) => self.advance_source(modules, lower.cx, &key),
+            };
+            let key = of_work(&work);
+            self.reconciles.apply(lower.cx, lower.queues, &work, step);
+            if let Some(key) = key
+                && !self.reconciles.has(&work)
+                && self.known.get(&key).is_some_and(|source| source.object.is_none())
+            {
+                self.known.remove(&key);
+            }
+        }
+        self.reconciles.report_length(lower.cx);
+        self.queue_commit(lower);
+        self.drop_unused(modules, lower);
+    }
+
+    /// Returns when there is something to do by itself.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.reconciles.next_wakeup().into_iter().chain(self.commits.next_wakeup()).min()
+    }
+
+    /// Ends what only reads, as the operator ends.
+    pub(crate) fn end(&self, cx: &mut Context) {
+        self.reconciles.cancel_fetches(cx);
+    }
+
+    /// Returns whether nothing is in flight.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.reconciles.is_at_rest() && self.commits.is_at_rest()
+    }
+
+    /// Returns how many things are kept by name or number.
+    pub(crate) fn entries(&self) -> usize {
+        self.reconciles.entries() + self.known.len()
+    }
+}
+
+/// Returns the configuration that an object is. Only those for the cluster are watched.
+fn source_key(key: &Key) -> SourceKey {
+    let kind = if key.namespace.is_empty() { SourceKind::Cluster } else { SourceKind::Namespaced };
+    SourceKey { kind, namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) }
+}
+
+/// Returns the configuration that work is about, if it is about one.
+fn of_work(work: &WorkKey) -> Option<SourceKey> {
+    let kind = work.controller.parse().ok()?;
+    Some(SourceKey { kind, namespace: Arc::clone(&work.namespace), name: Arc::clone(&work.name) })
+}

@@ -1,0 +1,256 @@
+//! The status of a configuration: what its object says, and what it is to say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::name::ModuleName;
+
+/// How many addons a status lists.
+pub(super) const LINES: usize = 500;
+
+/// How many letters a message in a status has.
+const MESSAGE: usize = 1_000;
+
+/// The type of our condition.
+const READY: &str = "Ready";
+
+/// What the status of an object says, but for times.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Status {
+    pub(super) phase: SourcePhase,
+    pub(super) observed_generation: i64,
+    pub(super) repositories: Vec<RepositoryLine>,
+    /// Why it is not ready, or what is missing in the list, in one line.
+    #[serde(skip)]
+    pub(super) message: String,
+}
+
+/// How far a configuration is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, strum::IntoStaticStr)]
+pub(super) enum SourcePhase {
+    Pending,
+    Ready,
+    Failed,
+    /// It was not looked at.
+    #[default]
+    #[serde(rename = "", other)]
+    #[strum(to_string = "New")]
+    None,
+}
+
+/// What became of a repository.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct RepositoryLine {
+    /// As it is in the spec.
+    pub(super) url: String,
+    pub(super) status: SourcePhase,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) message: String,
+    pub(super) addons: Vec<AddonLine>,
+}
+
+/// What became of an addon.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct AddonLine {
+    pub(super) name: String,
+    pub(super) version: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) digest: String,
+    pub(super) status: SourcePhase,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) module: Option<ModuleLine>,
+}
+
+/// What the module of an addon is doing.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct ModuleLine {
+    pub(super) name: ModuleName,
+    pub(super) state: ModuleLineState,
+}
+
+/// What the module of an addon is doing, in one word.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize, strum::IntoStaticStr)]
+pub(super) enum ModuleLineState {
+    /// It is on, and did not run yet.
+    Enabled,
+    /// Its last run failed.
+    Error,
+    /// It goes on although the addon is registered no more.
+    Retained,
+    /// Its last run succeeded.
+    Running,
+    /// It is there, and off.
+    #[default]
+    #[serde(other)]
+    Registered,
+}
+
+/// Our condition among those of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Conditions {
+    /// What our condition says, and since when.
+    pub(super) ready: Option<(String, String)>,
+    /// Those of others.
+    pub(super) others: Vec<Value>,
+}
+
+impl SourcePhase {
+    pub(super) fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl Status {
+    /// Returns what the status of an object says. What can't be read counts as nothing.
+    pub(super) fn read(status: &Value) -> (Self, Conditions) {
+        let mut read: Self = serde_json::from_value(status.clone()).unwrap_or_default();
+        let mut conditions = Conditions::default();
+        for condition in status.get("conditions").and_then(Value::as_array).into_iter().flatten() {
+            let text = |key| condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            if text("type") == READY {
+                read.message = text("message");
+                conditions.ready = Some((text("status"), text("lastTransitionTime")));
+            } else {
+                conditions.others.push(condition.clone());
+            }
+        }
+        (read, conditions)
+    }
+
+    /// Returns the merge patch that makes the status of an object this one. `now` is the time of day.
+    pub(super) fn patch(&self, conditions: &Conditions, now: &str) -> Value {
+        let is_ready = match self.phase {
+            SourcePhase::Ready => "True",
+            SourcePhase::Failed => "False",
+            SourcePhase::None | SourcePhase::Pending => "Unknown",
+        };
+        let since = conditions.ready.as_ref().filter(|(was, _)| was == is_ready).map(|(_, since)| &**since);
+        let mut all = conditions.others.clone();
+        all.push(json!({
+            "type": READY,
+            "status": is_ready,
+            "reason": self.phase.as_str(),
+            "message": self.message,
+            "observedGeneration": self.observed_generation,
+            "lastTransitionTime": since.unwrap_or(now),
+        }));
+        let mut status = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = status.as_object_mut() {
+            fields.insert("lastProcessedTime".to_owned(), now.into());
+            fields.insert("conditions".to_owned(), all.into());
+        }
+        json!({ "status": status })
+    }
+
+    /// Iterates over the lines of all addons.
+    pub(super) fn addons(&self) -> impl Iterator<Item = &AddonLine> {
+        self.repositories.iter().flat_map(|repository| &repository.addons)
+    }
+
+    /// Iterates over the lines of all addons for changes.
+    pub(super) fn addons_mut(&mut self) -> impl Iterator<Item = &mut AddonLine> {
+        self.repositories.iter_mut().flat_map(|repository| &mut repository.addons)
+    }
+
+    /// Drops lines that are too many, those that are fine first, and shortens messages. The last line then says how many.
+    pub(super) fn shorten(&mut self) {
+        for repository in &mut self.repositories {
+            shorten(&mut repository.message);
+            repository.addons.iter_mut().for_each(|addon| shorten(&mut addon.message));
+        }
+        let total = self.addons().count();
+        if total <= LINES {
+            return;
+        }
+        let is_failed = |addon: &AddonLine| addon.status == SourcePhase::Failed;
+        let failed = self.addons().filter(|addon| is_failed(addon)).count();
+        let (mut room_failed, mut room) = (failed.min(LINES), LINES.saturating_sub(failed));
+        for repository in &mut self.repositories {
+            repository.addons.retain(|addon| {
+                let room = if is_failed(addon) { &mut room_failed } else { &mut room };
+                let fits = *room > 0;
+                *room = room.saturating_sub(1);
+                fits
+            });
+        }
+        let hidden = failed.saturating_sub(LINES);
+        let summary = AddonLine {
+            name: "more".to_owned(),
+            status: if hidden > 0 { SourcePhase::Failed } else { SourcePhase::Ready },
+            message: format!("{} more addons are not listed, {hidden} of them failed", total - LINES),
+            ..AddonLine::default()
+        };
+        if let Some(last) = self.repositories.last_mut() {
+            last.addons.push(summary);
+        }
+    }
+}
+
+fn shorten(message: &mut String) {
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
+        message.truncate(end);
+        message.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(addons: usize, failed: usize) -> Status {
+        let line = |n: usize| AddonLine {
+            name: n.to_string(),
+            status: if n < addons - failed { SourcePhase::Ready } else { SourcePhase::Failed },
+            message: "x".repeat(MESSAGE + 5),
+            ..AddonLine::default()
+        };
+        let repository =
+            RepositoryLine { addons: (0..addons).map(line).collect(), ..RepositoryLine::default() };
+        Status { phase: SourcePhase::Failed, repositories: vec![repository], ..Status::default() }
+    }
+
+    #[test]
+    fn five_hundred_lines_are_listed_and_those_that_failed_go_first() {
+        let mut many = status(700, 20);
+        many.shorten();
+        let failed = many.addons().filter(|addon| addon.status == SourcePhase::Failed).count();
+        assert_eq!((many.addons().count(), failed), (LINES + 1, 20));
+        let last = many.addons().last().unwrap();
+        assert_eq!(last.message, "200 more addons are not listed, 0 of them failed");
+        assert!(many.addons().all(|addon| addon.message.chars().count() <= MESSAGE + 1));
+        let mut all = status(LINES, 1);
+        all.shorten();
+        assert_eq!(all.addons().count(), LINES);
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_and_keeps_the_conditions_of_others() {
+        let mut status = status(2, 1);
+        status.message = "1 of 2 addons failed".to_owned();
+        let conditions = Conditions {
+            ready: Some(("False".to_owned(), "then".to_owned())),
+            others: vec![json!({"type": "Audited"})],
+        };
+        let patch = status.patch(&conditions, "now");
+        assert_eq!(patch["status"]["lastProcessedTime"], "now");
+        let (read, again) = Status::read(&patch["status"]);
+        assert_eq!((read, again), (status, conditions));
+    }
+
+    #[test]
+    fn a_status_of_others_counts_as_none() {
+        assert_eq!(Status::read(&json!({"phase": 5})).0, Status::default());
+        assert_eq!(Status::read(&json!({"phase": "Odd"})).0.phase, SourcePhase::None);
+    }
+}

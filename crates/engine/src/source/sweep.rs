@@ -1,0 +1,130 @@
+//! Looks after modules that are registered no more: they leave the registry when they are removed, and are removed when
+//! nobody wants them any more.
+
+use super::advance::failed;
+use super::registration::{Fate, Registration};
+use super::sources::{SourceAnswer, Sources, work_key};
+use super::status::SourcePhase;
+use crate::addon::{RegisteredAddon, SourceKey};
+use crate::cause::Cause;
+use crate::context::Context;
+use crate::module::Modules;
+use crate::name::Scope;
+use crate::notice::Notice;
+use crate::reconcile::{Step, WorkKey};
+
+/// Who does this work.
+const CONTROLLER: &str = "Registry";
+
+/// Whether there is something to look at.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    is_wanted: bool,
+    /// Whether the registry is being written.
+    is_writing: bool,
+    pub(super) answer: Option<SourceAnswer>,
+}
+
+impl Sweep {
+    /// Has it look at everything at the next occasion.
+    pub(super) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Returns whether work is this one.
+    pub(super) fn is(&self, work: &WorkKey) -> bool {
+        *work == key()
+    }
+}
+
+fn key() -> WorkKey {
+    WorkKey { controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
+}
+
+impl Sources {
+    /// Has the registry looked at, if something in it would change.
+    pub(super) fn look_for_sweep(&mut self, modules: &Modules, cx: &mut Context) {
+        if !std::mem::take(&mut self.sweep.is_wanted) || !self.is_listed {
+            return;
+        }
+        if self.swept(modules) != self.registration {
+            self.reconciles.request(cx, &key(), &Cause::outside("modules"));
+        }
+    }
+
+    pub(super) fn advance_sweep(&mut self, modules: &Modules, cx: &mut Context, work: &WorkKey) -> Step {
+        if std::mem::take(&mut self.sweep.is_writing) {
+            let failure = failed(self.sweep.answer.take());
+            if failure.is_none() {
+                self.registered();
+            }
+            self.release(work);
+            self.resume_removals();
+            return failure.map_or(Step::Done, Step::Failed);
+        }
+        if let Err(step) = self.hold(work) {
+            return step;
+        }
+        let next = self.swept(modules);
+        if next == self.registration {
+            self.release(work);
+            return Step::Done;
+        }
+        self.warn_of_vanished(cx);
+        self.sweep.is_writing = true;
+        self.keep(cx, next)
+    }
+
+    /// Makes the configurations go on that wait for the removal of their modules.
+    fn resume_removals(&mut self) {
+        let deleting: Vec<SourceKey> =
+            self.known.keys().filter(|key| self.is_deleting(key)).cloned().collect();
+        for key in deleting {
+            self.reconciles.resume(&work_key(&key));
+        }
+    }
+
+    /// Returns the registry as it is to be.
+    fn swept(&self, modules: &Modules) -> Registration {
+        let mut next = self.registration.clone();
+        let is_gone = |addon: &RegisteredAddon| !addon.is_active || modules.is_gone(&addon.bundle.name);
+        for key in self.vanished() {
+            // Its object went without us. Its modules go on until somebody says otherwise.
+            let fate = |addon: &RegisteredAddon| if is_gone(addon) { Fate::Forget } else { Fate::Retain };
+            next.replace(&key, Vec::new(), fate);
+        }
+        next.settle(|addon| {
+            if is_gone(addon) {
+                Fate::Forget
+            } else if addon.is_withdrawn || self.is_orphan(addon) {
+                Fate::Withdraw
+            } else {
+                Fate::Retain
+            }
+        });
+        next
+    }
+
+    /// Returns the configurations that have registered addons and no object.
+    fn vanished(&self) -> Vec<SourceKey> {
+        let has_any = |key: &&SourceKey| self.registration.of(key).iter().any(RegisteredAddon::is_registered);
+        let is_gone = |key: &&SourceKey| self.known.get(*key).is_none_or(|source| source.object.is_none());
+        self.registration.sources().filter(is_gone).filter(has_any).cloned().collect()
+    }
+
+    fn warn_of_vanished(&self, cx: &mut Context) {
+        for key in self.vanished() {
+            let message = format!(
+                "{key} is gone without its finalizer; its modules go on until they are switched off, or until it is there again and deleted"
+            );
+            cx.notify(Notice::Warned { scope: Scope::Global, message });
+        }
+    }
+
+    /// Returns whether the configuration of a module that goes on is ready without it, and nobody else wants it.
+    fn is_orphan(&self, addon: &RegisteredAddon) -> bool {
+        let source = self.known.get(&addon.source).filter(|source| source.is_there() && source.is_decided());
+        let is_ready = source.is_some_and(|source| source.phase() == SourcePhase::Ready);
+        is_ready && !self.is_wanted_elsewhere(&addon.source, addon)
+    }
+}

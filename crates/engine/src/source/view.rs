@@ -1,0 +1,55 @@
+//! Pictures of configurations of sources for people.
+
+use super::sources::Sources;
+use crate::addon::SourceKey;
+use crate::time::Time;
+use crate::view::{QueueView, SourceAddonView, SourceRepositoryView, SourceView};
+
+impl Sources {
+    /// Returns a picture of all configurations.
+    pub(crate) fn views(&self, now: Time) -> Vec<SourceView> {
+        let view = |(key, source): (&SourceKey, &super::sources::Source)| {
+            let object = source.object.as_ref()?;
+            let status = source.desired.as_ref().unwrap_or(&object.status);
+            let repositories = status.repositories.iter().map(|line| SourceRepositoryView {
+                url: line.url.clone(),
+                phase: line.status.as_str(),
+                reason: line.reason.clone(),
+                message: line.message.clone(),
+                addons: line
+                    .addons
+                    .iter()
+                    .map(|addon| SourceAddonView {
+                        name: addon.name.clone(),
+                        version: addon.version.clone(),
+                        digest: addon.digest.clone(),
+                        phase: addon.status.as_str(),
+                        reason: addon.reason.clone(),
+                        message: addon.message.clone(),
+                        module: addon
+                            .module
+                            .as_ref()
+                            .map(|module| (module.name.clone(), module.state.into())),
+                    })
+                    .collect(),
+            });
+            Some(SourceView {
+                key: key.clone(),
+                phase: source.phase().as_str(),
+                message: status.message.clone(),
+                generation: object.generation,
+                observed_generation: status.observed_generation,
+                is_deleting: object.is_deleting,
+                is_left_alone: source.is_left_alone(),
+                processed_in: source.process_at.map(|at| at.since(now)),
+                repositories: repositories.collect(),
+            })
+        };
+        self.known.iter().filter_map(view).collect()
+    }
+
+    /// Adds the work on configurations to the pictures of queues.
+    pub(crate) fn add_queue_view(&self, queues: &mut Vec<QueueView>, now: Time) {
+        self.reconciles.add_view(queues, now);
+    }
+}

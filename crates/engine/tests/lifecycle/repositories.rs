@@ -1,0 +1,346 @@
+//! A pretend outside for module sources: objects of configurations, repositories, the store and what is kept in the cluster.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use engine::object_patch::{ObjectPatch, Operation};
+use engine::snapshot::{Item, Key};
+use engine::{
+    AddonProblem, AddonReason, Bundle, BundleKind, Catalog, Config, Digest, Effect, Engine, Event, Failure,
+    FailureKind, Fetched, FetchedAddon, FetchedRepository, Module, ModuleLink, Origin, OwnedRelease,
+    Registry, RepositoryProblem, RepositoryReason, RunId, SourceKey, SourceSpec, StoreError,
+};
+use serde_json::{Value, json};
+
+use crate::build::Files;
+use crate::world::World;
+
+pub(crate) const KIND: &str = "ClusterAddonsConfiguration";
+
+/// What a repository offers, by URL.
+pub(crate) type Offer = Result<Vec<FetchedAddon>, RepositoryProblem>;
+
+#[derive(Default)]
+pub(crate) struct Repositories {
+    pub(crate) files: Files,
+    pub(crate) objects: BTreeMap<String, Value>,
+    version: u64,
+    pub(crate) offers: BTreeMap<String, Offer>,
+    /// What each bundle is as a module.
+    pub(crate) bundles: BTreeMap<Digest, Module>,
+    /// The bundles in the store directory.
+    stored: BTreeSet<Digest>,
+    pub(crate) registry: Registry,
+    pub(crate) marked: BTreeSet<String>,
+    pub(crate) fetches: usize,
+    /// How long fetching a configuration takes, in milliseconds.
+    pub(crate) takes: BTreeMap<String, u64>,
+    pub(crate) keeping: VecDeque<StoreError>,
+    pub(crate) loading: VecDeque<Failure>,
+    /// Each write of an object: which, and what.
+    pub(crate) writes: Vec<String>,
+    /// Ids that were owned twice.
+    pub(crate) faults: Vec<String>,
+}
+
+pub(crate) fn config() -> Config {
+    Config { namespace: "ops".to_owned(), source_workers: 4, ..Config::default() }
+}
+
+/// Returns the digest that a number stands for.
+pub(crate) fn digest(number: u64) -> Digest {
+    format!("sha256:{number:064x}").parse().unwrap()
+}
+
+/// Returns an addon of a repository: its id is its name unless given, its digest a number.
+pub(crate) fn addon(name: &str, version: &str, number: u64) -> FetchedAddon {
+    let bundle = Bundle {
+        id: format!("id-{name}"),
+        name: name.into(),
+        version: version.to_owned(),
+        digest: digest(number),
+        order: 50,
+        kind: BundleKind::Module,
+    };
+    let (name, version) = (name.to_owned(), version.to_owned());
+    FetchedAddon { name, version, is_chosen: true, outcome: Ok(bundle) }
+}
+
+/// Returns the addon with another id.
+pub(crate) fn with_id(mut addon: FetchedAddon, id: &str) -> FetchedAddon {
+    if let Ok(bundle) = &mut addon.outcome {
+        id.clone_into(&mut bundle.id);
+    }
+    addon
+}
+
+/// Returns the addon as one that failed.
+pub(crate) fn broken(mut addon: FetchedAddon, reason: AddonReason) -> FetchedAddon {
+    addon.outcome = Err(AddonProblem { reason, message: "it can't be used".to_owned() });
+    addon
+}
+
+pub(crate) fn unreachable_index() -> Offer {
+    let message = "the server answered 404".to_owned();
+    Err(RepositoryProblem { reason: RepositoryReason::FetchingIndexError, message })
+}
+
+/// A world in which sources are looked after.
+pub(crate) fn sourced(files: &Files) -> World {
+    sourced_with(files, config())
+}
+
+pub(crate) fn sourced_with(files: &Files, config: Config) -> World {
+    let mut world = World::with_config(files, config);
+    world.repositories.files = files.clone();
+    world
+}
+
+impl World {
+    /// Makes a repository offer this from now on.
+    pub(crate) fn offers(&mut self, url: &str, offer: Offer) {
+        self.repositories.offers.insert(url.to_owned(), offer);
+    }
+
+    /// Says what the bundle of an addon is as a module: an enabled chart with these hooks.
+    pub(crate) fn bundle(&mut self, number: u64, name: &str, hooks: &[(&str, &str)]) {
+        let mut files = crate::build::files().module(50, name).off();
+        for (hook, config) in hooks {
+            files = files.hook(hook, config);
+        }
+        let mut module = files.modules.remove(0);
+        module.content = number;
+        for hook in &mut module.hooks {
+            Arc::make_mut(hook).content = number;
+        }
+        module.origin = Origin::Bundle { digest: digest(number), enabled: None };
+        self.repositories.bundles.insert(digest(number), module);
+    }
+
+    /// Applies a configuration with these repositories.
+    pub(crate) fn applies(&mut self, name: &str, urls: &[&str]) {
+        let list: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
+        self.edits(name, |spec| spec["repositories"] = json!(list));
+    }
+
+    /// Edits the spec of a configuration, which is created if it is not there.
+    pub(crate) fn edits(&mut self, name: &str, edit: impl FnOnce(&mut Value)) {
+        let new = || json!({"metadata": {"name": name, "generation": 0}, "spec": {"repositories": []}});
+        let mut object = self.repositories.objects.get(name).cloned().unwrap_or_else(new);
+        edit(&mut object["spec"]);
+        object["metadata"]["generation"] = json!(object["metadata"]["generation"].as_i64().unwrap() + 1);
+        self.stores(name, object);
+    }
+
+    /// Deletes a configuration as a person does.
+    pub(crate) fn deletes(&mut self, name: &str) {
+        let mut object = self.repositories.objects[name].clone();
+        object["metadata"]["deletionTimestamp"] = json!("now");
+        object["metadata"]["generation"] = json!(object["metadata"]["generation"].as_i64().unwrap() + 1);
+        self.stores(name, object);
+    }
+
+    /// Writes the status of a configuration as somebody else does.
+    pub(crate) fn meddles(&mut self, name: &str) {
+        let mut object = self.repositories.objects[name].clone();
+        object["status"]["phase"] = json!("Odd");
+        self.stores(name, object);
+    }
+
+    pub(crate) fn status(&self, name: &str) -> Value {
+        self.repositories.objects.get(name).map_or(Value::Null, |object| object["status"].clone())
+    }
+
+    pub(crate) fn phase(&self, name: &str) -> String {
+        self.status(name)["phase"].as_str().unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn version(&self, name: &str) -> String {
+        self.repositories.objects[name]["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns all reasons and messages in a status.
+    pub(crate) fn problems(&self, name: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        for repository in self.status(name)["repositories"].as_array().into_iter().flatten() {
+            for line in
+                std::iter::once(repository).chain(repository["addons"].as_array().into_iter().flatten())
+            {
+                if let Some(reason) = line["reason"].as_str() {
+                    problems.push(format!("{reason}: {}", line["message"].as_str().unwrap()));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Returns the states of modules in a status.
+    pub(crate) fn states(&self, name: &str) -> Vec<String> {
+        let status = self.status(name);
+        let lines = status["repositories"].as_array().into_iter().flatten();
+        let lines = lines.flat_map(|line| line["addons"].as_array().into_iter().flatten());
+        let modules = lines.map(|line| &line["module"]).filter(|module| !module.is_null());
+        modules
+            .map(|its| format!("{} {}", its["name"].as_str().unwrap(), its["state"].as_str().unwrap()))
+            .collect()
+    }
+
+    fn stores(&mut self, name: &str, mut object: Value) {
+        if self.repositories.objects.get(name) == Some(&object) {
+            return;
+        }
+        self.repositories.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.repositories.version.to_string());
+        let is_gone = !object["metadata"]["deletionTimestamp"].is_null()
+            && object["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
+        let item = Item::unfiltered(object.to_string().into_bytes().into(), true);
+        let key = Key::new("", name);
+        if is_gone {
+            self.repositories.objects.remove(name);
+        } else {
+            self.repositories.objects.insert(name.to_owned(), object);
+        }
+        self.watched(KIND, key, is_gone, Arc::new(item));
+    }
+
+    /// Changes the object of a configuration, as the API server does.
+    pub(crate) fn patch_source(&mut self, run: RunId, source: &SourceKey, patches: &[ObjectPatch]) {
+        let outcome = match self.patching.pop_front() {
+            Some(Err(failure)) => Err(failure),
+            Some(Ok(())) | None => patches.iter().try_for_each(|patch| self.patch_one(source, patch)),
+        };
+        self.in_flight.insert(run, None);
+        self.send_in(5, Event::ObjectsPatched { run, outcome });
+    }
+
+    fn patch_one(&mut self, source: &SourceKey, patch: &ObjectPatch) -> Result<(), Failure> {
+        let name = &patch.target.name;
+        let Some(mut object) = self.repositories.objects.get(name).cloned() else {
+            assert!(patch.ignore_missing_object || patch.target.subresource.is_none());
+            return Ok(());
+        };
+        let what = match &patch.operation {
+            Operation::MergePatch { patch } => {
+                object["status"] = patch["status"].clone();
+                format!("status {}", patch["status"]["phase"].as_str().unwrap())
+            }
+            Operation::JsonPatch { patch } => {
+                let mut what = String::new();
+                for step in patch.as_array().unwrap() {
+                    let path = step["path"].as_str().unwrap();
+                    if step["op"] == "test" {
+                        if object.pointer(path) != Some(&step["value"]) {
+                            return Err(Failure::new(FailureKind::Cluster, "the object was changed"));
+                        }
+                        continue;
+                    }
+                    let (parent, field) = path.rsplit_once('/').unwrap();
+                    what = format!("{field} {}", step["value"]);
+                    object.pointer_mut(parent).unwrap()[field] = step["value"].clone();
+                    if parent == "/spec" {
+                        let generation = object["metadata"]["generation"].as_i64().unwrap();
+                        object["metadata"]["generation"] = json!(generation + 1);
+                    }
+                }
+                what
+            }
+            _ => panic!("sources do not do this: {patch}"),
+        };
+        assert_eq!(self.monitors.values().filter(|kind| *kind == KIND).count(), 1);
+        self.repositories.writes.push(format!("{} {name} {what}", source.name));
+        self.stores(name, object);
+        Ok(())
+    }
+
+    pub(crate) fn fetch_source(&mut self, run: RunId, source: &SourceKey, spec: &SourceSpec) {
+        self.in_flight.insert(run, None);
+        self.repositories.fetches += 1;
+        let fetched = spec.repositories.iter().map(|repository| {
+            let offer = self.repositories.offers.get(&repository.url).cloned();
+            FetchedRepository { outcome: offer.unwrap_or_else(unreachable_index) }
+        });
+        let fetched = Fetched { repositories: fetched.collect() };
+        for addon in fetched.repositories.iter().flat_map(|its| its.outcome.iter().flatten()) {
+            self.repositories.stored.extend(addon.outcome.iter().map(|bundle| bundle.digest.clone()));
+        }
+        let outcome = Ok(fetched);
+        let takes = self.repositories.takes.get(&*source.name).copied().unwrap_or(20);
+        self.send_in(takes, Event::SourceFetched { run, outcome });
+    }
+
+    pub(crate) fn keep_bundles(&mut self, run: RunId, registry: &Registry) {
+        self.in_flight.insert(run, None);
+        let outcome = match self.repositories.keeping.pop_front() {
+            Some(error) => Err(error),
+            None => {
+                self.repositories.registry = registry.clone();
+                self.note_owners();
+                Ok(())
+            }
+        };
+        self.send_in(10, Event::BundlesKept { run, outcome });
+    }
+
+    /// No id is owned twice, and no module.
+    fn note_owners(&mut self) {
+        let (mut ids, mut modules) = (BTreeMap::new(), BTreeMap::new());
+        for addon in &self.repositories.registry.addons {
+            let owner = &addon.source;
+            let id = (addon.bundle.id.clone(), owner.namespace.clone());
+            if addon.is_registered() && ids.insert(id, owner).is_some_and(|other| other != owner) {
+                self.repositories.faults.push(format!("id {} is owned twice", addon.bundle.id));
+            }
+            if addon.is_active && modules.insert(addon.bundle.name.clone(), owner).is_some() {
+                self.repositories.faults.push(format!("module {} is there twice", addon.bundle.name));
+            }
+        }
+    }
+
+    pub(crate) fn load_modules(&mut self, run: RunId, links: &[ModuleLink]) {
+        self.in_flight.insert(run, None);
+        let outcome = match self.repositories.loading.pop_front() {
+            Some(failure) => Err(failure),
+            None => Ok(self.repositories.catalog(links)),
+        };
+        self.send_in(10, Event::ModulesLoaded { run, outcome });
+    }
+
+    pub(crate) fn drop_bundles(&mut self, run: RunId, keep: &[Digest]) {
+        self.in_flight.insert(run, None);
+        self.repositories.stored.retain(|digest| keep.contains(digest));
+        self.send_in(5, Event::BundlesDropped { run, outcome: Ok(()) });
+    }
+
+    pub(crate) fn owned_releases(&self) -> Vec<OwnedRelease> {
+        let owned = |name: &String| OwnedRelease {
+            name: name.as_str().into(),
+            is_sourced: self.repositories.marked.contains(name),
+        };
+        self.deployed.keys().map(owned).collect()
+    }
+
+    pub(crate) fn mark(&mut self, effect: &Effect) {
+        if let Effect::UpgradeRelease { module, source: Some(_), .. } = effect {
+            self.repositories.marked.insert(module.name.to_string());
+        }
+    }
+
+    /// The operator ends at once and starts again.
+    pub(crate) fn restarts(&mut self) {
+        let links = self.repositories.registry.links();
+        let (catalog, registry) = (self.repositories.catalog(&links), self.repositories.registry.clone());
+        let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
+        self.engine = Engine::with_registry(config, catalog, registry);
+        self.forgets_everything();
+        self.send_in(0, Event::Started);
+    }
+}
+
+impl Repositories {
+    fn catalog(&self, links: &[ModuleLink]) -> Catalog {
+        let mut files = self.files.clone();
+        let stored = links.iter().filter(|link| self.stored.contains(&link.digest));
+        files.modules.extend(stored.filter_map(|link| self.bundles.get(&link.digest).cloned()));
+        files.catalog()
+    }
+}

@@ -1,0 +1,455 @@
+//! Module sources: from an object to a module that runs, and back.
+
+use engine::{AddonReason, Event, Failure, FailureKind, Notice, StoreError};
+use serde_json::json;
+
+use crate::build::{config as config_map, files};
+use crate::repositories::{addon, broken, digest, sourced, unreachable_index, with_id};
+use crate::world::World;
+
+const URL: &str = "https://{key}@repo/index.yaml";
+
+/// A world with the addon `web`, which is switched on in the ConfigMap.
+fn web() -> World {
+    let mut world = sourced(&files().module(10, "base"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.bundle(1, "web", &[("start.sh", "onStartup: 1"), ("end.sh", "afterDeleteHelm: 1")]);
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    world.run_for(3_000);
+    world
+}
+
+fn ready() -> World {
+    let mut world = web();
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!((world.phase("a").as_str(), world.problems("a")), ("Ready", Vec::new()));
+    world
+}
+
+/// One life with a module that comes, changes and goes.
+pub(crate) fn tour() {
+    let mut world = ready();
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 2)]));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(3_000);
+    world.deletes("a");
+    world.run_for(5_000);
+    assert!(world.repositories.objects.is_empty() && world.deployed.keys().eq(["base"]));
+}
+
+fn has(trace: &str, what: &str) -> bool {
+    trace.contains(what)
+}
+
+#[test]
+fn a01_a02_a03_a22_an_addon_is_registered_and_its_module_runs() {
+    let mut world = web();
+    world.applies("a", &[URL]);
+    let trace = world.run_for(3_000);
+    let writes = &world.repositories.writes;
+    let expected = [r#"a a finalizers ["addons.kyma-project.io"]"#, "a a status Pending", "a a status Ready"];
+    assert_eq!(writes[..3], expected);
+    assert_eq!(world.states("a"), ["web Running"]);
+    let status = world.status("a");
+    assert_eq!((&status["observedGeneration"], &status["repositories"][0]["url"]), (&json!(1), &json!(URL)));
+    assert!(status["lastProcessedTime"].is_string() && status["conditions"][0]["status"] == "True");
+    assert!(has(&trace, "run hook web/start.sh") && world.repositories.marked.contains("web"), "{trace}");
+    let told = world.announcements.iter().filter(|told| told.source.is_some());
+    assert_eq!(told.map(|told| told.reason).collect::<Vec<_>>(), ["SourceReady"]);
+}
+
+#[test]
+fn a09_ready_at_equal_generation_means_no_request_and_no_write() {
+    let mut world = ready();
+    let before = (world.version("a"), world.repositories.fetches);
+    world.run_for(1_500_000);
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    let trace = world.run_for(1_500_000);
+    assert_eq!((world.version("a"), world.repositories.fetches), before, "{trace}");
+}
+
+#[test]
+fn a23_a_restart_with_the_repository_down_leaves_the_module_as_it_is() {
+    let mut world = ready();
+    world.offers(URL, unreachable_index());
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    let trace = world.run_for(60_000);
+    assert!(has(&trace, "Unchanged") && !has(&trace, "uninstall"), "{trace}");
+    // Not even its bundle is there.
+    world.repositories.bundles.clear();
+    world.restarts();
+    let trace = world.run_for(60_000);
+    assert!(!has(&trace, "uninstall"), "{trace}");
+    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("module purge"));
+    assert_eq!(world.noticed(told), 1);
+}
+
+#[test]
+fn a04_one_pass_shows_all_problems_and_registers_nothing() {
+    let mut world = web();
+    let missing = broken(addon("missing", "1.0.0", 2), AddonReason::FetchingError);
+    let odd = broken(addon("odd", "1.0.0", 3), AddonReason::LoadingError);
+    world.offers("bad", Ok(vec![missing, odd, with_id(addon("twin", "2.0.0", 4), "id-web")]));
+    world.applies("a", &[URL, "gone", "bad"]);
+    let trace = world.run_for(3_000);
+    let problems = world.problems("a");
+    let reasons: Vec<&str> = problems.iter().map(|problem| problem.split(':').next().unwrap()).collect();
+    let conflict = "ConflictInSpecifiedRepositories";
+    assert_eq!(reasons, [conflict, "FetchingIndexError", "FetchingError", "LoadingError", conflict]);
+    assert_eq!((world.phase("a").as_str(), world.repositories.fetches), ("Failed", 1));
+    assert!(world.repositories.registry.addons.is_empty() && !has(&trace, "load modules"), "{trace}");
+}
+
+#[test]
+fn a05_both_of_two_with_one_id_name_the_other_each_time() {
+    let told = || {
+        let mut world = web();
+        world.offers("two", Ok(vec![with_id(addon("twin", "2.0.0", 4), "id-web")]));
+        world.applies("a", &[URL, "two"]);
+        world.run_for(3_000);
+        world.problems("a")
+    };
+    let first = told();
+    assert!(
+        first[0].contains("twin:2.0.0 in two") && first[1].contains(&format!("web:1.0.0 in {URL}")),
+        "{first:?}"
+    );
+    assert_eq!(first, told());
+}
+
+#[test]
+fn a06_an_id_that_another_has_registered_is_a_conflict_and_the_other_is_left_alone() {
+    let mut world = ready();
+    let before = world.version("a");
+    world.offers("two", Ok(vec![with_id(addon("twin", "2.0.0", 4), "id-web")]));
+    world.applies("b", &["two"]);
+    world.run_for(3_000);
+    assert_eq!(
+        world.problems("b"),
+        [format!(
+            "ConflictWithAlreadyRegisteredAddon: its id is registered by ClusterAddonsConfiguration a: web:1.0.0 in {URL}"
+        )]
+    );
+    assert_eq!(world.version("a"), before);
+}
+
+#[test]
+fn a08_what_a_failed_one_lists_is_no_conflict() {
+    let mut world = web();
+    world.applies("a", &[URL, "gone"]);
+    world.run_for(3_000);
+    world.applies("b", &[URL]);
+    world.run_for(3_000);
+    assert_eq!((world.phase("a").as_str(), world.phase("b").as_str()), ("Failed", "Ready"));
+}
+
+#[test]
+fn a10_a24_another_bundle_is_reloaded_with_its_startup_and_nothing_is_uninstalled() {
+    let mut world = ready();
+    world.bundle(2, "web", &[("start.sh", "onStartup: 1"), ("new.sh", "beforeHelm: 1")]);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 2)]));
+    assert!(world.run_for(1_000_000).is_empty());
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(3_000);
+    assert!(has(&trace, "run hook web/start.sh") && has(&trace, "run hook web/new.sh"), "{trace}");
+    assert!(!has(&trace, "uninstall") && !has(&trace, "upgrade base"), "{trace}");
+    let reload = |notice: &Notice| matches!(notice, Notice::TaskQueued { task } if task.kind.as_str() == "ModuleReload");
+    assert_eq!(world.noticed(reload), 1);
+    let status = world.status("a");
+    assert_eq!(status["repositories"][0]["addons"][0]["digest"], json!(digest(2)));
+    assert!(has(&trace, "drop bundles but 1") && status["observedGeneration"] == 2, "{trace}");
+}
+
+#[test]
+fn a11_an_update_removes_what_is_offered_no_more_and_leaves_the_rest_alone() {
+    let mut world = ready();
+    world.bundle(5, "db", &[("end.sh", "afterDeleteHelm: 1")]);
+    world.offers("both", Ok(vec![addon("db", "1.0.0", 5), addon("web", "1.0.0", 1)]));
+    world.applies("a", &["both"]);
+    world.send_in(0, config_map(201, &[("webEnabled", "true"), ("dbEnabled", "true")]));
+    world.run_for(5_000);
+    assert_eq!(world.states("a"), ["db Running", "web Running"]);
+    let revision = world.deployed["web"];
+    world.applies("a", &[URL]);
+    let trace = world.run_for(5_000);
+    assert!(has(&trace, "uninstall db") && has(&trace, "run hook db/end.sh"), "{trace}");
+    assert!(!has(&trace, "web/end.sh") && world.deployed["web"] == revision, "{trace}");
+    let names: Vec<_> = world.view().modules.iter().map(|module| module.name.to_string()).collect();
+    assert_eq!(names, ["base", "web"]);
+    assert_eq!(world.phase("a"), "Ready");
+}
+
+#[test]
+fn a12_a_failed_one_is_looked_at_again_after_a_while() {
+    let mut world = web();
+    world.offers(URL, Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    let version = world.version("a");
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(590_000);
+    assert_eq!((world.phase("a").as_str(), world.version("a")), ("Failed", version));
+    world.run_for(605_000);
+    assert_eq!(world.phase("a"), "Ready");
+}
+
+#[test]
+fn a13_what_could_not_be_fetched_is_fetched_ever_more_seldom_without_a_write() {
+    let mut world = web();
+    world.offers(URL, unreachable_index());
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    let version = world.version("a");
+    // After 5, 10, 20, 40 and 60 minutes.
+    world.run_for(8_150_000);
+    assert_eq!((world.repositories.fetches, world.version("a")), (6, version));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(3_700_000);
+    assert_eq!(world.phase("a"), "Ready");
+}
+
+#[test]
+fn a14_a18_a_deletion_removes_then_bumps_those_that_failed_then_goes() {
+    let mut world = ready();
+    world.applies("b", &[URL]);
+    world.applies("d", &["gone"]);
+    world.offers("other", Ok(vec![addon("other", "1.0.0", 9)]));
+    world.bundle(9, "other", &[]);
+    world.applies("e", &["other"]);
+    world.run_for(5_000);
+    assert_eq!(["b", "d", "e"].map(|name| world.phase(name)), ["Failed", "Failed", "Ready"]);
+    world.repositories.writes.clear();
+    world.deletes("a");
+    let trace = world.run_for(10_000);
+    let at = |what: &str| trace.find(what).unwrap_or_else(|| panic!("no {what} in {trace}"));
+    assert!(at("uninstall web") < at("run hook web/end.sh"));
+    assert!(at("run hook web/end.sh") < at("patch 1 objects for ClusterAddonsConfiguration a"));
+    let writes = world.repositories.writes.clone();
+    assert_eq!(writes[..3], ["a b reprocessRequest 1", "a d reprocessRequest 1", "a a finalizers []"]);
+    assert!(!world.repositories.objects.contains_key("a"));
+    assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+#[test]
+fn a16_who_failed_and_holds_nothing_goes_without_a_trace() {
+    let mut world = ready();
+    world.applies("b", &[URL]);
+    world.run_for(3_000);
+    world.applies("d", &["gone"]);
+    world.run_for(3_000);
+    world.repositories.writes.clear();
+    world.deletes("d");
+    let trace = world.run_for(3_000);
+    assert_eq!(world.repositories.writes, ["d d finalizers []"]);
+    assert!(!has(&trace, "uninstall") && !has(&trace, "keep"), "{trace}");
+}
+
+#[test]
+fn a17_what_was_deleted_while_the_operator_was_down_is_removed() {
+    let mut world = ready();
+    world.restarts();
+    world.deletes("a");
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    let trace = world.run_for(60_000);
+    assert!(has(&trace, "uninstall web") && !world.deployed.contains_key("web"), "{trace}");
+    assert!(
+        world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty(),
+        "{trace}"
+    );
+}
+
+#[test]
+fn a27_one_that_hangs_delays_no_other() {
+    let mut world = web();
+    for n in 0..10 {
+        let name = format!("slow-{n}");
+        world.repositories.takes.insert(name.clone(), 50_000);
+        world.applies(&name, &["gone"]);
+    }
+    world.run_for(100);
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!((world.phase("a").as_str(), world.phase("slow-0").as_str()), ("Ready", "Pending"));
+    assert_eq!(world.queue("addons").len(), 10);
+    assert!(world.queue("main").is_empty());
+}
+
+#[test]
+fn a28_a_built_in_module_is_never_replaced() {
+    let mut world = web();
+    world.offers("own", Ok(vec![addon("base", "1.0.0", 7)]));
+    world.applies("a", &["own"]);
+    world.run_for(3_000);
+    assert_eq!(
+        world.problems("a"),
+        [
+            "ConflictWithAlreadyRegisteredAddon: its module is the built-in module /modules/010-base; give the addon another name"
+        ]
+    );
+}
+
+#[test]
+fn a31_a_bad_edit_frees_the_ids_and_the_module_goes_on() {
+    let mut world = ready();
+    world.offers("bad", Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+    world.applies("a", &["bad"]);
+    let trace = world.run_for(3_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Failed", vec!["web Retained".to_owned()]));
+    assert!(!has(&trace, "uninstall") && !has(&trace, "upgrade"), "{trace}");
+    // Another one takes it over where it is.
+    world.applies("b", &[URL]);
+    let trace = world.run_for(3_000);
+    assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(!has(&trace, "uninstall") && !has(&trace, "upgrade web"), "{trace}");
+}
+
+#[test]
+fn a31_with_the_policy_remove_it_is_uninstalled_unless_it_could_not_be_fetched() {
+    let mut world = ready();
+    world.edits("a", |spec| {
+        spec["failurePolicy"] = json!("Remove");
+        spec["repositories"] = json!([{"url": "gone"}]);
+    });
+    assert!(!has(&world.run_for(5_000), "uninstall"));
+    world.offers("bad", Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+    world.edits("a", |spec| spec["repositories"] = json!([{"url": "bad"}]));
+    let trace = world.run_for(5_000);
+    assert!(has(&trace, "uninstall web") && world.repositories.registry.addons.is_empty(), "{trace}");
+}
+
+#[test]
+fn a_failed_one_that_holds_modules_removes_them_and_bumps_nobody() {
+    let mut world = ready();
+    world.applies("a", &["gone"]);
+    world.applies("d", &["gone"]);
+    world.run_for(3_000);
+    world.repositories.writes.clear();
+    world.deletes("a");
+    let trace = world.run_for(5_000);
+    assert!(has(&trace, "uninstall web"), "{trace}");
+    assert_eq!(world.repositories.writes, ["a a finalizers []"]);
+}
+
+#[test]
+fn a_deletion_may_leave_the_modules() {
+    let mut world = ready();
+    world.edits("a", |spec| spec["deletionPolicy"] = json!("Retain"));
+    world.run_for(3_000);
+    world.deletes("a");
+    let trace = world.run_for(5_000);
+    assert!(!has(&trace, "uninstall") && world.repositories.objects.is_empty(), "{trace}");
+    // Switched off by a person, it goes.
+    world.send_in(0, config_map(300, &[]));
+    let trace = world.run_for(5_000);
+    assert!(has(&trace, "uninstall web") && world.repositories.registry.addons.is_empty(), "{trace}");
+}
+
+#[test]
+fn a33_without_the_kind_nothing_happens_and_one_line_says_so() {
+    let mut world = sourced(&files()).without_kind(crate::repositories::KIND);
+    let trace = world.run_for(60_000);
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::SourcesAbsent { .. })), 1);
+    assert_eq!(trace.matches("start monitor").count(), 1, "{trace}");
+}
+
+#[test]
+fn a34_a_better_bundle_comes_in_front_of_the_module_that_fails() {
+    let mut world = web();
+    world = world.fails("web/start.sh", 3);
+    world.applies("a", &[URL]);
+    world.run_for(6_000);
+    assert!(world.queue("main")[0].starts_with("Module"), "{:?}", world.queue("main"));
+    world.bundle(2, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 2)]));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    let trace = world.run_for(1_500);
+    assert!(has(&trace, "Installed") && world.states("a") == ["web Running"], "{trace}");
+}
+
+#[test]
+fn two_that_swap_an_addon_uninstall_nothing() {
+    let mut world = ready();
+    world.bundle(5, "db", &[]);
+    world.offers("db", Ok(vec![addon("db", "1.0.0", 5)]));
+    world.applies("b", &["db"]);
+    world.send_in(0, config_map(201, &[("webEnabled", "true"), ("dbEnabled", "true")]));
+    world.run_for(5_000);
+    world.applies("a", &["db"]);
+    world.applies("b", &[URL]);
+    let trace = world.run_for(20_000);
+    assert!(!has(&trace, "uninstall"), "{trace}");
+    assert_eq!(
+        (world.states("a"), world.states("b")),
+        (vec!["db Running".to_owned()], vec!["web Running".to_owned()])
+    );
+}
+
+#[test]
+fn a_status_that_another_one_writes_is_written_over_once_and_then_left_alone() {
+    let mut world = ready();
+    world.meddles("a");
+    world.run_for(1_000);
+    assert_eq!(world.phase("a"), "Ready");
+    world.meddles("a");
+    world.run_for(1_000);
+    assert_eq!(world.phase("a"), "Odd");
+    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("somebody else"));
+    assert_eq!((world.noticed(told), world.repositories.fetches), (1, 1));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(3_000);
+    assert_eq!(world.phase("a"), "Ready");
+}
+
+#[test]
+fn what_could_not_be_kept_is_not_registered() {
+    let mut world = web();
+    let full = Failure::new(FailureKind::Forbidden, "create of secrets is forbidden");
+    world.repositories.keeping.push_back(StoreError::Bundles(vec![(digest(1), full)]));
+    world.applies("a", &[URL]);
+    let trace = world.run_for(3_000);
+    assert_eq!(world.problems("a"), ["RegisteringError: create of secrets is forbidden"]);
+    assert!(!has(&trace, "load modules"), "{trace}");
+}
+
+#[test]
+fn a_failure_of_the_api_server_is_tried_again_and_blocks_nothing() {
+    let mut world = web();
+    world.repositories.keeping.push_back(StoreError::Registry(Failure::new(FailureKind::Cluster, "500")));
+    world.repositories.loading.push_back(Failure::new(FailureKind::Files, "the disk is full"));
+    world = world.patching(Err("500"));
+    world.applies("a", &[URL]);
+    world.run_for(4_000);
+    assert!(world.queue("main").is_empty());
+    world.run_for(30_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+#[test]
+fn the_end_of_the_operator_waits_for_writes_and_cancels_what_is_fetched() {
+    let mut world = web();
+    world.repositories.takes.insert("a".to_owned(), 50_000);
+    world.applies("a", &[URL]);
+    world.run_for(1_000);
+    let trace = world.after(0, Event::ShutdownRequested);
+    assert!(has(&trace, "cancel #") && has(&trace, "exit"), "{trace}");
+    assert!(world.now.since_start().as_secs() < 10);
+}
+
+#[test]
+fn a_bundle_switches_itself_on_only_where_it_may() {
+    for (may, phase) in [(false, "disabled"), (true, "running")] {
+        let mut world = sourced(&files());
+        world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+        world.bundle(1, "web", &[]);
+        let module = world.repositories.bundles.get_mut(&digest(1)).unwrap();
+        let flag = engine::EnabledFlag { value: true, source: "values.yaml".into() };
+        module.origin = engine::Origin::Bundle { digest: digest(1), enabled: Some(flag) };
+        world.edits("a", |spec| *spec = json!({"repositories": [{"url": URL}], "autoEnable": may}));
+        world.run_for(5_000);
+        assert_eq!(world.view().modules[0].phase, phase);
+    }
+}
