@@ -7,8 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::source::allow::{AllowList, AllowedHost, Prefix};
+use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, ReleaseName, ValuesInput};
+use engine::{
+    Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, Registry, ReleaseName, ValuesInput,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -18,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::cluster::watch::WatchReports;
-use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics, connect};
+use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics, connect, server_host};
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Effects, Inbox, Questions, Stopped};
 use crate::effects::{Adapters, MemoryGauge, Running};
@@ -30,6 +34,7 @@ use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming, W
 use crate::lasting_task::lasting;
 use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
+use crate::source::{self, FetchObservation, Sources, SystemLookup, Trust};
 use crate::telemetry::{Progress, Telemetry, log};
 
 /// How long the Events about the last changes may take at the end, if there is as much time.
@@ -61,6 +66,8 @@ pub struct Surroundings {
     pub patcher: Client,
     /// What measures the requests of both.
     pub request_metrics: [RequestMetrics; 2],
+    /// The host of the API server, which no source may lead to; `None` if it is in this process.
+    pub api_server: Option<String>,
     /// Whether to end when all modules have converged.
     pub once: bool,
     /// Whether a port that is taken is replaced by a free one.
@@ -114,6 +121,8 @@ pub struct Clients {
     pub patcher: Client,
     /// What measures the requests of both.
     pub request_metrics: [RequestMetrics; 2],
+    /// The host of the API server.
+    pub api_server: Option<String>,
 }
 
 /// Returns what measures the requests of the operator, and of what hooks write.
@@ -135,7 +144,8 @@ pub async fn clients(settings: &Settings) -> Result<Clients, ConnectError> {
     let client = connect(&access, &limit).await?;
     let limit = RateLimit::new(settings.patcher_qps, settings.patcher_burst).with_metrics(hooks);
     let patcher = connect(&access, &limit).await?;
-    Ok(Clients { client, patcher, request_metrics })
+    let api_server = server_host(&access).await?;
+    Ok(Clients { client, patcher, request_metrics, api_server })
 }
 
 /// Runs the operator until `shutdown` becomes true.
@@ -247,6 +257,7 @@ pub(crate) struct Parts {
     pub(crate) helm: Arc<Helm>,
     pub(crate) discovery: Discovery,
     pub(crate) monitors: Monitors,
+    pub(crate) sources: Arc<Sources>,
 }
 
 /// An operator that can be asked, and has not begun.
@@ -262,7 +273,7 @@ impl Operator {
     ///
     /// # Errors
     ///
-    /// When metrics can't have names with the prefix of the settings.
+    /// When metrics can't have names with the prefix of the settings, or options of module sources can't be used.
     pub fn new(around: &Surroundings) -> anyhow::Result<Self> {
         let settings = &around.settings;
         let telemetry =
@@ -278,7 +289,13 @@ impl Operator {
         });
         report_watches(&discovery, &inbox);
         let helm = Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings));
-        let parts = Parts { telemetry, helm: Arc::new(helm), discovery, monitors };
+        let sources = sources(around)?;
+        let counted = Arc::clone(&telemetry);
+        sources.metrics().listen(move |FetchObservation { scheme, outcome, took }| {
+            counted.fetched(scheme, outcome, took);
+        });
+        let (helm, sources) = (Arc::new(helm), Arc::new(sources));
+        let parts = Parts { telemetry, helm, discovery, monitors, sources };
         let parameters = Parameters::new(settings.log_level, log::set_level);
         Ok(Self { questions, parameters, parts, channels: (inbox, channels) })
     }
@@ -319,6 +336,21 @@ impl Operator {
             Ok(config) => config,
             Err(outcome) => return Ok(outcome),
         };
+        let mut config_of_engine = engine_config(settings);
+        let registry = match restore(&parts.sources, around, &channels.1).await {
+            Ok(Some(registry)) => registry,
+            Ok(None) => {
+                config_of_engine.source_workers = 0;
+                Registry::default()
+            }
+            Err(outcome) => return Ok(outcome),
+        };
+        let catalog = if registry.addons.is_empty() {
+            catalog
+        } else {
+            // Bundles that were not on the disk are there now.
+            host.loader.load().await.context("the modules can't be loaded")?
+        };
         let reports = parts.discovery.watch_reports();
         let loader = Arc::clone(&host.loader);
         let adapters = wire(around, &source, parts, host);
@@ -326,12 +358,11 @@ impl Operator {
         let effects = effects(adapters);
         let watching = tokio::spawn(watch_config(source, channels.0.clone(), reports, parameters));
         let files = settings.watch_files.then(|| load::watch(loader, &channels.0)).transpose()?;
-        let mut config_of_engine = engine_config(settings);
         if around.once {
             // Each module has its try, also behind one that fails.
             config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
         }
-        let engine = Engine::new(config_of_engine, catalog);
+        let engine = Engine::with_registry(config_of_engine, catalog, registry);
         let shutdown = ending(around, &telemetry);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![config, Event::Started];
@@ -354,6 +385,49 @@ impl Operator {
     }
 }
 
+/// Returns what is registered, once its bundles are on the disk; `None` if nobody may look after sources. An API server
+/// that is away is waited for, except with `--once`.
+async fn restore(
+    sources: &Sources,
+    around: &Surroundings,
+    channels: &Channels,
+) -> Result<Option<Registry>, Outcome> {
+    channels.say("it restores the bundles of module sources".to_owned());
+    let mut shutdown = around.shutdown.clone();
+    let mut is_reported = false;
+    loop {
+        let answer = tokio::select! {
+            answer = sources.restore() => answer,
+            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
+        };
+        let failure = match answer {
+            Ok(restored) => {
+                for (digest, failure) in restored.problems {
+                    tracing::error!(error = %failure, "bundle {digest} can't be restored; its module is left as it is");
+                }
+                return Ok(Some(restored.registry));
+            }
+            Err(failure) => failure,
+        };
+        if failure.kind == FailureKind::Forbidden {
+            tracing::warn!(error = %failure, "module sources are not looked after");
+            return Ok(None);
+        }
+        if around.once {
+            tracing::error!(error = %failure, "the bundles of module sources can't be restored");
+            return Err(Outcome::ClusterAway);
+        }
+        channels.say(format!("it waits for the bundles of module sources: {failure}"));
+        if !std::mem::replace(&mut is_reported, true) {
+            tracing::error!(error = %failure, "the bundles of module sources can't be restored; it is tried again every second");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(ASK_AGAIN) => {}
+            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
+        }
+    }
+}
+
 /// Returns the adapters that act on the cluster of `around`.
 pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, host: Host) -> Adapters {
     let settings = &around.settings;
@@ -364,6 +438,7 @@ pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, h
         config: Arc::new(source.clone()),
         events: EventRecorder::start(around.client.clone(), &settings.namespace, &settings.config_map),
         helm: parts.helm,
+        sources: parts.sources,
         monitors: parts.monitors.on(host.filters.clone()),
         patcher: Arc::new(patcher.on(host.filters)),
         clock: host.clock,
@@ -454,6 +529,7 @@ async fn read_config(
 pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsString)>) -> LoadOptions {
     LoadOptions {
         modules_dirs: settings.modules_dirs.clone(),
+        bundles_dir: Some(source::active(&settings.sources.dir)),
         global_hooks_dir: settings.global_hooks_dir.clone(),
         global_hooks_optional: settings.global_hooks_optional,
         unnumbered_order: settings.unnumbered_order,
@@ -486,9 +562,39 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
             .map(ReleaseName::from),
         started_at: Timestamp::now(),
         quote_values: false,
-        // WIRE: --source-workers, --source-relist and --source-retry. Until then nobody looks after sources.
-        ..engine::Config::default()
+        source_workers: settings.sources.workers,
+        source_relist: settings.sources.relist,
+        source_retry: settings.sources.retry,
     }
+}
+
+/// Returns what fetches and keeps the bundles of modules.
+pub(crate) fn sources(around: &Surroundings) -> anyhow::Result<Sources> {
+    let Settings { sources, namespace, config_map, .. } = &around.settings;
+    let hosts = sources.allow.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_, _>>();
+    let prefixes =
+        sources.allow_prefixes.iter().map(|prefix| Prefix::parse(prefix)).collect::<Result<_, _>>();
+    let allowed = AllowList {
+        protocols: Protocols { has_http: sources.develop },
+        hosts: hosts.context("--source-allow")?,
+        prefixes: prefixes.context("--source-allow-prefix")?,
+    };
+    let authorities = sources.ca.clone();
+    let api_server = around.api_server.clone();
+    let secret_namespaces = match sources.secret_namespaces.as_slice() {
+        [] => vec![namespace.clone()],
+        namespaces => namespaces.to_vec(),
+    };
+    let options = source::Options {
+        directory: sources.dir.clone(),
+        namespace: namespace.clone(),
+        config_map: config_map.clone(),
+        secret_namespaces,
+        trust: Trust { allowed, authorities, api_server, lookup: Arc::new(SystemLookup) },
+        in_flight: sources.fetches,
+        timeout: sources.timeout,
+    };
+    Ok(Sources::new(around.client.clone(), options)?)
 }
 
 pub(crate) fn helm_settings(settings: &Settings) -> helm::Settings {

@@ -108,7 +108,7 @@ fn start(matches: &ArgMatches) -> u8 {
     let given = OptionSources::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
     operate(&given, LogType::Json, |settings, shutdown| async move {
-        let app::Clients { client, patcher, request_metrics } = app::clients(&settings).await?;
+        let app::Clients { client, patcher, request_metrics, api_server } = app::clients(&settings).await?;
         let environment = Environment::of_process();
         let around = Surroundings {
             settings,
@@ -116,6 +116,7 @@ fn start(matches: &ArgMatches) -> u8 {
             client,
             patcher,
             request_metrics,
+            api_server,
             once,
             any_port: false,
             shutdown,

@@ -97,6 +97,7 @@ pub async fn run(dev: Dev) -> anyhow::Result<Outcome> {
         patcher,
         client,
         request_metrics,
+        api_server: None,
         once: dev.once,
         any_port: true,
         shutdown: dev.shutdown,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigText, Effect, Event, Failure, FailureKind, Module, ModuleName, Notice, PatchAuthor,
-    ReleaseName, RunId, ShortMemory, SourceKey, StoreError, ValuesInput,
+    Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, Module, ModuleLink, ModuleName, Notice,
+    PatchAuthor, Registry, ReleaseName, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, ValuesInput,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -23,6 +23,7 @@ use crate::lasting_task;
 use crate::load::Loader;
 use crate::process::{MemoryLimit, memory};
 use crate::schedule::Clock;
+use crate::source::Sources;
 use crate::telemetry::Telemetry;
 
 /// All adapters of a running operator.
@@ -37,6 +38,8 @@ pub struct Adapters {
     pub events: EventRecorder,
     /// Installs, upgrades and removes releases.
     pub helm: Arc<Helm>,
+    /// Fetches bundles of modules and keeps them.
+    pub sources: Arc<Sources>,
     /// Watches objects.
     pub monitors: Monitors,
     /// Changes objects for hooks.
@@ -132,20 +135,10 @@ impl Effects for Adapters {
                     let _ = cancel.send(());
                 }
             }
-            // WIRE: the four effects of module sources.
-            Effect::DropBundles { run, .. } => {
-                inbox.answer(Event::BundlesDropped { run, outcome: Err(sources_are_not_wired()) });
-            }
-            Effect::FetchSource { run, .. } => {
-                inbox.answer(Event::SourceFetched { run, outcome: Err(sources_are_not_wired()) });
-            }
-            Effect::KeepBundles { run, .. } => {
-                let outcome = Err(StoreError::Registry(sources_are_not_wired()));
-                inbox.answer(Event::BundlesKept { run, outcome });
-            }
-            Effect::LoadModules { run, .. } => {
-                inbox.answer(Event::ModulesLoaded { run, outcome: Err(sources_are_not_wired()) });
-            }
+            Effect::DropBundles { run, keep } => self.drop_bundles(run, keep, inbox),
+            Effect::FetchSource { run, source, spec } => self.fetch(run, source, spec, inbox),
+            Effect::KeepBundles { run, registry } => self.keep_bundles(run, registry, inbox),
+            Effect::LoadModules { run, links } => self.load_modules(run, links, inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
             Effect::ForgetRelease { module } => self.helm.forget(&module),
             Effect::ListReleases { run } => self.list_releases(run, inbox),
@@ -171,11 +164,6 @@ impl Effects for Adapters {
             Effect::WatchRelease { module } => self.helm.watch(module, inbox),
         }
     }
-}
-
-// WIRE: goes with the arms that call it.
-fn sources_are_not_wired() -> Failure {
-    Failure::new(FailureKind::Bug, "module sources are not wired")
 }
 
 impl Adapters {
@@ -226,6 +214,48 @@ impl Adapters {
         let loader = Arc::clone(&self.loader);
         let work = async move { Event::ModuleLoaded { run, outcome: loader.load_module(&module).await } };
         spawn(inbox, work, move |failure| Event::ModuleLoaded { run, outcome: Err(failure) });
+    }
+
+    /// Makes the bundles directory show these modules, and loads all files again.
+    fn load_modules(&self, run: RunId, links: Vec<ModuleLink>, inbox: &Inbox) {
+        let (loader, sources) = (Arc::clone(&self.loader), Arc::clone(&self.sources));
+        let work = async move {
+            let outcome = match sources.link(&links).await {
+                Ok(()) => loader.reload().await.map_err(|error| Failure::of(FailureKind::Files, &error)),
+                Err(failure) => Err(failure),
+            };
+            Event::ModulesLoaded { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::ModulesLoaded { run, outcome: Err(failure) });
+    }
+
+    fn fetch(&self, run: RunId, source: SourceKey, spec: Arc<SourceSpec>, inbox: &Inbox) {
+        let (sources, running) = (Arc::clone(&self.sources), self.running.clone());
+        let cancel = self.running.add(run);
+        let work = async move {
+            let outcome = tokio::select! {
+                outcome = sources.fetch(&source, &spec) => outcome,
+                Ok(()) = cancel => {
+                    Err(Failure::new(FailureKind::Cancelled, format!("{source} is not fetched any more")))
+                }
+            };
+            running.remove(run);
+            Event::SourceFetched { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::SourceFetched { run, outcome: Err(failure) });
+    }
+
+    fn keep_bundles(&self, run: RunId, registry: Arc<Registry>, inbox: &Inbox) {
+        let sources = Arc::clone(&self.sources);
+        let work = async move { Event::BundlesKept { run, outcome: sources.keep(&registry).await } };
+        let failed = move |failure| Event::BundlesKept { run, outcome: Err(StoreError::Registry(failure)) };
+        spawn(inbox, work, failed);
+    }
+
+    fn drop_bundles(&self, run: RunId, keep: Vec<Digest>, inbox: &Inbox) {
+        let sources = Arc::clone(&self.sources);
+        let work = async move { Event::BundlesDropped { run, outcome: sources.drop_bundles(&keep).await } };
+        spawn(inbox, work, move |failure| Event::BundlesDropped { run, outcome: Err(failure) });
     }
 
     fn save_config(&self, run: RunId, key: String, text: Option<ConfigText>, basis: Basis, inbox: &Inbox) {

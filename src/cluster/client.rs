@@ -62,6 +62,24 @@ pub enum ConnectError {
 
 /// Returns a client of the API server that `access` leads to. Nothing is sent yet.
 pub async fn connect(access: &Access, limit: &RateLimit) -> Result<Client, ConnectError> {
+    let mut config = config(access).await?;
+    // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
+    config.read_timeout = None;
+    config.headers.push((USER_AGENT, AGENT));
+    let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
+    Ok(builder.with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
+}
+
+/// Returns the host of the API server that [`connect`] leads to.
+///
+/// # Errors
+///
+/// Those of [`connect`].
+pub async fn server_host(access: &Access) -> Result<Option<String>, ConnectError> {
+    Ok(config(access).await?.cluster_url.host().map(str::to_owned))
+}
+
+async fn config(access: &Access) -> Result<Config, ConnectError> {
     let mut config = match &access.kubeconfig {
         Some(path) => {
             let wrong = |source| ConnectError::Kubeconfig { path: path.clone(), source };
@@ -82,11 +100,7 @@ pub async fn connect(access: &Access, limit: &RateLimit) -> Result<Client, Conne
         let wrong = |source| ConnectError::Server { given: server.clone(), source };
         config.cluster_url = server.parse().map_err(wrong)?;
     }
-    // A watch is quiet for as long as nothing happens; `Deadline` knows which request is one.
-    config.read_timeout = None;
-    config.headers.push((USER_AGENT, AGENT));
-    let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(&Deadline).with_layer(limit.metrics()).with_layer(limit).build())
+    Ok(config)
 }
 
 /// Returns a client of an API server in this process.

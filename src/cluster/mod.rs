@@ -13,6 +13,7 @@ pub(crate) mod watch;
 
 pub use client::{
     Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
+    server_host,
 };
 pub use discovery::{Discovery, ResolveError, Resource};
 pub use rate_limit::RateLimit;

@@ -176,6 +176,15 @@ impl Configurations {
         (understood, broken)
     }
 
+    /// Returns whether all of these were asked before, as they are now.
+    pub(super) fn knows_all(&self, candidates: &[Candidate]) -> bool {
+        candidates.iter().all(|Candidate { path, .. }| {
+            let key = regular_file::read(path).ok().map(|bytes| (path.clone(), hash(&bytes)));
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            key.is_some_and(|key| known.contains_key(&key))
+        })
+    }
+
     async fn hook(&self, scope: &Scope, candidate: Candidate) -> Result<Arc<Hook>, Failure> {
         let Candidate { name, path } = candidate;
         let content = match regular_file::read(&path) {

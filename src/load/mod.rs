@@ -19,9 +19,18 @@ use serde_json::Value;
 pub use error::LoadError;
 use hooks::Configurations;
 use module::SharedValues;
-use module_dirs::Entry;
+use module_dirs::{Entries, Entry};
 pub use options::LoadOptions;
 pub use watch::{FileWatch, watch};
+
+/// Which hooks are asked for their configuration.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Asking {
+    /// Those that were not asked before.
+    All,
+    /// None: if one was not asked before, the hooks of its module stay unread.
+    Known,
+}
 
 /// Loads catalogs and caches the configurations of hooks.
 #[derive(Debug)]
@@ -62,7 +71,7 @@ impl Loader {
 
     /// Returns the catalog of the current files. Invalid global hooks are marked as broken, too.
     pub async fn reload(&self) -> Result<Catalog, LoadError> {
-        let found = module_dirs::entries(&self.options.modules_dirs, self.options.unnumbered_order)?;
+        let found = self.entries()?;
         let shared = SharedValues::read(&self.options)?;
         let mut warnings = found.warnings;
         let (global, modules) = tokio::join!(self.global(&shared), self.modules(&found.modules, &shared));
@@ -75,7 +84,7 @@ impl Loader {
         }
         loaded.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
         let complete = (0..self.options.modules_dirs.len())
-            .all(|dir_index| found.modules.iter().any(|entry| entry.dir_index == dir_index))
+            .all(|dir_index| found.modules.iter().any(|entry| entry.dir_index == Some(dir_index)))
             && !self.options.modules_dirs.is_empty();
         Ok(Catalog { global: Arc::new(global), modules: loaded, complete, warnings })
     }
@@ -83,24 +92,34 @@ impl Loader {
     /// Returns one module from its current files.
     pub async fn load_module(&self, name: &ModuleName) -> Result<Arc<Module>, Failure> {
         let failed = |error: LoadError| Failure::of(FailureKind::Files, &error);
-        let found = module_dirs::entries(&self.options.modules_dirs, self.options.unnumbered_order)
-            .map_err(failed)?;
+        let found = self.entries().map_err(failed)?;
         let shared = SharedValues::read(&self.options).map_err(failed)?;
         let entry = found.modules.iter().find(|entry| entry.name == name.as_str());
         let entry = entry.ok_or_else(|| {
             Failure::new(FailureKind::Files, format!("the directory of module {name} is gone"))
         })?;
-        let (module, _) = self.module(entry, &shared).await;
+        let (module, _) = self.module(entry, &shared, Asking::All).await;
         Ok(Arc::new(module))
     }
 
-    async fn modules(&self, entries: &[Entry], shared: &SharedValues) -> Vec<(Module, Vec<String>)> {
-        futures::future::join_all(entries.iter().map(|entry| self.module(entry, shared))).await
+    fn entries(&self) -> Result<Entries, LoadError> {
+        let LoadOptions { modules_dirs, bundles_dir, unnumbered_order, .. } = &self.options;
+        module_dirs::entries(modules_dirs, bundles_dir.as_deref(), *unnumbered_order)
     }
 
-    async fn module(&self, entry: &Entry, shared: &SharedValues) -> (Module, Vec<String>) {
+    async fn modules(&self, entries: &[Entry], shared: &SharedValues) -> Vec<(Module, Vec<String>)> {
+        // Code of bundles does not run before somebody has switched it on: then the module is loaded alone.
+        let asking = |entry: &Entry| if entry.bundle.is_some() { Asking::Known } else { Asking::All };
+        futures::future::join_all(entries.iter().map(|entry| self.module(entry, shared, asking(entry)))).await
+    }
+
+    async fn module(&self, entry: &Entry, shared: &SharedValues, asking: Asking) -> (Module, Vec<String>) {
         let (mut module, candidates, mut warnings) = module::read(entry, shared, &self.options);
         let scope = Scope::Module(module.name.clone());
+        if asking == Asking::Known && !self.configurations.knows_all(&candidates) {
+            module.has_unread_hooks = true;
+            return (module, warnings);
+        }
         let (hooks, broken) = self.configurations.load(&scope, candidates).await;
         match broken.into_iter().next() {
             None => {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{EnabledFlag, Failure, FailureKind, Module, ModuleName, Script};
+use engine::{EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Script};
 use serde_json::{Map, Value};
 use values::merge::merge;
 use values::schema::Schemas;
@@ -122,24 +122,28 @@ pub(super) fn read(
         order: entry.order,
         path: path.to_string_lossy().into(),
         content: 0,
-        // WIRE: the loader sets `Origin::Bundle` for a module that it finds through a link of the store directory.
-        origin: engine::Origin::Files,
+        origin: Origin::Files,
         enabled: shared.enabled.get(&format!("{key}Enabled")).cloned(),
         enabled_script: enabled_script(path, &mut warnings),
         static_values: Arc::new(Value::Object(Map::new())),
         schemas: Arc::default(),
         hooks: Vec::new(),
+        has_unread_hooks: false,
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
         crds: crds(path, &options.crd_filters),
         broken: None,
     };
-    let outside = shared.sections.get(entry.dir_index).and_then(|sections| sections.get(&*key));
-    let (own, broken) = match own_values(path, &key, options.strict) {
+    let outside = entry.dir_index.and_then(|index| shared.sections.get(index)?.get(&*key));
+    // A bundle need not have values, whatever is asked of files.
+    let strict = options.strict && entry.bundle.is_none();
+    let (own, broken) = match own_values(path, &key, strict) {
         Ok(own) => (own, None),
         Err(failure) => (OwnValues::default(), Some(failure)),
     };
-    if let Some(flag) = own.enabled {
-        module.enabled = Some(flag);
+    match &entry.bundle {
+        // Remote code does not switch itself on: the engine knows whether it may.
+        Some(digest) => module.origin = Origin::Bundle { digest: digest.clone(), enabled: own.enabled },
+        None => module.enabled = own.enabled.or(module.enabled),
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {
         module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);

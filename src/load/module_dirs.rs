@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use engine::Digest;
 use values::name::ModuleName;
 
 use super::error::LoadError;
@@ -18,8 +19,10 @@ pub(super) struct Entry {
     pub(super) order: u32,
     /// The directory, symbolic links resolved.
     pub(super) path: PathBuf,
-    /// The index of its modules directory.
-    pub(super) dir_index: usize,
+    /// The index of its modules directory; that of bundles has none.
+    pub(super) dir_index: Option<usize>,
+    /// The bundle that is unpacked there, if it is one.
+    pub(super) bundle: Option<Digest>,
 }
 
 /// The modules of all modules directories.
@@ -31,37 +34,71 @@ pub(super) struct Entries {
     pub(super) warnings: Vec<String>,
 }
 
-/// Returns the modules of `dirs`. Of two modules of one name the first stays.
-pub(super) fn entries(dirs: &[PathBuf], unnumbered: u32) -> Result<Entries, LoadError> {
+/// Returns the modules of `dirs` and behind them those of `bundles`. Of two modules of one name the first stays.
+pub(super) fn entries(
+    dirs: &[PathBuf],
+    bundles: Option<&Path>,
+    unnumbered: u32,
+) -> Result<Entries, LoadError> {
     let mut found = Entries::default();
     let mut names = BTreeSet::new();
     for (dir_index, dir) in dirs.iter().enumerate() {
-        let unreadable = |source| LoadError::Unreadable { path: dir.clone(), source };
-        let mut children = fs::read_dir(dir)
-            .and_then(|children| {
-                children.map(|child| child.map(|child| child.path())).collect::<io::Result<Vec<_>>>()
-            })
-            .map_err(unreadable)?;
-        children.sort();
-        for child in children {
-            let Some(entry) = entry(&child, dir_index, unnumbered, &mut found.warnings)? else { continue };
-            if names.insert(entry.name.clone()) {
-                found.modules.push(entry);
-            } else {
-                found.warnings.push(format!(
-                    "{} is left out: a module named {} was found before; rename one of them",
-                    child.display(),
-                    entry.name
-                ));
-            }
+        for child in children(dir)? {
+            let Some(entry) = entry(&child, Some(dir_index), unnumbered, &mut found.warnings)? else {
+                continue;
+            };
+            found.add(entry, &child, &mut names);
         }
+    }
+    let Some(bundles) = bundles else { return Ok(found) };
+    let links = match children(bundles) {
+        Err(LoadError::Unreadable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(found);
+        }
+        links => links?,
+    };
+    for link in links {
+        let Some(mut entry) = entry(&link, None, unnumbered, &mut found.warnings)? else { continue };
+        // A link leads to `blobs/<digits>/bundle`.
+        let digits = entry.path.parent().and_then(Path::file_name).and_then(|digits| digits.to_str());
+        entry.bundle = digits.and_then(|digits| format!("sha256:{digits}").parse().ok());
+        if entry.bundle.is_none() {
+            found.warnings.push(format!("{} is left out: it is no link to a bundle", link.display()));
+            continue;
+        }
+        found.add(entry, &link, &mut names);
     }
     Ok(found)
 }
 
+/// Returns what is in a directory, sorted.
+fn children(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let mut children = fs::read_dir(dir)
+        .and_then(|children| {
+            children.map(|child| child.map(|child| child.path())).collect::<io::Result<Vec<_>>>()
+        })
+        .map_err(|source| LoadError::Unreadable { path: dir.to_owned(), source })?;
+    children.sort();
+    Ok(children)
+}
+
+impl Entries {
+    fn add(&mut self, entry: Entry, child: &Path, names: &mut BTreeSet<String>) {
+        if names.insert(entry.name.clone()) {
+            self.modules.push(entry);
+        } else {
+            self.warnings.push(format!(
+                "{} is left out: a module named {} was found before; rename one of them",
+                child.display(),
+                entry.name
+            ));
+        }
+    }
+}
+
 fn entry(
     child: &Path,
-    dir_index: usize,
+    dir_index: Option<usize>,
     unnumbered: u32,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Entry>, LoadError> {
@@ -91,7 +128,7 @@ fn entry(
         .map_err(|source| LoadError::Name { path: child.to_owned(), message: source.to_string() })?;
     let path = if is_swapped(child, &resolved) { std::path::absolute(child) } else { Ok(resolved) };
     let path = path.map_err(|source| LoadError::Unreadable { path: child.to_owned(), source })?;
-    Ok(Some(Entry { name: name.as_str().to_owned(), order, path, dir_index }))
+    Ok(Some(Entry { name: name.as_str().to_owned(), order, path, dir_index, bundle: None }))
 }
 
 /// Returns whether the real path of an entry changes whenever any file of its volume does.
@@ -127,9 +164,33 @@ mod tests {
         fs::write(dir.path().join("README"), "").unwrap();
         symlink(elsewhere.path(), dir.path().join("005-linked")).unwrap();
         symlink("/nowhere", dir.path().join("006-broken")).unwrap();
-        let found = entries(&[dir.path().to_owned()], 1).unwrap();
+        let found = entries(&[dir.path().to_owned()], None, 1).unwrap();
         assert_eq!(names(&found), [(5, "linked"), (10, "web"), (1, "plain")]);
         assert_eq!(found.modules.first().unwrap().path, fs::canonicalize(elsewhere.path()).unwrap());
+        assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
+    }
+
+    #[test]
+    fn bundles_come_last_and_are_known_by_their_digest() {
+        let (files, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let active = store.path().join("active");
+        let none = entries(&[files.path().to_owned()], Some(&active), 1).unwrap();
+        assert!(
+            none.modules.is_empty() && none.warnings.is_empty(),
+            "a directory that is not there is no error"
+        );
+        fs::create_dir(files.path().join("010-web")).unwrap();
+        fs::create_dir(&active).unwrap();
+        let digits = "0a".repeat(32);
+        let bundle = store.path().join(format!("blobs/{digits}/bundle"));
+        fs::create_dir_all(&bundle).unwrap();
+        for name in ["005-db", "007-web"] {
+            std::os::unix::fs::symlink(&bundle, active.join(name)).unwrap();
+        }
+        fs::create_dir(active.join("001-odd")).unwrap();
+        let found = entries(&[files.path().to_owned()], Some(&active), 1).unwrap();
+        assert_eq!(names(&found), [(10, "web"), (5, "db")]);
+        assert_eq!(found.modules[1].bundle.as_ref().unwrap().hex(), digits);
         assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
     }
 
@@ -138,7 +199,7 @@ mod tests {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::create_dir(one.path().join("010-web")).unwrap();
         fs::create_dir(two.path().join("020-web")).unwrap();
-        let found = entries(&[one.path().to_owned(), two.path().to_owned()], 1).unwrap();
+        let found = entries(&[one.path().to_owned(), two.path().to_owned()], None, 1).unwrap();
         assert_eq!(names(&found), [(10, "web")]);
         assert!(found.warnings.iter().any(|warning| warning.contains("020-web")), "{:?}", found.warnings);
     }
@@ -147,8 +208,8 @@ mod tests {
     fn names_and_directories_that_cannot_be_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("010-Foo")).unwrap();
-        assert!(entries(&[dir.path().to_owned()], 1).unwrap_err().to_string().contains("010-Foo"));
+        assert!(entries(&[dir.path().to_owned()], None, 1).unwrap_err().to_string().contains("010-Foo"));
         let missing = dir.path().join("missing");
-        assert!(entries(&[missing], 1).unwrap_err().to_string().contains("missing"));
+        assert!(entries(&[missing], None, 1).unwrap_err().to_string().contains("missing"));
     }
 }

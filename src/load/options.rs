@@ -12,6 +12,8 @@ use super::error::LoadError;
 pub struct LoadOptions {
     /// The directories with modules.
     pub modules_dirs: Vec<PathBuf>,
+    /// The directory with links to the bundles of module sources. It need not be there.
+    pub bundles_dir: Option<PathBuf>,
     /// The directory with global hooks.
     pub global_hooks_dir: PathBuf,
     /// Whether that directory may be missing.

@@ -22,3 +22,8 @@ pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust};
 pub use crds::{CRDS, crds};
 pub use fetch::{FetchMetrics, FetchObservation};
 pub use sources::{Options, Restored, Sources};
+
+/// Returns where the links to bundles are in the store directory, for the loader of modules.
+pub fn active(directory: &std::path::Path) -> std::path::PathBuf {
+    directory.join(store::ACTIVE)
+}

@@ -146,13 +146,15 @@ impl Sources {
     pub async fn restore(&self) -> Result<Restored, Failure> {
         let registry = self.secrets.read_registry().await?;
         let digests = digests(&registry);
-        let restoring =
-            digests.iter().map(|digest| async move { (digest, self.restore_bundle(digest).await) });
+        let restoring = digests.into_iter().map(|digest| async move {
+            let outcome = self.restore_bundle(&digest).await;
+            (digest, outcome)
+        });
         let outcomes: Vec<_> = stream::iter(restoring).buffered(RESTORED_AT_A_TIME).collect().await;
         let mut problems = Vec::new();
         for (digest, outcome) in outcomes {
             if let Err(failure) = outcome {
-                problems.push((digest.clone(), failure));
+                problems.push((digest, failure));
             }
         }
         let is_there = |link: &ModuleLink| !problems.iter().any(|(digest, _)| *digest == link.digest);

@@ -36,7 +36,7 @@ use crate::regular_file;
 
 const LOCK: &str = "lock";
 const BLOBS: &str = "blobs";
-const ACTIVE: &str = "active";
+pub(super) const ACTIVE: &str = "active";
 const STAGING: &str = "staging";
 const PACKED: &str = "packed.tgz";
 const BUNDLE: &str = "bundle";

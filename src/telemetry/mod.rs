@@ -235,7 +235,7 @@ impl Telemetry {
     /// Counts a request to a repository of module sources: how the server was spoken to, what came of it, and how long it
     /// took with the wait for its turn.
     pub fn fetched(&self, scheme: &str, outcome: &str, took: Duration) {
-        self.metrics.fetch_seconds.with_label_values(&[scheme, outcome]).observe(took.as_secs_f64());
+        self.metrics.fetch_seconds.observe(&[scheme, outcome], took.as_secs_f64());
     }
 
     /// Counts how long a watch took to filter an object.

@@ -133,6 +133,7 @@ impl<'a> Running<'a> {
             patcher: client.clone(),
             client,
             request_metrics: app::request_metrics(),
+            api_server: None,
             once: false,
             any_port: true,
             shutdown: ended.clone(),
@@ -348,6 +349,7 @@ async fn operate(
         helm,
         monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
+        sources: Arc::new(app::sources(&around)?),
     };
     let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
@@ -355,7 +357,9 @@ async fn operate(
     let host = Host { loader: Arc::clone(case.loader), ..Host::of_system(settings, &around.environment)? };
     let inner = app::wire(&around, &source, parts, host);
     // The reader of failures wrote the values, so they are shown. Scripts run once, in their turn, as a test expects it.
-    let rules = engine::Config { quote_values: true, script_concurrency: 1, ..app::engine_config(settings) };
+    // Modules of tests are those of their files.
+    let production = app::engine_config(settings);
+    let rules = engine::Config { quote_values: true, script_concurrency: 1, source_workers: 0, ..production };
     let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
     tokio::spawn(source.watch(inbox.clone(), reports, parameters));

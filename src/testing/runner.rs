@@ -21,7 +21,7 @@ use super::update::updated;
 use crate::app;
 use crate::config::{Environment, OptionSources, Settings, processors};
 use crate::dev;
-use crate::load::Loader;
+use crate::load::{LoadOptions, Loader};
 
 /// The options of `test`.
 #[derive(Clone, Debug)]
@@ -260,7 +260,8 @@ impl Planner {
         let own = self.root.join(format!("loaded-{}", known.len()));
         let (modules, global) = linked(target, &others, with_global_hooks, &own)?;
         let settings = settings_for(&modules, &global)?;
-        let loader = Arc::new(Loader::new(app::load_options(&settings, app::variables(&self.environment))));
+        let options = app::load_options(&settings, app::variables(&self.environment));
+        let loader = Arc::new(Loader::new(LoadOptions { bundles_dir: None, ..options }));
         let catalog = self.runtime.block_on(loader.load()).map_err(|error| error.to_string());
         let files = Arc::new((loader, catalog, settings));
         known.insert(key, Arc::clone(&files));

@@ -152,6 +152,7 @@ fn hollow(module: &Module, is_on: bool) -> Module {
         enabled: if is_on { Some(on()) } else { module.enabled.clone() },
         enabled_script: None,
         hooks: Vec::new(),
+        has_unread_hooks: false,
         has_chart: false,
         crds: Vec::new(),
         broken: None,

@@ -108,6 +108,7 @@ impl Cluster {
             static_values: Arc::new(json!({})),
             schemas: Arc::default(),
             hooks: Vec::new(),
+            has_unread_hooks: false,
             has_chart: true,
             crds: Vec::new(),
             broken: None,

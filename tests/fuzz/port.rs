@@ -121,6 +121,7 @@ fn catalog() -> Catalog {
                 static_values: Arc::new(json!({"password": SECRET})),
                 schemas: Arc::default(),
                 hooks,
+                has_unread_hooks: false,
                 has_chart: true,
                 crds: Vec::new(),
                 broken: None,

@@ -131,6 +131,7 @@ fn catalog(hook_config: &str) -> Catalog {
             static_values: Arc::new(json!({"password": "hunter22-hunter22"})),
             schemas: Arc::default(),
             hooks,
+            has_unread_hooks: false,
             has_chart: true,
             crds: Vec::new(),
             broken: None,

@@ -54,6 +54,7 @@ fn engine() -> Engine {
         static_values: Arc::new(json!({"static": 1})),
         schemas: Arc::new(schemas),
         hooks: Vec::new(),
+        has_unread_hooks: false,
         has_chart: true,
         crds: Vec::new(),
         broken: None,

@@ -138,6 +138,7 @@ impl Operator {
             client,
             patcher,
             request_metrics,
+            api_server: None,
             once: false,
             any_port: false,
             shutdown: ended,

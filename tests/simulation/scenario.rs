@@ -159,6 +159,7 @@ impl Scenario {
             ("modules-dir", path("modules")),
             ("global-hooks-dir", path("global-hooks")),
             ("tmp-dir", path("tmp")),
+            ("source-dir", path("sources")),
             ("namespace", "ops".to_owned()),
             ("watch-files", "false".to_owned()),
         ];
@@ -166,6 +167,7 @@ impl Scenario {
         let settings = Settings::new(&OptionSources::new(flags, Environment::default())).unwrap();
         let options = LoadOptions {
             modules_dirs: settings.modules_dirs.clone(),
+            bundles_dir: None,
             global_hooks_dir: settings.global_hooks_dir.clone(),
             global_hooks_optional: false,
             unnumbered_order: settings.unnumbered_order,

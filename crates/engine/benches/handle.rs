@@ -58,6 +58,7 @@ fn module(number: u32) -> Arc<Module> {
                 ),
             ),
         ],
+        has_unread_hooks: false,
         has_chart: true,
         crds: Vec::new(),
         broken: None,

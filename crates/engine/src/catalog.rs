@@ -76,6 +76,9 @@ pub struct Module {
     pub schemas: Arc<Schemas>,
     /// Its hooks in order of their path.
     pub hooks: Vec<Arc<Hook>>,
+    /// Whether it has hooks that nobody has asked for their configuration yet: code of a bundle does not run before the
+    /// module is switched on.
+    pub has_unread_hooks: bool,
     /// Whether it is a chart: `Chart.yaml` or `templates/` exists.
     pub has_chart: bool,
     /// The files of its CRDs.

@@ -38,6 +38,7 @@ fn catalog(word: &str, count: u32) -> Catalog {
             static_values: Arc::new(json!({"password": "hunter2hunter2"})),
             schemas: Arc::default(),
             hooks: vec![Arc::new(hook)],
+            has_unread_hooks: false,
             has_chart: false,
             crds: Vec::new(),
             broken: None,

@@ -105,6 +105,7 @@ fn slip_18b_what_somebody_drops_into_the_repository_is_not_looked_at() {
 pub(crate) fn load_options(root: &Path) -> LoadOptions {
     LoadOptions {
         modules_dirs: vec![root.join("modules")],
+        bundles_dir: Some(root.join("sources/active")),
         global_hooks_dir: root.join("global-hooks"),
         global_hooks_optional: false,
         unnumbered_order: 1,

@@ -123,6 +123,7 @@ impl ReleaseFixture {
             static_values: Arc::new(json!({})),
             schemas: Arc::default(),
             hooks: Vec::new(),
+            has_unread_hooks: false,
             has_chart: true,
             crds: self.crds(),
             broken: None,

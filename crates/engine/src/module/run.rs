@@ -96,6 +96,11 @@ impl Modules {
             return Some(Next::Wait(Reason::BrokenVersion(failure.for_everybody().message.clone())));
         }
         module.is_active = true;
+        if spec.has_unread_hooks {
+            let run = lower.cx.ids.run();
+            let effect = Effect::LoadModule { run, module: name.clone() };
+            return Some(Next::Run(run, Answer::Task, Box::new(effect)));
+        }
         if let Some(failure) = &spec.broken {
             if head.failures == 0 {
                 // Its files were read a moment ago; they are read again with the next try.
