@@ -67,12 +67,12 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Creates an engine that has seen no event yet, and that no source registered anything with.
     pub fn new(config: Config, catalog: Catalog) -> Self {
-        Self::with_registry(config, catalog, Registry::default())
+        Self::with_registry(config, catalog, &Registry::default())
     }
 
     /// Creates an engine that has seen no event yet. The catalog has the modules that are registered already, as far as their
     /// bundles are there.
-    pub fn with_registry(config: Config, catalog: Catalog, registry: Registry) -> Self {
+    pub fn with_registry(config: Config, catalog: Catalog, registry: &Registry) -> Self {
         let config = Arc::new(config);
         let mut engine = Self {
             configuration: Configuration::new(Arc::clone(&config), &catalog.global),
@@ -86,7 +86,7 @@ impl Engine {
             cancels_at: None,
             cx: Context::default(),
         };
-        engine.configuration.set_sourced(&registry);
+        engine.configuration.set_sourced(registry);
         engine.load(catalog);
         engine
     }
@@ -103,6 +103,7 @@ impl Engine {
         self.cx.out.take()
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
         let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::assessment::{Assessment, Taken};
+use super::delete::DeletePass;
 use super::patches;
 use super::registration::{Fate, Registration};
 use super::sources::{Decided, Keeping, Pass, Registering, SourceAnswer, Sources, work_key};
@@ -43,7 +44,7 @@ impl Sources {
             let is_deleting = object.is_deleting;
             let go = match pass {
                 Pass::Deleting(stage) => self.advance_delete(modules, cx, key, stage, answer),
-                Pass::Idle if is_deleting => Go::On(Pass::Deleting(Default::default())),
+                Pass::Idle if is_deleting => Go::On(Pass::Deleting(DeletePass::default())),
                 Pass::Idle => self.begin(modules, cx, key),
                 Pass::Finalizing => match failed(answer) {
                     Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
@@ -364,11 +365,11 @@ impl Sources {
         let now = self.config.time_of_day(cx.now);
         let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Bumping) };
         if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
-            if object.status != desired {
+            if object.status == desired {
+                source.is_written = true;
+            } else {
                 let conditions = desired.patch(&object.conditions, &now);
                 object.conditions = Status::read(conditions.get("status").unwrap_or_default()).1;
-            } else {
-                source.is_written = true;
             }
             object.status = desired;
         }

@@ -36,12 +36,12 @@ impl Sources {
         modules: &Modules,
         cx: &mut Context,
         key: &SourceKey,
-        stage: DeletePass,
+        pass: DeletePass,
         answer: Option<SourceAnswer>,
     ) -> Go {
-        let stop = |step| Go::Stop(Pass::Idle, step);
-        let on = |stage| Go::On(Pass::Deleting(stage));
-        match stage {
+        let leave = |step| Go::Stop(Pass::Idle, step);
+        let on = |next| Go::On(Pass::Deleting(next));
+        match pass {
             DeletePass::Begin => self.withdraw(modules, cx, key),
             DeletePass::Keeping => {
                 let outcome = match answer {
@@ -54,7 +54,7 @@ impl Sources {
                 self.release(&work_key(key));
                 match outcome {
                     Ok(()) => on(DeletePass::Removing),
-                    Err(failure) => stop(Step::Failed(failure)),
+                    Err(failure) => leave(Step::Failed(failure)),
                 }
             }
             DeletePass::Removing => {
@@ -69,11 +69,11 @@ impl Sources {
             }
             DeletePass::Bumping => match self.bump(cx, key, answer) {
                 Some(Ok(step)) => Go::Stop(Pass::Deleting(DeletePass::Bumping), step),
-                Some(Err(failure)) => stop(Step::Failed(failure)),
+                Some(Err(failure)) => leave(Step::Failed(failure)),
                 None => {
                     let object = self.known.get(key).and_then(|source| source.object.as_ref());
                     match object.filter(|object| object.has_finalizer()) {
-                        None => stop(Step::Done),
+                        None => leave(Step::Done),
                         Some(object) => {
                             let step = patches::set_finalizer(cx, key, object, false);
                             Go::Stop(Pass::Deleting(DeletePass::Unfinalizing), step)
@@ -81,17 +81,17 @@ impl Sources {
                     }
                 }
             },
-            DeletePass::Unfinalizing => match failed(answer) {
-                Some(failure) => stop(Step::Failed(failure)),
-                None => {
-                    // What the watch says may be older for a moment.
-                    let object = self.known.get_mut(key).and_then(|source| source.object.as_mut());
-                    if let Some(object) = object {
-                        object.finalizers.clear();
-                    }
-                    stop(Step::Done)
+            DeletePass::Unfinalizing => {
+                if let Some(failure) = failed(answer) {
+                    return leave(Step::Failed(failure));
                 }
-            },
+                // What the watch says may be older for a moment.
+                let object = self.known.get_mut(key).and_then(|source| source.object.as_mut());
+                if let Some(object) = object {
+                    object.finalizers.clear();
+                }
+                leave(Step::Done)
+            }
         }
     }
 

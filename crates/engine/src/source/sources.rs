@@ -9,7 +9,7 @@ use super::delete::DeletePass;
 use super::object::SourceObject;
 use super::registration::Registration;
 use super::status::{SourcePhase, Status};
-use super::sweep::Sweep;
+use super::sweep::{self, Sweep};
 use crate::addon::{Fetched, Registry, SourceKey, SourceKind, SourceSpec};
 use crate::cause::Cause;
 use crate::config::Config;
@@ -377,7 +377,7 @@ impl Sources {
 
     fn answered(&mut self, run: RunId, answer: SourceAnswer) {
         let Some(work) = self.reconciles.finish(run) else { return };
-        if self.sweep.is(&work) {
+        if work == sweep::key() {
             self.sweep.answer = Some(answer);
         } else if let Some(source) = of_work(&work).and_then(|key| self.known.get_mut(&key)) {
             source.answer = Some(answer);
@@ -432,6 +432,8 @@ impl Sources {
         self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
         self.registration = next;
         self.sweep.want();
+        // What was to be removed may be gone, or another one's by now.
+        self.resume_removals();
     }
 
     /// Does everything that can be done.

@@ -30,14 +30,10 @@ impl Sweep {
     pub(super) fn want(&mut self) {
         self.is_wanted = true;
     }
-
-    /// Returns whether work is this one.
-    pub(super) fn is(&self, work: &WorkKey) -> bool {
-        *work == key()
-    }
 }
 
-fn key() -> WorkKey {
+/// Returns the key of this work.
+pub(super) fn key() -> WorkKey {
     WorkKey { controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
 }
 
@@ -59,7 +55,6 @@ impl Sources {
                 self.registered();
             }
             self.release(work);
-            self.resume_removals();
             return failure.map_or(Step::Done, Step::Failed);
         }
         if let Err(step) = self.hold(work) {
@@ -76,7 +71,7 @@ impl Sources {
     }
 
     /// Makes the configurations go on that wait for the removal of their modules.
-    fn resume_removals(&mut self) {
+    pub(super) fn resume_removals(&mut self) {
         let deleting: Vec<SourceKey> =
             self.known.keys().filter(|key| self.is_deleting(key)).cloned().collect();
         for key in deleting {

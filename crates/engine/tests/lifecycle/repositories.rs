@@ -200,7 +200,7 @@ impl World {
         } else {
             self.repositories.objects.insert(name.to_owned(), object);
         }
-        self.watched(KIND, key, is_gone, Arc::new(item));
+        self.watched(KIND, key, is_gone, &Arc::new(item));
     }
 
     /// Changes the object of a configuration, as the API server does.
@@ -227,14 +227,14 @@ impl World {
             Operation::JsonPatch { patch } => {
                 let mut what = String::new();
                 for step in patch.as_array().unwrap() {
-                    let path = step["path"].as_str().unwrap();
+                    let field = step["path"].as_str().unwrap();
                     if step["op"] == "test" {
-                        if object.pointer(path) != Some(&step["value"]) {
+                        if object.pointer(field) != Some(&step["value"]) {
                             return Err(Failure::new(FailureKind::Cluster, "the object was changed"));
                         }
                         continue;
                     }
-                    let (parent, field) = path.rsplit_once('/').unwrap();
+                    let (parent, field) = field.rsplit_once('/').unwrap();
                     what = format!("{field} {}", step["value"]);
                     object.pointer_mut(parent).unwrap()[field] = step["value"].clone();
                     if parent == "/spec" {
@@ -270,14 +270,11 @@ impl World {
 
     pub(crate) fn keep_bundles(&mut self, run: RunId, registry: &Registry) {
         self.in_flight.insert(run, None);
-        let outcome = match self.repositories.keeping.pop_front() {
-            Some(error) => Err(error),
-            None => {
-                self.repositories.registry = registry.clone();
-                self.note_owners();
-                Ok(())
-            }
-        };
+        let outcome = self.repositories.keeping.pop_front().map_or(Ok(()), Err);
+        if outcome.is_ok() {
+            self.repositories.registry = registry.clone();
+            self.note_owners();
+        }
         self.send_in(10, Event::BundlesKept { run, outcome });
     }
 
@@ -330,7 +327,7 @@ impl World {
         let links = self.repositories.registry.links();
         let (catalog, registry) = (self.repositories.catalog(&links), self.repositories.registry.clone());
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
-        self.engine = Engine::with_registry(config, catalog, registry);
+        self.engine = Engine::with_registry(config, catalog, &registry);
         self.forgets_everything();
         self.send_in(0, Event::Started);
     }

@@ -4,6 +4,7 @@ use engine::{AddonReason, Event, Failure, FailureKind, Notice, StoreError};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
+use crate::random::Random;
 use crate::repositories::{addon, broken, digest, sourced, unreachable_index, with_id};
 use crate::world::World;
 
@@ -451,5 +452,86 @@ fn a_bundle_switches_itself_on_only_where_it_may() {
         world.edits("a", |spec| *spec = json!({"repositories": [{"url": URL}], "autoEnable": may}));
         world.run_for(5_000);
         assert_eq!(world.view().modules[0].phase, phase);
+    }
+}
+
+#[test]
+fn a_deletion_does_not_wait_for_a_module_that_another_one_took_over() {
+    let mut world = ready();
+    world.repositories.takes.insert("b".to_owned(), 30);
+    world.applies("b", &[URL]);
+    world.run_for(25);
+    world.deletes("a");
+    let trace = world.run_for(20_000);
+    assert!(!world.repositories.objects.contains_key("a"), "{trace}");
+    assert_eq!((world.phase("b").as_str(), world.states("b")), ("Ready", vec!["web Running".to_owned()]));
+}
+
+/// Random edits, deletions, restarts and faults. No id is owned twice in a scope, no release is lost, and nothing is removed
+/// because something could not be fetched.
+#[test]
+fn whatever_happens_every_module_is_as_its_configurations_say() {
+    for seed in 0..200 {
+        life(seed);
+    }
+}
+
+fn life(seed: u64) {
+    let mut random = Random(seed);
+    let addons = ["web", "db", "log"];
+    let mut world = sourced(&files().module(10, "base"));
+    for (n, name) in (1..).zip(addons) {
+        world.bundle(n, name, &[("end.sh", "afterDeleteHelm: 1")]);
+        world.offers(name, Ok(vec![addon(name, "1.0.0", n)]));
+    }
+    let config = || config_map(200, &[("webEnabled", "true"), ("dbEnabled", "true"), ("logEnabled", "true")]);
+    world.send_in(0, config());
+    world.run_for(1_000);
+    for _ in 0..random.below(20) {
+        let name = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
+        let url = addons[usize::try_from(random.below(3)).unwrap()];
+        let is_there = world
+            .repositories
+            .objects
+            .get(name)
+            .is_some_and(|its| its["metadata"]["deletionTimestamp"].is_null());
+        match random.below(8) {
+            0 if is_there => world.deletes(name),
+            1 => {
+                world.restarts();
+                world.send_in(1, config());
+            }
+            2 => world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "500"))),
+            3 => {
+                let failure = Failure::new(FailureKind::Cluster, "500");
+                world.repositories.keeping.push_back(StoreError::Registry(failure));
+            }
+            4 => world.repositories.loading.push_back(Failure::new(FailureKind::Files, "full")),
+            _ if is_there || !world.repositories.objects.contains_key(name) => world.applies(name, &[url]),
+            _ => {}
+        }
+        world.run_for([0, 15, 60, 2_000][usize::try_from(random.below(4)).unwrap()]);
+    }
+    world.patching.clear();
+    world.repositories.keeping.clear();
+    world.repositories.loading.clear();
+    // Long enough for every one that failed to be looked at again.
+    world.run_until(2_000_000);
+    assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
+    let (objects, registry) = (&world.repositories.objects, &world.repositories.registry);
+    assert!(world.queue("main").is_empty(), "seed {seed}");
+    let links = registry.links().into_iter().map(|link| link.name.to_string());
+    let mut expected: Vec<String> = links.chain(["base".to_owned()]).collect();
+    expected.sort();
+    assert_eq!(world.deployed.keys().cloned().collect::<Vec<_>>(), expected, "seed {seed}: {objects:?}");
+    for url in addons {
+        let owners = || objects.values().filter(|object| object["spec"]["repositories"][0]["url"] == url);
+        let ready = owners().filter(|object| object["status"]["phase"] == "Ready").count();
+        assert_eq!(ready, usize::from(owners().next().is_some()), "seed {seed}: {url} {objects:?}");
+    }
+    // What is there although nobody is ready with it belongs to one that failed.
+    for addon in registry.addons.iter().filter(|addon| !addon.is_registered()) {
+        let phase = &objects[&*addon.source.name]["status"]["phase"];
+        assert!(addon.is_retained && phase == "Failed", "seed {seed}: {addon:?} {objects:?}");
     }
 }

@@ -591,17 +591,18 @@ impl World {
     }
 
     /// Changes an object for everybody who watches its kind.
-    pub(crate) fn watched(&mut self, kind: &str, key: Key, is_gone: bool, item: Arc<Item>) {
+    pub(crate) fn watched(&mut self, kind: &str, key: Key, is_gone: bool, item: &Arc<Item>) {
         let objects = self.objects.entry(kind.to_owned()).or_default();
         if is_gone {
             objects.remove(&key);
         } else {
-            objects.insert(key.clone(), Arc::clone(&item));
+            objects.insert(key.clone(), Arc::clone(item));
         }
         let watching = self.monitors.iter().filter(|(_, watched)| *watched == kind);
-        let items: Vec<_> = watching.map(|(monitor, _)| (*monitor, Arc::clone(&item))).collect();
+        let items: Vec<_> = watching.map(|(monitor, _)| (*monitor, Arc::clone(item))).collect();
         if !items.is_empty() {
-            self.send_in(2, Event::ObjectChanged { key, is_gone, items });
+            // A watch begins where its list ends.
+            self.send_in(LIST + 1, Event::ObjectChanged { key, is_gone, items });
         }
     }
 

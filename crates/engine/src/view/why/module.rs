@@ -33,7 +33,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
 
 fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
     let (what, reason) = match opinion.source {
-        Source::Static => (opinion.by.clone(), None),
+        Source::Static | Source::Withdrawn => (opinion.by.clone(), None),
         Source::Dynamic => (
             format!("global hook {}", opinion.by),
             opinion.reason.as_ref().map(|why| format!("it ran because: {why}")),
@@ -42,7 +42,6 @@ fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
         Source::Script => {
             ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (format.show)(reason)))
         }
-        Source::Withdrawn => (opinion.by.clone(), None),
     };
     let at = opinion.ago.map(|ago| ((format.at)(ago), ago.as_secs_f64()));
     Link { what, says: Some(opinion.says), reason, at }
