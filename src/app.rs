@@ -362,7 +362,7 @@ impl Operator {
             // Each module has its try, also behind one that fails.
             config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
         }
-        let engine = Engine::with_registry(config_of_engine, catalog, registry);
+        let engine = Engine::with_registry(config_of_engine, catalog, &registry);
         let shutdown = ending(around, &telemetry);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![config, Event::Started];

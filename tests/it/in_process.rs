@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, observed};
 use crate::support::program::get;
-use crate::support::server;
+use crate::support::server::{self, until};
 
 /// A hook that writes what its snapshot holds into the ConfigMap `seen`.
 const MIRROR: &str = r#"#!/usr/bin/env bash
@@ -197,15 +197,6 @@ fn global_values(world: &Cluster) -> Value {
     let answer = ask_socket(world, "/global/values.json");
     let body = answer.split_once("\r\n\r\n").unwrap().1;
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
-}
-
-/// Waits until `fits` holds.
-async fn until(what: &str, fits: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !fits() {
-        assert!(begun.elapsed() < DEADLINE, "{what} did not come");
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,7 @@ mod jq;
 mod kinds;
 mod loading;
 mod metrics;
+mod module_sources;
 mod object_patches;
 mod operator;
 mod orphans;

@@ -1,5 +1,7 @@
 //! Requests to an embedded API server, and waiting for what it holds.
 
+use std::time::Instant;
+
 use apiserver::ApiServer;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
@@ -52,5 +54,14 @@ where
     match tokio::time::timeout(DEADLINE, waiting).await {
         Ok(found) => drop(found.unwrap()),
         Err(late) => panic!("{name} did not settle ({late}); it is {:?}", api.get_opt(name).await),
+    }
+}
+
+/// Waits until `fits` holds.
+pub(crate) async fn until(what: &str, fits: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !fits() {
+        assert!(begun.elapsed() < DEADLINE, "{what} did not come");
+        tokio::task::yield_now().await;
     }
 }

@@ -1,0 +1,206 @@
+//! Modules from repositories, end to end: one object is applied, and the module runs.
+
+use std::time::Duration;
+
+use addon_operator::app::Outcome;
+use addon_operator::source::crds;
+use http::Method;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+
+use crate::support::in_process::{Cluster, Operator};
+use crate::support::repository::{Packed, Repository};
+use crate::support::server::{self, get, ok};
+
+const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
+
+/// Returns a module `web`: a chart with one ConfigMap, and a hook that writes what happens to it.
+fn web(version: &str, says: &str) -> Vec<u8> {
+    let meta = format!("id: id-web\nname: web\nversion: {version}\ndescription: A test.\ndisplayName: Web\n");
+    let map =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {says: {{ .Values.web.says }}}\n";
+    let hook = format!(
+        "#!/bin/bash\nif [[ \"${{1:-}}\" == --config ]]; then echo asked >>\"$WORLD/asked\"; \
+         echo '{{\"configVersion\":\"v1\",\"onStartup\":1,\"afterDeleteHelm\":1,\"kubernetes\":[{{\"name\":\"seen\",\"apiVersion\":\"v1\",\
+         \"kind\":\"ConfigMap\",\"nameSelector\":{{\"matchNames\":[\"touched\"]}},\"namespace\":{{\"nameSelector\":{{\"matchNames\":[\"ops\"]}}}},\
+         \"executeHookOnSynchronization\":false}}]}}'; exit; fi\n\
+         binding=$(sed -n 's/.*\"binding\":\"\\([a-zA-Z]*\\)\".*/\\1/p' \"$BINDING_CONTEXT_PATH\" | head -n 1)\n\
+         echo \"{says} $binding\" >>\"$WORLD/ran\"\n"
+    );
+    let mut packed = Packed::new();
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
+    packed.file("values.yaml", 0o644, format!("web: {{says: {says}}}\n").as_bytes());
+    packed.file("templates/map.yaml", 0o644, map.as_bytes());
+    packed.file("hooks/tell.sh", 0o755, hook.as_bytes());
+    packed.finish()
+}
+
+/// A cluster with the kinds of module sources, and a repository.
+struct World {
+    cluster: Cluster,
+    repository: Repository,
+    authority: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let cluster = Cluster::new().await;
+        for crd in crds().unwrap() {
+            ok(
+                &cluster.server,
+                Method::POST,
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                &crd,
+            )
+            .await;
+        }
+        let repository = Repository::tls(&["localhost"]).await;
+        let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
+        Self { cluster, repository, authority }
+    }
+
+    async fn start(&self) -> Operator {
+        let options =
+            [("source-allow", "localhost"), ("source-ca", &*self.authority), ("source-relist", "1s")];
+        self.cluster.start(&options).await
+    }
+
+    async fn apply(&self, name: &str, urls: &[String]) {
+        let repositories: Vec<Value> = urls.iter().map(|url| json!({ "url": url })).collect();
+        let object = json!({
+            "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "ClusterAddonsConfiguration",
+            "metadata": {"name": name}, "spec": {"repositories": repositories},
+        });
+        ok(&self.cluster.server, Method::POST, SOURCES, &object).await;
+    }
+
+    async fn object(&self, name: &str) -> Value {
+        get(&self.cluster.server, &format!("{SOURCES}/{name}")).await.unwrap_or_default()
+    }
+
+    /// Waits until a configuration `fits`.
+    async fn settled(&self, name: &str, fits: impl Fn(&Value) -> bool) {
+        let kind = GroupVersionKind::gvk("addons.kyma-project.io", "v1alpha1", "ClusterAddonsConfiguration");
+        let resource = ApiResource::from_gvk(&kind);
+        let api: Api<DynamicObject> = Api::all_with(self.cluster.client(), &resource);
+        let check = |object: Option<&DynamicObject>| fits(&serde_json::to_value(object).unwrap());
+        let waiting = kube::runtime::wait::await_condition(api, name, check);
+        if tokio::time::timeout(crate::support::DEADLINE, waiting).await.is_err() {
+            panic!("{name} did not settle: {}", self.object(name).await);
+        }
+    }
+
+    async fn enable(&self, key: &str, value: bool) {
+        self.cluster
+            .put("addon-operator", json!({"data": {format!("{key}Enabled"): value.to_string()}}))
+            .await;
+    }
+
+    /// Returns the lines of a file that hooks write.
+    fn lines(&self, file: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.cluster.path(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    async fn ran(&self, line: &str) {
+        server::until(line, || self.lines("ran").iter().any(|ran| ran == line)).await;
+    }
+}
+
+fn phase(object: &Value) -> &str {
+    object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn state(object: &Value) -> &str {
+    let path = "/status/repositories/0/addons/0/module/state";
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_removed() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "one"))]);
+    let operator = world.start().await;
+    world.apply("platform", &[world.repository.url("/index.yaml")]).await;
+    world.settled("platform", |object| phase(object) == "Ready").await;
+    let object = world.object("platform").await;
+    assert_eq!(object["metadata"]["finalizers"], json!(["addons.kyma-project.io"]));
+    assert_eq!(object["status"]["observedGeneration"], object["metadata"]["generation"]);
+    assert_eq!(state(&object), "Registered", "{object}");
+    assert_eq!(
+        world.lines("asked"),
+        Vec::<String>::new(),
+        "code of a module ran that nobody has switched on"
+    );
+
+    world.enable("web", true).await;
+    world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
+    world.ran("one onStartup").await;
+    world.settled("platform", |object| state(object) == "Running").await;
+    let record = "/api/v1/namespaces/ops/secrets/sh.helm.release.v1.web.v1";
+    let marked = get(&world.cluster.server, record).await.unwrap();
+    let mark = &marked["metadata"]["annotations"]["addon-operator.io/source"];
+    assert_eq!(mark, "ClusterAddonsConfiguration platform");
+    let ready = world.object("platform").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+
+    // The repository is down, and what was on the disk is gone.
+    world.repository.put("/index.yaml", crate::support::repository::Reply::Status(503, Vec::new()));
+    world.repository.asked();
+    std::fs::remove_dir_all(world.cluster.path("sources")).unwrap();
+    std::fs::remove_file(world.cluster.path("ran")).unwrap();
+    let operator = world.start().await;
+    world.ran("one onStartup").await;
+    world.cluster.put("touched", json!({"data": {"by": "a person"}})).await;
+    world.ran("one seen").await;
+    assert_eq!(get(&world.cluster.server, record).await.unwrap()["metadata"]["labels"]["status"], "deployed");
+    assert!(get(&world.cluster.server, &record.replace(".v1.web.v1", ".v1.web.v2")).await.is_none());
+    assert_eq!(world.repository.asked(), [], "a restart asked the repository");
+    let after = world.object("platform").await;
+    assert_eq!(after["metadata"]["resourceVersion"], ready["metadata"]["resourceVersion"], "{after}");
+
+    // Other bytes under the same version, and somebody says so.
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "two"))]);
+    let raise = json!({"spec": {"reprocessRequest": 1}});
+    ok(&world.cluster.server, Method::PATCH, &format!("{SOURCES}/platform"), &raise).await;
+    world.cluster.settled("web", |map| map["data"]["says"] == "two").await;
+    world.ran("two onStartup").await;
+    world.settled("platform", |object| phase(object) == "Ready" && state(object) == "Running").await;
+
+    // Deleted: the release goes, the hook of the bundle runs, and only then the object.
+    ok(&world.cluster.server, Method::DELETE, &format!("{SOURCES}/platform"), &Value::Null).await;
+    world.settled("platform", Value::is_null).await;
+    assert!(world.lines("ran").contains(&"two afterDeleteHelm".to_owned()), "{:?}", world.lines("ran"));
+    world.cluster.settled("web", Value::is_null).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a04_a12_one_status_shows_all_that_is_wrong_and_it_heals_by_itself() {
+    let world = World::new().await;
+    let good = web("1.0.0", "one");
+    world.repository.publish(&[("web", "1.0.0", good.clone()), ("db", "1.0.0", b"no archive".to_vec())]);
+    let operator = world.start().await;
+    world
+        .apply(
+            "platform",
+            &[world.repository.url("/index.yaml"), world.repository.url("/gone.yaml"), String::new()],
+        )
+        .await;
+    world.settled("platform", |object| phase(object) == "Failed").await;
+    let status = world.object("platform").await["status"].clone();
+    let reason = |path: &str| status.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    assert_eq!(reason("/repositories/0/addons/0/reason").as_deref(), Some("LoadingError"), "{status}");
+    assert_eq!(reason("/repositories/0/addons/1/status").as_deref(), Some("Ready"), "{status}");
+    assert_eq!(reason("/repositories/1/reason").as_deref(), Some("FetchingIndexError"), "{status}");
+    assert_eq!(reason("/repositories/2/reason").as_deref(), Some("EmptyURLError"), "{status}");
+    let spec = json!({"spec": {"repositories": [{"url": world.repository.url("/index.yaml")}]}});
+    ok(&world.cluster.server, Method::PATCH, &format!("{SOURCES}/platform"), &spec).await;
+    world.settled("platform", |object| object["status"]["observedGeneration"] == 2).await;
+    // The content is mended, the object is not touched.
+    world.repository.publish(&[("web", "1.0.0", good)]);
+    world.settled("platform", |object| phase(object) == "Ready").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
