@@ -1,12 +1,13 @@
 //! Whether a module is on, and who says so.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::addon::SourceKey;
 use crate::cause::Cause;
 use crate::event::Verdict;
-use crate::name::{HookId, HookName};
+use crate::name::{HookId, HookName, ModuleName};
 use crate::time::Time;
 
 /// What a global hook said about a module.
@@ -19,6 +20,19 @@ pub(crate) struct DynamicFlag {
     /// Why the hook ran.
     pub(crate) cause: Cause,
 }
+
+/// What is known about a module of a bundle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Sourced {
+    pub(super) source: SourceKey,
+    /// Whether what the bundle says about `<key>Enabled` counts.
+    pub(super) auto_enable: bool,
+    /// Whether the module is to be removed, whatever others say.
+    pub(super) is_withdrawn: bool,
+}
+
+/// The modules of bundles, by name.
+pub(super) type SourcedModules = BTreeMap<ModuleName, Sourced>;
 
 /// Whether a module is on, and who said so.
 #[derive(Clone, Debug, Eq, PartialEq)]

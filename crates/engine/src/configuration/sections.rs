@@ -9,8 +9,7 @@ use values::schema::Schemas;
 use values::{Section, SectionError};
 
 use super::config_map::ConfigMap;
-use super::decision::DynamicFlag;
-use super::sourced::SourcedModules;
+use super::decision::{DynamicFlag, SourcedModules};
 use crate::catalog::{Global, Module};
 use crate::config::Config;
 use crate::context::Context;

@@ -1,24 +1,10 @@
 //! The modules of bundles: which configuration of sources brought each, and what that means for whether it is on.
 
-use std::collections::BTreeMap;
-
 use super::Configuration;
+use super::decision::Sourced;
 use crate::addon::{Registry, SourceKey};
 use crate::catalog::{EnabledFlag, Module, Origin};
 use crate::name::ModuleName;
-
-/// What is known about a module of a bundle.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Sourced {
-    source: SourceKey,
-    /// Whether what the bundle says about `<key>Enabled` counts.
-    auto_enable: bool,
-    /// Whether the module is to be removed, whatever others say.
-    is_withdrawn: bool,
-}
-
-/// The modules of bundles, by name.
-pub(super) type SourcedModules = BTreeMap<ModuleName, Sourced>;
 
 impl Configuration {
     /// Records which modules bundles bring. Returns whether that differs.

@@ -4,25 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::assessment::{Assessment, Taken};
-use super::delete::DeletePass;
+use super::known::{Decided, Source, work_key};
+use super::pass::{DeletePass, Go, Keeping, Pass, Registering, SourceAnswer, failed, store_failure};
 use super::patches;
 use super::registration::{Fate, Registration};
-use super::sources::{Decided, Keeping, Pass, Registering, SourceAnswer, Sources, work_key};
-use super::status::{ModuleLine, ModuleLineState, SourcePhase, Status};
-use crate::addon::{AddonReason, FailurePolicy, Fetched, RegisteredAddon, SourceKey};
+use super::sources::Sources;
+use super::status::{SourcePhase, Status};
+use crate::addon::{FailurePolicy, Fetched, RegisteredAddon, SourceKey};
 use crate::context::Context;
 use crate::effect::{Announcement, Effect};
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
-use crate::module::{Modules, Phase};
+use crate::module::Modules;
 use crate::name::ModuleName;
 use crate::reconcile::Step;
-
-/// Where the work on a configuration goes on.
-pub(super) enum Go {
-    On(Pass),
-    Stop(Pass, Step),
-}
 
 impl Sources {
     /// Does what can be done for a configuration now.
@@ -294,7 +289,7 @@ impl Sources {
         let Keeping { generation, assessment, ids, .. } = keeping;
         let now_ids = self.registration.ids_of(key);
         let is_freed = ids.iter().any(|id| !now_ids.contains(&**id));
-        let blocked = |(_, other): &(&SourceKey, &super::sources::Source)| {
+        let blocked = |(_, other): &(&SourceKey, &Source)| {
             other.decided.as_ref().is_some_and(|decided| decided.blocked_by.contains(key))
         };
         let bumps: BTreeSet<SourceKey> = if is_freed {
@@ -335,45 +330,6 @@ impl Sources {
         }
         self.sweep.want();
         Go::On(Pass::Idle)
-    }
-
-    /// Returns whether the status of an object is not as it is to be, as far as modules are concerned.
-    pub(super) fn is_status_stale(&self, modules: &Modules, key: &SourceKey) -> bool {
-        let object = self.known.get(key).and_then(|source| source.object.as_ref());
-        object.is_some_and(|object| self.desired_status(modules, key).is_some_and(|its| its != object.status))
-    }
-
-    /// Writes the status, if it differs from what the object says.
-    fn write_status(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
-        let (desired, now) = (self.desired_status(modules, key), self.config.time_of_day(cx.now));
-        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
-        let is_left_alone = source.is_left_alone();
-        let Some((desired, object)) = desired.zip(source.object.as_ref()) else {
-            return Go::Stop(Pass::Idle, Step::Done);
-        };
-        if is_left_alone || desired == object.status {
-            source.desired = Some(desired);
-            return Go::On(Pass::Bumping);
-        }
-        let step = patches::set_status(cx, key, object, &desired, &now);
-        (source.desired, source.is_written) = (Some(desired), false);
-        Go::Stop(Pass::Writing, step)
-    }
-
-    /// Records that the status is written. What the watch says may be older for a moment.
-    fn written(&mut self, cx: &Context, key: &SourceKey) -> Go {
-        let now = self.config.time_of_day(cx.now);
-        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Bumping) };
-        if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
-            if object.status == desired {
-                source.is_written = true;
-            } else {
-                let conditions = desired.patch(&object.conditions, &now);
-                object.conditions = Status::read(conditions.get("status").unwrap_or_default()).1;
-            }
-            object.status = desired;
-        }
-        Go::On(Pass::Bumping)
     }
 
     /// Raises the counter of the next configuration that failed because of this one.
@@ -419,91 +375,5 @@ impl Sources {
             source.bumps = rest;
         }
         step
-    }
-
-    /// Returns the status that an object is to have: what was decided, with what the modules do now.
-    fn desired_status(&self, modules: &Modules, key: &SourceKey) -> Option<Status> {
-        let source = self.known.get(key)?;
-        let mut status = source.decided.as_ref()?.status.clone();
-        let said = source.object.as_ref().map(|object| &object.status);
-        let before = |name: &ModuleName| {
-            let lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
-            lines.filter(|line| line.name == *name).map(|line| line.state).next()
-        };
-        for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
-            module.state = state_of(modules, &module.name, before(&module.name).unwrap_or_default());
-        }
-        for addon in self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained) {
-            status.add_retained(addon);
-        }
-        Some(status)
-    }
-}
-
-/// Returns what a module is doing. While that is not known, or about to be what it was, it is what it was.
-fn state_of(modules: &Modules, name: &ModuleName, before: ModuleLineState) -> ModuleLineState {
-    let Some(module) = modules.get(name) else { return before };
-    match module.phase() {
-        Phase::Running => ModuleLineState::Running,
-        Phase::Failed | Phase::Parked => ModuleLineState::Error,
-        Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
-        Phase::Disabled if module.is_decided() => ModuleLineState::Registered,
-        Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Starting => before,
-    }
-}
-
-/// Returns why something was not written.
-pub(super) fn failed(answer: Option<SourceAnswer>) -> Option<Failure> {
-    match answer {
-        Some(SourceAnswer::Patched(Err(failure)) | SourceAnswer::Fetched(Err(failure))) => Some(failure),
-        Some(SourceAnswer::Kept(Err(error))) => Some(store_failure(error)),
-        Some(SourceAnswer::Patched(Ok(())) | SourceAnswer::Fetched(Ok(_)) | SourceAnswer::Kept(Ok(())))
-        | None => None,
-    }
-}
-
-/// Returns the failure that an error of the store is.
-pub(super) fn store_failure(error: StoreError) -> Failure {
-    match error {
-        StoreError::Registry(failure) => failure,
-        StoreError::Bundles(problems) => {
-            let first = problems.into_iter().next().map(|(_, failure)| failure);
-            first.unwrap_or_else(|| Failure::new(FailureKind::Cluster, "the bundles could not be written"))
-        }
-    }
-}
-
-impl Status {
-    /// Adds that a module goes on although its addon is registered no more: to the line of the addon, or in one of its own.
-    fn add_retained(&mut self, addon: &RegisteredAddon) {
-        let module = Some(ModuleLine { name: addon.bundle.name.clone(), state: ModuleLineState::Retained });
-        let is_its = |name: &str| name == addon.bundle.name.as_str();
-        if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
-            line.module = module;
-            return;
-        }
-        let own = self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
-        if let Some(repository) = self.repositories.get_mut(own) {
-            repository.addons.push(super::status::AddonLine {
-                name: addon.bundle.name.to_string(),
-                version: addon.bundle.version.clone(),
-                id: addon.bundle.id.clone(),
-                digest: addon.bundle.digest.to_string(),
-                status: SourcePhase::Failed,
-                reason: AddonReason::UnregisteringError.as_str().to_owned(),
-                message: "it is not offered any more; its module goes on".to_owned(),
-                module,
-            });
-        }
-    }
-
-    /// Returns the status without what was added about modules that go on.
-    pub(super) fn without_retained(&self) -> Self {
-        let mut status = self.clone();
-        let is_retained = |line: &ModuleLine| line.state == ModuleLineState::Retained;
-        for repository in &mut status.repositories {
-            repository.addons.retain(|line| !line.module.as_ref().is_some_and(is_retained));
-        }
-        status
     }
 }

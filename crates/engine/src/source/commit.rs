@@ -1,11 +1,10 @@
 //! How what is registered becomes modules: a task at the head of `main`, between two attempts of whatever fails there.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::registration::Registration;
-use super::sources::{Pass, Sources, work_key};
-use crate::addon::{Digest, RegisteredAddon, Registry, SourceKey};
+use super::commits::Commit;
+use super::known::work_key;
+use super::pass::Pass;
+use super::sources::Sources;
+use crate::addon::SourceKey;
 use crate::cause::Cause;
 use crate::context::Context;
 use crate::effect::Effect;
@@ -16,70 +15,6 @@ use crate::notice::Notice;
 use crate::queue::{End, Next};
 use crate::task::{Answer, Task, TaskKind, Trigger};
 use crate::time::Time;
-
-/// What was loaded.
-#[derive(Debug)]
-pub(crate) struct Commit {
-    /// Its number.
-    version: u64,
-    /// What it was made from.
-    pub(crate) registry: Arc<Registry>,
-    /// The bundle of each module before it.
-    before: BTreeMap<ModuleName, Digest>,
-}
-
-/// Which version of what is registered is in force.
-#[derive(Debug, Default)]
-pub(super) struct Commits {
-    wanted: u64,
-    in_force: u64,
-    /// Whether a task for it is in `main`.
-    is_queued: bool,
-    loading: Option<(u64, Arc<Registry>)>,
-    /// When it is tried again, if it failed. Meanwhile `main` goes on.
-    retry_at: Option<Time>,
-    /// What began to run from bundles that are not in force any more.
-    old_runs: BTreeSet<RunId>,
-    /// Whether there may be bundles that nobody needs.
-    has_unused: bool,
-    dropping: Option<RunId>,
-}
-
-impl Commits {
-    pub(super) fn wanted(&self) -> u64 {
-        self.wanted
-    }
-
-    pub(super) fn in_force(&self) -> u64 {
-        self.in_force
-    }
-
-    /// Returns whether bundles are being removed.
-    pub(super) fn is_dropping(&self) -> bool {
-        self.dropping.is_some()
-    }
-
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.dropping.is_none()
-    }
-
-    pub(super) fn next_wakeup(&self) -> Option<Time> {
-        self.retry_at
-    }
-
-    /// Records that another registry is written.
-    pub(super) fn registered(&mut self, old: &Registration, new: &Registration) {
-        let modules = |registration: &Registration| -> Vec<RegisteredAddon> {
-            let active = registration.iter().filter(|addon| addon.is_active);
-            let mut active: Vec<_> =
-                active.map(|addon| RegisteredAddon { is_retained: false, ..addon.clone() }).collect();
-            active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
-            active
-        };
-        self.wanted += u64::from(modules(old) != modules(new));
-        self.has_unused |= !old.digests().is_subset(&new.digests());
-    }
-}
 
 impl Sources {
     /// Queues the task that puts what is registered into force, if that is due.

@@ -1,34 +1,15 @@
 //! The end of a configuration: its modules are removed, then those that failed may try again, then its object goes.
 
-use super::advance::{Go, failed, store_failure};
+use super::known::work_key;
+use super::pass::{DeletePass, Go, Pass, SourceAnswer, failed, store_failure};
 use super::patches;
 use super::registration::Fate;
-use super::sources::{Pass, SourceAnswer, Sources, work_key};
+use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, SourceKey};
 use crate::context::Context;
 use crate::module::Modules;
 use crate::reconcile::Step;
-
-/// How far the end of a configuration is.
-///
-/// ```text
-/// Begin ─▶ Keeping ─▶ Removing ─▶ Bumping ─▶ Unfinalizing
-/// ```
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum DeletePass {
-    /// Nothing was done.
-    #[default]
-    Begin,
-    /// The registry is written in which its modules are withdrawn.
-    Keeping,
-    /// Its modules are being removed.
-    Removing,
-    /// Counters of those are raised that failed.
-    Bumping,
-    /// Its finalizer is being removed.
-    Unfinalizing,
-}
 
 impl Sources {
     pub(super) fn advance_delete(

@@ -13,10 +13,14 @@
 mod advance;
 mod assessment;
 mod commit;
+mod commits;
 mod delete;
+mod known;
 mod object;
+mod pass;
 mod patches;
 mod registration;
+mod report;
 mod sources;
 mod status;
 mod sweep;

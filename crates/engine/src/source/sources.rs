@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::assessment::Assessment;
-use super::commit::Commits;
-use super::delete::DeletePass;
+use super::commits::Commits;
+use super::known::{Source, work_key};
 use super::object::SourceObject;
+use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
 use super::registration::Registration;
-use super::status::{SourcePhase, Status};
-use super::sweep::{self, Sweep};
-use crate::addon::{Fetched, Registry, SourceKey, SourceKind, SourceSpec};
+use crate::addon::{Fetched, Registry, SourceKey, SourceKind};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
@@ -24,10 +22,6 @@ use crate::name::{ModuleName, MonitorId, RunId, Scope};
 use crate::notice::Notice;
 use crate::reconcile::{Reconciles, Step, WorkKey};
 use crate::time::Time;
-
-/// How many changes of a status by others within [`QUARREL_TIME`] are one too many.
-const QUARREL: usize = 2;
-const QUARREL_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// All configurations of sources.
 #[derive(Debug, Default)]
@@ -49,175 +43,6 @@ pub(crate) struct Sources {
     pub(super) sweep: Sweep,
     /// The configurations whose modules changed.
     refresh_later: BTreeSet<SourceKey>,
-}
-
-/// What is known about one configuration.
-#[derive(Debug, Default)]
-pub(super) struct Source {
-    /// Its object; `None` when that is gone.
-    pub(super) object: Option<SourceObject>,
-    pub(super) pass: Pass,
-    /// The answer to the effect of its pass.
-    pub(super) answer: Option<SourceAnswer>,
-    pub(super) decided: Option<Decided>,
-    /// When it is processed again by itself.
-    pub(super) process_at: Option<Time>,
-    /// How many times in a row something of it could not be fetched.
-    pub(super) unfetched: u32,
-    /// The status that it is to have.
-    pub(super) desired: Option<Status>,
-    /// Whether its object has had that status since it was written.
-    pub(super) is_written: bool,
-    /// When others changed the status.
-    quarrels: Vec<Time>,
-    /// The generation at which the status is left to others.
-    left_alone_at: Option<i64>,
-    /// The configurations to bump that failed because of it.
-    pub(super) bumps: BTreeSet<SourceKey>,
-    /// Whether those that failed were chosen as it is deleted.
-    pub(super) is_bumped: bool,
-    /// The phase that was announced.
-    pub(super) announced: Option<SourcePhase>,
-}
-
-/// What the last complete pass found.
-#[derive(Debug, Default)]
-pub(super) struct Decided {
-    pub(super) generation: i64,
-    /// Its status, but for the states of modules.
-    pub(super) status: Status,
-    pub(super) blocked_by: BTreeSet<SourceKey>,
-    /// The ids of what it offers.
-    pub(super) offered: BTreeSet<String>,
-}
-
-/// How far the work on a configuration is.
-///
-/// ```text
-/// Idle ─▶ Finalizing ─▶ Pending ─▶ Starting ─▶ Fetching ─▶ Registering ─▶ Keeping ─▶ Committing ─▶ Writing ─▶ Bumping
-///  └────▶ Deleting
-/// ```
-#[derive(Debug, Default)]
-pub(super) enum Pass {
-    #[default]
-    Idle,
-    Finalizing,
-    Pending,
-    Starting,
-    Fetching {
-        generation: i64,
-        spec: Arc<SourceSpec>,
-    },
-    Registering(Box<Registering>),
-    Keeping(Box<Keeping>),
-    Committing {
-        /// The commit that puts it into force.
-        version: u64,
-        keeping: Box<Keeping>,
-    },
-    Writing,
-    Bumping,
-    Deleting(DeletePass),
-}
-
-/// What is to be registered.
-#[derive(Debug)]
-pub(super) struct Registering {
-    pub(super) generation: i64,
-    pub(super) spec: Arc<SourceSpec>,
-    /// What was fetched, or why the spec can't be read.
-    pub(super) fetched: Result<Fetched, String>,
-}
-
-/// What is being registered.
-#[derive(Debug)]
-pub(super) struct Keeping {
-    pub(super) generation: i64,
-    pub(super) spec: Arc<SourceSpec>,
-    pub(super) assessment: Assessment,
-    /// The ids that it had before.
-    pub(super) ids: BTreeSet<String>,
-}
-
-/// The answer to an effect.
-#[derive(Debug)]
-pub(super) enum SourceAnswer {
-    Fetched(Result<Fetched, Failure>),
-    Kept(Result<(), StoreError>),
-    Patched(Result<(), Failure>),
-}
-
-/// The work on a configuration.
-pub(super) fn work_key(key: &SourceKey) -> WorkKey {
-    let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
-    WorkKey { controller: key.kind.as_str(), namespace, name }
-}
-
-impl Source {
-    /// Returns whether its object is there and is not being deleted.
-    pub(super) fn is_there(&self) -> bool {
-        self.object.as_ref().is_some_and(|object| !object.is_deleting)
-    }
-
-    /// Returns whether its last pass was for the object as it is.
-    pub(super) fn is_decided(&self) -> bool {
-        let generation = self.object.as_ref().map(|object| object.generation);
-        self.decided.as_ref().is_some_and(|decided| Some(decided.generation) == generation)
-    }
-
-    /// Returns how far it is.
-    pub(super) fn phase(&self) -> SourcePhase {
-        let said = self.object.as_ref().map(|object| object.status.phase).unwrap_or_default();
-        self.decided.as_ref().map_or(said, |decided| decided.status.phase)
-    }
-
-    /// Returns whether others write its status, so that we do not.
-    pub(super) fn is_left_alone(&self) -> bool {
-        self.left_alone_at.is_some()
-            && self.left_alone_at == self.object.as_ref().map(|object| object.generation)
-    }
-
-    /// Records an object that says what is fine already as decided: nothing is asked, nothing is written.
-    fn adopt(&mut self) {
-        let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return };
-        let status = &object.status;
-        if status.phase == SourcePhase::Ready && status.observed_generation == object.generation {
-            let offered = status.addons().map(|addon| addon.id.clone()).collect();
-            let status = status.without_retained();
-            self.decided =
-                Some(Decided { generation: object.generation, status, offered, ..Decided::default() });
-            self.desired = Some(object.status.clone());
-            self.announced = Some(SourcePhase::Ready);
-        }
-    }
-
-    /// Looks whether others changed the status that we wrote. Returns whether that is once too often, which is told once.
-    fn quarrels(&mut self, now: Time) -> bool {
-        let Some(object) = &self.object else { return false };
-        if self.desired.as_ref() == Some(&object.status) {
-            self.is_written = true;
-            return false;
-        }
-        if !std::mem::replace(&mut self.is_written, false) || !self.is_decided() {
-            return false;
-        }
-        self.quarrels.retain(|at| now.since(*at) < QUARREL_TIME);
-        self.quarrels.push(now);
-        let is_over = self.quarrels.len() >= QUARREL && !self.is_left_alone();
-        if is_over {
-            self.left_alone_at = self.object.as_ref().map(|object| object.generation);
-        }
-        is_over
-    }
-
-    /// Returns whether there is something to do about the object as it is.
-    fn has_work(&self) -> bool {
-        let Some(object) = &self.object else { return false };
-        if object.is_deleting {
-            return object.has_finalizer();
-        }
-        !self.is_decided() || (!self.is_left_alone() && self.desired.as_ref() != Some(&object.status))
-    }
 }
 
 impl Sources {
@@ -377,7 +202,7 @@ impl Sources {
 
     fn answered(&mut self, run: RunId, answer: SourceAnswer) {
         let Some(work) = self.reconciles.finish(run) else { return };
-        if work == sweep::key() {
+        if work == sweep_key() {
             self.sweep.answer = Some(answer);
         } else if let Some(source) = of_work(&work).and_then(|key| self.known.get_mut(&key)) {
             source.answer = Some(answer);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::addon::{AddonReason, RegisteredAddon};
 use crate::name::ModuleName;
 
 /// How many addons a status lists.
@@ -194,6 +195,41 @@ impl Status {
         if let Some(last) = self.repositories.last_mut() {
             last.addons.push(summary);
         }
+    }
+}
+
+impl Status {
+    /// Adds that a module goes on although its addon is registered no more: to the line of the addon, or in one of its own.
+    pub(super) fn add_retained(&mut self, addon: &RegisteredAddon) {
+        let module = Some(ModuleLine { name: addon.bundle.name.clone(), state: ModuleLineState::Retained });
+        let is_its = |name: &str| name == addon.bundle.name.as_str();
+        if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
+            line.module = module;
+            return;
+        }
+        let own = self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
+        if let Some(repository) = self.repositories.get_mut(own) {
+            repository.addons.push(AddonLine {
+                name: addon.bundle.name.to_string(),
+                version: addon.bundle.version.clone(),
+                id: addon.bundle.id.clone(),
+                digest: addon.bundle.digest.to_string(),
+                status: SourcePhase::Failed,
+                reason: AddonReason::UnregisteringError.as_str().to_owned(),
+                message: "it is not offered any more; its module goes on".to_owned(),
+                module,
+            });
+        }
+    }
+
+    /// Returns the status without what was added about modules that go on.
+    pub(super) fn without_retained(&self) -> Self {
+        let mut status = self.clone();
+        let is_retained = |line: &ModuleLine| line.state == ModuleLineState::Retained;
+        for repository in &mut status.repositories {
+            repository.addons.retain(|line| !line.module.as_ref().is_some_and(is_retained));
+        }
+        status
     }
 }
 

@@ -1,9 +1,10 @@
 //! Looks after modules that are registered no more: they leave the registry when they are removed, and are removed when
 //! nobody wants them any more.
 
-use super::advance::failed;
+use super::known::work_key;
+use super::pass::{failed, sweep_key};
 use super::registration::{Fate, Registration};
-use super::sources::{SourceAnswer, Sources, work_key};
+use super::sources::Sources;
 use super::status::SourcePhase;
 use crate::addon::{RegisteredAddon, SourceKey};
 use crate::cause::Cause;
@@ -13,30 +14,6 @@ use crate::name::Scope;
 use crate::notice::Notice;
 use crate::reconcile::{Step, WorkKey};
 
-/// Who does this work.
-const CONTROLLER: &str = "Registry";
-
-/// Whether there is something to look at.
-#[derive(Debug, Default)]
-pub(super) struct Sweep {
-    is_wanted: bool,
-    /// Whether the registry is being written.
-    is_writing: bool,
-    pub(super) answer: Option<SourceAnswer>,
-}
-
-impl Sweep {
-    /// Has it look at everything at the next occasion.
-    pub(super) fn want(&mut self) {
-        self.is_wanted = true;
-    }
-}
-
-/// Returns the key of this work.
-pub(super) fn key() -> WorkKey {
-    WorkKey { controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
-}
-
 impl Sources {
     /// Has the registry looked at, if something in it would change.
     pub(super) fn look_for_sweep(&mut self, modules: &Modules, cx: &mut Context) {
@@ -44,7 +21,7 @@ impl Sources {
             return;
         }
         if self.swept(modules) != self.registration {
-            self.reconciles.request(cx, &key(), &Cause::outside("modules"));
+            self.reconciles.request(cx, &sweep_key(), &Cause::outside("modules"));
         }
     }
 

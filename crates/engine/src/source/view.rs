@@ -8,7 +8,7 @@ use crate::view::{QueueView, SourceAddonView, SourceRepositoryView, SourceView};
 impl Sources {
     /// Returns a picture of all configurations.
     pub(crate) fn views(&self, now: Time) -> Vec<SourceView> {
-        let view = |(key, source): (&SourceKey, &super::sources::Source)| {
+        let view = |(key, source): (&SourceKey, &super::known::Source)| {
             let object = source.object.as_ref()?;
             let status = source.desired.as_ref().unwrap_or(&object.status);
             let repositories = status.repositories.iter().map(|line| SourceRepositoryView {

@@ -1,0 +1,73 @@
+//! Which version of what is registered is in force.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::registration::Registration;
+use crate::addon::{Digest, RegisteredAddon, Registry};
+use crate::name::{ModuleName, RunId};
+use crate::time::Time;
+
+/// What was loaded.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    /// Its number.
+    pub(super) version: u64,
+    /// What it was made from.
+    pub(crate) registry: Arc<Registry>,
+    /// The bundle of each module before it.
+    pub(super) before: BTreeMap<ModuleName, Digest>,
+}
+
+/// Which version of what is registered is in force.
+#[derive(Debug, Default)]
+pub(super) struct Commits {
+    pub(super) wanted: u64,
+    pub(super) in_force: u64,
+    /// Whether a task for it is in `main`.
+    pub(super) is_queued: bool,
+    pub(super) loading: Option<(u64, Arc<Registry>)>,
+    /// When it is tried again, if it failed. Meanwhile `main` goes on.
+    pub(super) retry_at: Option<Time>,
+    /// What began to run from bundles that are not in force any more.
+    pub(super) old_runs: BTreeSet<RunId>,
+    /// Whether there may be bundles that nobody needs.
+    pub(super) has_unused: bool,
+    pub(super) dropping: Option<RunId>,
+}
+
+impl Commits {
+    pub(super) fn wanted(&self) -> u64 {
+        self.wanted
+    }
+
+    pub(super) fn in_force(&self) -> u64 {
+        self.in_force
+    }
+
+    /// Returns whether bundles are being removed.
+    pub(super) fn is_dropping(&self) -> bool {
+        self.dropping.is_some()
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.dropping.is_none()
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        self.retry_at
+    }
+
+    /// Records that another registry is written.
+    pub(super) fn registered(&mut self, old: &Registration, new: &Registration) {
+        let modules = |registration: &Registration| -> Vec<RegisteredAddon> {
+            let active = registration.iter().filter(|addon| addon.is_active);
+            let mut active: Vec<_> =
+                active.map(|addon| RegisteredAddon { is_retained: false, ..addon.clone() }).collect();
+            active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
+            active
+        };
+        self.wanted += u64::from(modules(old) != modules(new));
+        self.has_unused |= !old.digests().is_subset(&new.digests());
+    }
+}

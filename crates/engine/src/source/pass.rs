@@ -1,0 +1,137 @@
+//! How far the work on a configuration is, and what came of its last step.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::assessment::Assessment;
+use crate::addon::{Fetched, SourceSpec};
+use crate::event::StoreError;
+use crate::failure::{Failure, FailureKind};
+use crate::reconcile::{Step, WorkKey};
+
+/// How far the work on a configuration is.
+///
+/// ```text
+/// Idle ─▶ Finalizing ─▶ Pending ─▶ Starting ─▶ Fetching ─▶ Registering ─▶ Keeping ─▶ Committing ─▶ Writing ─▶ Bumping
+///  └────▶ Deleting
+/// ```
+#[derive(Debug, Default)]
+pub(super) enum Pass {
+    #[default]
+    Idle,
+    Finalizing,
+    Pending,
+    Starting,
+    Fetching {
+        generation: i64,
+        spec: Arc<SourceSpec>,
+    },
+    Registering(Box<Registering>),
+    Keeping(Box<Keeping>),
+    Committing {
+        /// The commit that puts it into force.
+        version: u64,
+        keeping: Box<Keeping>,
+    },
+    Writing,
+    Bumping,
+    Deleting(DeletePass),
+}
+
+/// What is to be registered.
+#[derive(Debug)]
+pub(super) struct Registering {
+    pub(super) generation: i64,
+    pub(super) spec: Arc<SourceSpec>,
+    /// What was fetched, or why the spec can't be read.
+    pub(super) fetched: Result<Fetched, String>,
+}
+
+/// What is being registered.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    pub(super) generation: i64,
+    pub(super) spec: Arc<SourceSpec>,
+    pub(super) assessment: Assessment,
+    /// The ids that it had before.
+    pub(super) ids: BTreeSet<String>,
+}
+
+/// The answer to an effect.
+#[derive(Debug)]
+pub(super) enum SourceAnswer {
+    Fetched(Result<Fetched, Failure>),
+    Kept(Result<(), StoreError>),
+    Patched(Result<(), Failure>),
+}
+
+/// How far the end of a configuration is.
+///
+/// ```text
+/// Begin ─▶ Keeping ─▶ Removing ─▶ Bumping ─▶ Unfinalizing
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum DeletePass {
+    /// Nothing was done.
+    #[default]
+    Begin,
+    /// The registry is written in which its modules are withdrawn.
+    Keeping,
+    /// Its modules are being removed.
+    Removing,
+    /// Counters of those are raised that failed.
+    Bumping,
+    /// Its finalizer is being removed.
+    Unfinalizing,
+}
+
+/// Where the work on a configuration goes on.
+pub(super) enum Go {
+    On(Pass),
+    Stop(Pass, Step),
+}
+
+/// Returns why something was not written.
+pub(super) fn failed(answer: Option<SourceAnswer>) -> Option<Failure> {
+    match answer {
+        Some(SourceAnswer::Patched(Err(failure)) | SourceAnswer::Fetched(Err(failure))) => Some(failure),
+        Some(SourceAnswer::Kept(Err(error))) => Some(store_failure(error)),
+        Some(SourceAnswer::Patched(Ok(())) | SourceAnswer::Fetched(Ok(_)) | SourceAnswer::Kept(Ok(())))
+        | None => None,
+    }
+}
+
+/// Returns the failure that an error of the store is.
+pub(super) fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Registry(failure) => failure,
+        StoreError::Bundles(problems) => {
+            let first = problems.into_iter().next().map(|(_, failure)| failure);
+            first.unwrap_or_else(|| Failure::new(FailureKind::Cluster, "the bundles could not be written"))
+        }
+    }
+}
+
+/// Who does this work.
+const CONTROLLER: &str = "Registry";
+
+/// Whether there is something to look at.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    pub(super) is_wanted: bool,
+    /// Whether the registry is being written.
+    pub(super) is_writing: bool,
+    pub(super) answer: Option<SourceAnswer>,
+}
+
+impl Sweep {
+    /// Has it look at everything at the next occasion.
+    pub(super) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+}
+
+/// Returns the key of this work.
+pub(super) fn sweep_key() -> WorkKey {
+    WorkKey { controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
+}

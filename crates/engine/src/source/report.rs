@@ -1,0 +1,82 @@
+//! Writes the status of a configuration: what was decided, with what the modules do now.
+
+use super::pass::{Go, Pass};
+use super::patches;
+use super::sources::Sources;
+use super::status::{ModuleLineState, Status};
+use crate::addon::SourceKey;
+use crate::context::Context;
+use crate::module::{Modules, Phase};
+use crate::name::ModuleName;
+use crate::reconcile::Step;
+
+impl Sources {
+    /// Returns whether the status of an object is not as it is to be, as far as modules are concerned.
+    pub(super) fn is_status_stale(&self, modules: &Modules, key: &SourceKey) -> bool {
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        object.is_some_and(|object| self.desired_status(modules, key).is_some_and(|its| its != object.status))
+    }
+
+    /// Writes the status, if it differs from what the object says.
+    pub(super) fn write_status(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
+        let (desired, now) = (self.desired_status(modules, key), self.config.time_of_day(cx.now));
+        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let is_left_alone = source.is_left_alone();
+        let Some((desired, object)) = desired.zip(source.object.as_ref()) else {
+            return Go::Stop(Pass::Idle, Step::Done);
+        };
+        if is_left_alone || desired == object.status {
+            source.desired = Some(desired);
+            return Go::On(Pass::Bumping);
+        }
+        let step = patches::set_status(cx, key, object, &desired, &now);
+        (source.desired, source.is_written) = (Some(desired), false);
+        Go::Stop(Pass::Writing, step)
+    }
+
+    /// Records that the status is written. What the watch says may be older for a moment.
+    pub(super) fn written(&mut self, cx: &Context, key: &SourceKey) -> Go {
+        let now = self.config.time_of_day(cx.now);
+        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Bumping) };
+        if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
+            if object.status == desired {
+                source.is_written = true;
+            } else {
+                let conditions = desired.patch(&object.conditions, &now);
+                object.conditions = Status::read(conditions.get("status").unwrap_or_default()).1;
+            }
+            object.status = desired;
+        }
+        Go::On(Pass::Bumping)
+    }
+
+    /// Returns the status that an object is to have: what was decided, with what the modules do now.
+    pub(super) fn desired_status(&self, modules: &Modules, key: &SourceKey) -> Option<Status> {
+        let source = self.known.get(key)?;
+        let mut status = source.decided.as_ref()?.status.clone();
+        let said = source.object.as_ref().map(|object| &object.status);
+        let before = |name: &ModuleName| {
+            let lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
+            lines.filter(|line| line.name == *name).map(|line| line.state).next()
+        };
+        for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
+            module.state = state_of(modules, &module.name, before(&module.name).unwrap_or_default());
+        }
+        for addon in self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained) {
+            status.add_retained(addon);
+        }
+        Some(status)
+    }
+}
+
+/// Returns what a module is doing. While that is not known, or about to be what it was, it is what it was.
+fn state_of(modules: &Modules, name: &ModuleName, before: ModuleLineState) -> ModuleLineState {
+    let Some(module) = modules.get(name) else { return before };
+    match module.phase() {
+        Phase::Running => ModuleLineState::Running,
+        Phase::Failed | Phase::Parked => ModuleLineState::Error,
+        Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
+        Phase::Disabled if module.is_decided() => ModuleLineState::Registered,
+        Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Starting => before,
+    }
+}
