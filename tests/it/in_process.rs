@@ -15,7 +15,6 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, observed};
 use crate::support::program::get;
 use crate::support::server::{self, until};

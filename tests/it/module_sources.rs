@@ -1,7 +1,5 @@
 //! Modules from repositories, end to end: one object is applied, and the module runs.
 
-use std::time::Duration;
-
 use addon_operator::app::Outcome;
 use addon_operator::source::crds;
 use http::Method;
@@ -10,6 +8,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
+use crate::support::program;
 use crate::support::repository::{Packed, Repository};
 use crate::support::server::{self, get, ok};
 
@@ -153,6 +152,8 @@ async fn a22_a23_a24_a18_a_module_is_published_switched_on_kept_replaced_and_rem
     std::fs::remove_file(world.cluster.path("ran")).unwrap();
     let operator = world.start().await;
     world.ran("one onStartup").await;
+    let port = operator.port.to_string();
+    server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
     world.cluster.put("touched", json!({"data": {"by": "a person"}})).await;
     world.ran("one seen").await;
     assert_eq!(get(&world.cluster.server, record).await.unwrap()["metadata"]["labels"]["status"], "deployed");

@@ -10,8 +10,14 @@ use crate::kind::Kind;
 /// All annotations together may have this many bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
+const FINALIZERS: &str = "metadata.finalizers";
+
+/// The finalizers without a path that objects of built-in kinds may have.
+const STANDARD_FINALIZERS: &[&str] =
+    &["orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"];
+
 /// Returns how the objects of a built-in kind may be called.
-pub(super) fn name_rule(kind: &Kind) -> NameRule {
+fn name_rule(kind: &Kind) -> NameRule {
     match (&*kind.group, &*kind.plural) {
         ("", "namespaces") => NameRule::Label,
         ("", "services") => NameRule::Dns1035,
@@ -20,6 +26,19 @@ pub(super) fn name_rule(kind: &Kind) -> NameRule {
     }
 }
 
+/// Validates what an object of a built-in kind has in common with all others.
+pub(super) fn validate_built_in(object: &Value, kind: &Kind, report: &mut Report) {
+    validate(object, name_rule(kind), report);
+    for (index, finalizer) in list(object, FINALIZERS).iter().enumerate() {
+        let name = finalizer.as_str().unwrap_or_default();
+        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            report.invalid(&item(FINALIZERS, index), name, detail);
+        }
+    }
+}
+
+/// Validates what all objects have, custom ones too: the finalizers of those need no path.
 pub(super) fn validate(object: &Value, rule: NameRule, report: &mut Report) {
     let (name, prefix) = (text(object, "metadata.name"), text(object, "metadata.generateName"));
     if !prefix.is_empty() {
@@ -103,26 +122,16 @@ fn owners(object: &Value, report: &mut Report) {
 }
 
 fn finalizers(object: &Value, report: &mut Report) {
-    const PATH: &str = "metadata.finalizers";
     let (mut orphan, mut foreground) = (false, false);
-    for (index, finalizer) in list(object, PATH).iter().enumerate() {
+    for finalizer in list(object, FINALIZERS) {
         let name = finalizer.as_str().unwrap_or_default();
-        report.invalid_all(PATH, name, names::qualified(name));
+        report.invalid_all(FINALIZERS, name, names::qualified(name));
         orphan |= name == "orphan";
         foreground |= name == "foregroundDeletion";
-        if !name.contains('/')
-            && !matches!(
-                name,
-                "orphan" | "foregroundDeletion" | "kubernetes" | "customresourcecleanup.apiextensions.k8s.io"
-            )
-        {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            report.invalid(&item(PATH, index), name, detail);
-        }
     }
     if orphan && foreground {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        report.invalid(PATH, get(object, PATH).clone(), detail);
+        report.invalid(FINALIZERS, get(object, FINALIZERS).clone(), detail);
     }
 }
 

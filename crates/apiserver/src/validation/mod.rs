@@ -38,7 +38,7 @@ use crate::kind::Kind;
 /// Returns what is wrong with a new object.
 pub fn create(kind: &Kind, object: &Value) -> Report {
     let mut report = Report::default();
-    metadata::validate(object, metadata::name_rule(kind), &mut report);
+    metadata::validate_built_in(object, kind, &mut report);
     content(kind, object, &mut report);
     report
 }
@@ -55,7 +55,7 @@ pub fn update(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
     // All writes are checked for metadata once, and the rules of built-in kinds check it again.
     for _ in 0..2 {
-        metadata::validate(new, metadata::name_rule(kind), &mut report);
+        metadata::validate_built_in(new, kind, &mut report);
         metadata::validate_update(new, old, &mut report);
     }
     match (&*kind.group, &*kind.plural) {
@@ -159,7 +159,7 @@ fn update_of_rarer(kind: &Kind, new: &Value, old: &Value, report: &mut Report) {
 /// Returns what is wrong with the status of a new version of an object.
 pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    metadata::validate(new, metadata::name_rule(kind), &mut report);
+    metadata::validate_built_in(new, kind, &mut report);
     metadata::validate_update(new, old, &mut report);
     status::update(kind, new, old, &mut report);
     match (&*kind.group, &*kind.plural) {
@@ -173,7 +173,7 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Report {
 /// Returns what is wrong with the finalizers of a new version of a namespace.
 pub fn finalize(kind: &Kind, new: &Value, old: &Value) -> Report {
     let mut report = Report::default();
-    metadata::validate(new, metadata::name_rule(kind), &mut report);
+    metadata::validate_built_in(new, kind, &mut report);
     metadata::validate_update(new, old, &mut report);
     for (index, finalizer) in fields::texts(new, "spec.finalizers").enumerate() {
         config::finalizer(finalizer, &errors::item("spec.finalizers", index), &mut report);
@@ -293,6 +293,13 @@ mod tests {
         defaults::apply(&mut object, &shape);
         let report = create(kind, &object);
         report.errors.into_iter().map(|error| format!("{}: {}", error.field, error.message)).collect()
+    }
+
+    #[test]
+    fn finalizers_of_custom_objects_need_no_path() {
+        let with = |name: &str| json!({"metadata": {"name": "a", "finalizers": [name]}});
+        assert!(create_custom(&with("addons.kyma-project.io")).errors.is_empty());
+        assert_eq!(create_custom(&with("a b")).errors.len(), 1);
     }
 
     #[test]
