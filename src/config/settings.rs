@@ -157,32 +157,10 @@ impl Settings {
         refuse(given)?;
         let text = |flag| given.text(flag).0;
         let tmp_dir = text("tmp-dir");
-        let count = |flag| {
-            given.parse(flag, "a number, at least 1", |text| {
-                text.parse().ok().filter(|count: &usize| *count > 0)
-            })
-        };
-        let positive = |flag| {
-            given.parse(flag, "a duration above zero, like 5s or 1m30s", |text| {
-                parse_duration(text).filter(|time| !time.is_zero())
-            })
-        };
-        let source_ca = text("source-ca");
+        let count = |flag| count(given, flag);
         Ok(Self {
             modules_dirs: paths(&text("modules-dir")),
-            sources: SourceSettings {
-                dir: text("source-dir").into(),
-                secret_namespaces: list(&text("source-secret-namespaces")),
-                allow: list(&text("source-allow")),
-                allow_prefixes: list(&text("source-allow-prefix")),
-                develop: given.switch("source-develop")?,
-                ca: (!source_ca.is_empty()).then(|| source_ca.into()),
-                workers: count("source-workers")?,
-                fetches: count("source-fetches")?,
-                timeout: positive("source-timeout")?,
-                relist: positive("source-relist")?,
-                retry: positive("source-retry")?,
-            },
+            sources: SourceSettings::new(given)?,
             global_hooks_dir: text("global-hooks-dir").into(),
             global_hooks_optional: false,
             unnumbered_order: given.number("unnumbered-modules-order")?,
@@ -249,6 +227,35 @@ impl Settings {
 /// Returns the paths of a list with colons.
 fn paths(list: &str) -> Vec<PathBuf> {
     list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
+
+impl SourceSettings {
+    fn new(given: &OptionSources) -> Result<Self, ConfigError> {
+        let text = |flag| given.text(flag).0;
+        let positive = |flag| {
+            given.parse(flag, "a duration above zero, like 5s or 1m30s", |text| {
+                parse_duration(text).filter(|time| !time.is_zero())
+            })
+        };
+        let ca = text("source-ca");
+        Ok(Self {
+            dir: text("source-dir").into(),
+            secret_namespaces: list(&text("source-secret-namespaces")),
+            allow: list(&text("source-allow")),
+            allow_prefixes: list(&text("source-allow-prefix")),
+            develop: given.switch("source-develop")?,
+            ca: (!ca.is_empty()).then(|| ca.into()),
+            workers: count(given, "source-workers")?,
+            fetches: count(given, "source-fetches")?,
+            timeout: positive("source-timeout")?,
+            relist: positive("source-relist")?,
+            retry: positive("source-retry")?,
+        })
+    }
+}
+
+fn count(given: &OptionSources, flag: &'static str) -> Result<usize, ConfigError> {
+    given.parse(flag, "a number, at least 1", |text| text.parse().ok().filter(|count: &usize| *count > 0))
 }
 
 /// Returns the parts of a text with commas.

@@ -3,6 +3,7 @@
 //! Nothing but that source, or a command, removes a release with such a mark.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use engine::SourceKey;
 use serde_json::{Map, Value};
@@ -36,7 +37,11 @@ impl SourceMark {
     pub(super) fn of(source: &SourceKey) -> Self {
         let annotation = source.to_string();
         let digest = Sha256::digest(&annotation);
-        let label = digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+        let label = digest.iter().take(DIGITS / 2).fold(String::new(), |mut label, byte| {
+            // Writing to a String can't fail.
+            let _ = write!(label, "{byte:02x}");
+            label
+        });
         Self { label, annotation }
     }
 

@@ -62,6 +62,14 @@ pub(super) struct Upgrade<'u> {
 }
 
 impl Upgrade<'_> {
+    /// Returns what is written on the record of a new revision, behind the revision `last`.
+    fn marks(&self, last: Option<&StoredRevision>) -> Marks {
+        let mut labels = last.map(carried).unwrap_or_default();
+        labels.insert(CHECKSUM.to_owned(), self.checksum.clone());
+        labels.insert(MAINTENANCE.to_owned(), self.maintenance.to_string());
+        Marks { labels, source: self.source.clone() }
+    }
+
     /// Returns the label that the record has to have.
     pub(super) fn source_label(&self) -> Option<String> {
         self.source.as_ref().map(|mark| mark.label().to_owned())
@@ -181,10 +189,7 @@ impl Helm {
         applier.check_kinds(&objects).await?;
         let previous = self.previous(upgrade.name, &plan).await?;
         let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
-        let mut labels = history.last().map(carried).unwrap_or_default();
-        labels.insert(CHECKSUM.to_owned(), upgrade.checksum.clone());
-        labels.insert(MAINTENANCE.to_owned(), upgrade.maintenance.to_string());
-        let marks = Marks { labels, source: upgrade.source.clone() };
+        let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
         let data = self.storage.encode(&record)?;
         for version in &plan.cut_off {

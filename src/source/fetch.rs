@@ -475,17 +475,18 @@ fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdic
         let message = format!("the bundle can't be used: {problem}");
         return Err(Stop::Addon(AddonReason::LoadingError, message));
     }
-    let kind = match bundle.kind {
-        Kind::Chart => BundleKind::Chart,
-        Kind::Module => BundleKind::Module,
-    };
+    if bundle.kind == Kind::Chart {
+        let message = "the bundle can't be used: chart/: bundles with plans are checked, and not run yet; publish the chart \
+                       as a module, with Chart.yaml beside meta.yaml";
+        return Err(Stop::Addon(AddonReason::LoadingError, message.to_owned()));
+    }
     let bundle = Bundle {
         id: bundle.id.clone(),
         name: bundle.name.as_str().into(),
         version: bundle.version.to_string(),
         digest,
         order: bundle.weight.unwrap_or(DEFAULT_ORDER),
-        kind,
+        kind: BundleKind::Module,
     };
     Ok((bundle, pin))
 }

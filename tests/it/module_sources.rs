@@ -86,9 +86,8 @@ impl World {
         let api: Api<DynamicObject> = Api::all_with(self.cluster.client(), &resource);
         let check = |object: Option<&DynamicObject>| fits(&serde_json::to_value(object).unwrap());
         let waiting = kube::runtime::wait::await_condition(api, name, check);
-        if tokio::time::timeout(crate::support::DEADLINE, waiting).await.is_err() {
-            panic!("{name} did not settle: {}", self.object(name).await);
-        }
+        let is_settled = tokio::time::timeout(crate::support::DEADLINE, waiting).await.is_ok();
+        assert!(is_settled, "{name} did not settle: {}", self.object(name).await);
     }
 
     async fn enable(&self, key: &str, value: bool) {
