@@ -1,4 +1,8 @@
 //! Wiring: builds the adapters and hands them to the driver. It decides nothing.
+//!
+//! It is long because each adapter is made here once, and nowhere else.
+
+pub(crate) mod sources;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,12 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::source::allow::{AllowList, AllowedHost, Prefix};
-use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{
-    Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, Registry, ReleaseName, ValuesInput,
-};
+use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, ReleaseName, ValuesInput};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming, W
 use crate::lasting_task::lasting;
 use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
-use crate::source::{self, FetchObservation, Sources, SystemLookup, Trust};
+use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
 
 /// How long the Events about the last changes may take at the end, if there is as much time.
@@ -289,7 +289,7 @@ impl Operator {
         });
         report_watches(&discovery, &inbox);
         let helm = Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings));
-        let sources = sources(around)?;
+        let sources = sources::of(around)?;
         let counted = Arc::clone(&telemetry);
         sources.metrics().listen(move |FetchObservation { scheme, outcome, took }| {
             counted.fetched(scheme, outcome, took);
@@ -337,14 +337,16 @@ impl Operator {
             Err(outcome) => return Ok(outcome),
         };
         let mut config_of_engine = engine_config(settings);
-        let registry = match restore(&parts.sources, around, &channels.1).await {
-            Ok(Some(registry)) => registry,
-            Ok(None) => {
-                config_of_engine.source_workers = 0;
-                Registry::default()
-            }
+        let registry = match sources::restore(&parts.sources, around, &channels.1).await {
+            Ok(registry) => registry,
             Err(outcome) => return Ok(outcome),
         };
+        match sources::are_looked_after(&parts.discovery, registry.as_ref(), around, &channels.1).await {
+            Ok(true) => {}
+            Ok(false) => config_of_engine.source_workers = 0,
+            Err(outcome) => return Ok(outcome),
+        }
+        let registry = registry.unwrap_or_default();
         let catalog = if registry.addons.is_empty() {
             catalog
         } else {
@@ -382,49 +384,6 @@ impl Operator {
             tracing::error!("not converged, and --once does not try for ever: {why}");
         }
         Ok(Outcome::NotConverged)
-    }
-}
-
-/// Returns what is registered, once its bundles are on the disk; `None` if nobody may look after sources. An API server
-/// that is away is waited for, except with `--once`.
-async fn restore(
-    sources: &Sources,
-    around: &Surroundings,
-    channels: &Channels,
-) -> Result<Option<Registry>, Outcome> {
-    channels.say("it restores the bundles of module sources".to_owned());
-    let mut shutdown = around.shutdown.clone();
-    let mut is_reported = false;
-    loop {
-        let answer = tokio::select! {
-            answer = sources.restore() => answer,
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        };
-        let failure = match answer {
-            Ok(restored) => {
-                for (digest, failure) in restored.problems {
-                    tracing::error!(error = %failure, "bundle {digest} can't be restored; its module is left as it is");
-                }
-                return Ok(Some(restored.registry));
-            }
-            Err(failure) => failure,
-        };
-        if failure.kind == FailureKind::Forbidden {
-            tracing::warn!(error = %failure, "module sources are not looked after");
-            return Ok(None);
-        }
-        if around.once {
-            tracing::error!(error = %failure, "the bundles of module sources can't be restored");
-            return Err(Outcome::ClusterAway);
-        }
-        channels.say(format!("it waits for the bundles of module sources: {failure}"));
-        if !std::mem::replace(&mut is_reported, true) {
-            tracing::error!(error = %failure, "the bundles of module sources can't be restored; it is tried again every second");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(ASK_AGAIN) => {}
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        }
     }
 }
 
@@ -566,35 +525,6 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
     }
-}
-
-/// Returns what fetches and keeps the bundles of modules.
-pub(crate) fn sources(around: &Surroundings) -> anyhow::Result<Sources> {
-    let Settings { sources, namespace, config_map, .. } = &around.settings;
-    let hosts = sources.allow.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_, _>>();
-    let prefixes =
-        sources.allow_prefixes.iter().map(|prefix| Prefix::parse(prefix)).collect::<Result<_, _>>();
-    let allowed = AllowList {
-        protocols: Protocols { has_http: sources.develop },
-        hosts: hosts.context("--source-allow")?,
-        prefixes: prefixes.context("--source-allow-prefix")?,
-    };
-    let authorities = sources.ca.clone();
-    let api_server = around.api_server.clone();
-    let secret_namespaces = match sources.secret_namespaces.as_slice() {
-        [] => vec![namespace.clone()],
-        namespaces => namespaces.to_vec(),
-    };
-    let options = source::Options {
-        directory: sources.dir.clone(),
-        namespace: namespace.clone(),
-        config_map: config_map.clone(),
-        secret_namespaces,
-        trust: Trust { allowed, authorities, api_server, lookup: Arc::new(SystemLookup) },
-        in_flight: sources.fetches,
-        timeout: sources.timeout,
-    };
-    Ok(Sources::new(around.client.clone(), options)?)
 }
 
 pub(crate) fn helm_settings(settings: &Settings) -> helm::Settings {

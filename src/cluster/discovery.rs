@@ -262,6 +262,15 @@ impl Discovery {
         Ok(all.into())
     }
 
+    /// Returns whether the API server serves a kind, by the newest picture that there is: nothing is asked for it alone.
+    ///
+    /// # Errors
+    ///
+    /// When there is no picture yet and the API server can't be asked.
+    pub async fn serves(&self, api_version: &str, kind: &str) -> Result<bool, ResolveError> {
+        Ok(find(&self.all().await?, api_version, kind).is_some())
+    }
+
     /// Returns the kind that `api_version` and `kind` mean. Without a version it is found as client-go's `RESTMapper` finds it:
     /// the groups in their order, each in the first of its versions that has the kind.
     ///

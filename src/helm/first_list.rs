@@ -12,7 +12,6 @@ use chart::record::Status;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::source_mark;
 use super::storage::{CHECKSUM, MAINTENANCE, Storage, StoredRevision};
 use crate::cluster::request::RequestError;
 
@@ -77,7 +76,7 @@ impl Listed {
                 version: stored.version,
                 checksum: stored.label(CHECKSUM).unwrap_or_default().to_owned(),
                 maintenance: stored.label(MAINTENANCE) == Some("true"),
-                source: source_mark::label_of(stored),
+                source: stored.source(),
                 written: stored.written.clone(),
             });
         }

@@ -9,8 +9,6 @@ use engine::SourceKey;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::storage::StoredRevision;
-
 /// The name of the label and of the annotation.
 pub(super) const SOURCE: &str = "addon-operator.io/source";
 
@@ -72,11 +70,6 @@ impl Marks {
     pub(super) fn annotations(&self) -> BTreeMap<&'static str, &str> {
         self.source.iter().map(|mark| (SOURCE, mark.annotation.as_str())).collect()
     }
-}
-
-/// Returns the label of the mark that a record has.
-pub(super) fn label_of(stored: &StoredRevision) -> Option<String> {
-    stored.label(SOURCE).filter(|label| !label.is_empty()).map(str::to_owned)
 }
 
 fn one(value: Value) -> Value {

@@ -60,6 +60,11 @@ impl StoredRevision {
         self.label(SKIP_HOOKS) == Some("true")
     }
 
+    /// Returns the label of the source that it is marked with.
+    pub(super) fn source(&self) -> Option<String> {
+        self.label(SOURCE).filter(|label| !label.is_empty()).map(str::to_owned)
+    }
+
     /// Returns the value of a label.
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)

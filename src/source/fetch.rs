@@ -438,12 +438,11 @@ fn templating(message: String) -> RepositoryStop {
 }
 
 fn gone() -> Stop {
-    let message = "the bundle can't be fetched: the server says that it did not change".to_owned();
-    Stop::Addon(AddonReason::FetchingError, message)
+    Stop::Addon(AddonReason::FetchingError, "the server says that the bundle did not change".to_owned())
 }
 
-fn include(include: &engine::Include) -> Include {
-    Include { name: include.name.clone(), version: include.version.clone(), digest: None }
+fn include(engine::Include { name, version }: &engine::Include) -> Include {
+    Include { name: name.clone(), version: version.clone(), digest: None }
 }
 
 /// Returns the line of an addon that is wanted and not in the index.
@@ -476,8 +475,8 @@ fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdic
         return Err(Stop::Addon(AddonReason::LoadingError, message));
     }
     if bundle.kind == Kind::Chart {
-        let message = "the bundle can't be used: chart/: bundles with plans are checked, and not run yet; publish the chart \
-                       as a module, with Chart.yaml beside meta.yaml";
+        let message =
+            "the bundle can't be used: chart/ and plans are not run yet; put Chart.yaml beside meta.yaml";
         return Err(Stop::Addon(AddonReason::LoadingError, message.to_owned()));
     }
     let bundle = Bundle {

@@ -349,7 +349,7 @@ async fn operate(
         helm,
         monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
-        sources: Arc::new(app::sources(&around)?),
+        sources: Arc::new(app::sources::of(&around)?),
     };
     let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;

@@ -240,6 +240,7 @@ const TRIED: &[&str] = &[
     "docs/hooks.md",
     "docs/operating.md",
     "docs/quickstart.md",
+    "docs/sources.md",
     "docs/testing.md",
     "examples/001-startup-global/README.md",
     "examples/101-module/README.md",
@@ -274,6 +275,11 @@ fn the_commands_of_the_document_about_hooks_work() {
 #[test]
 fn the_commands_of_the_document_about_charts_work() {
     try_out("docs/charts.md");
+}
+
+#[test]
+fn the_commands_of_the_document_about_sources_work() {
+    try_out("docs/sources.md");
 }
 
 #[test]

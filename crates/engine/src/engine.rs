@@ -136,6 +136,8 @@ impl Engine {
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
                 sources.kind_vanished(lower.cx, kind);
+                // A watch of what does not exist is no broken watch.
+                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
             }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => self.listed(lists),

@@ -155,7 +155,10 @@ impl Assessment {
         let of_addons = addons().filter(|addon| failed(addon.status)).count();
         let of_repositories = self.lines.iter().filter(|line| !line.reason.is_empty()).count();
         match (of_repositories, of_addons) {
-            (0, 0) => format!("{} addons are registered", addons().count()),
+            (0, 0) => match addons().count() {
+                1 => "1 addon is registered".to_owned(),
+                count => format!("{count} addons are registered"),
+            },
             (repositories, addons) => {
                 format!("{repositories} repositories and {addons} addons failed; nothing is registered")
             }
