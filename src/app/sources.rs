@@ -42,7 +42,7 @@ pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
     Ok(Sources::new(around.client.clone(), options)?)
 }
 
-/// Returns what is registered, once its bundles are on the disk; `None` if nobody may look after sources. An API server
+/// Returns what is registered, once its bundles are on the disk; `None` if sources can't be looked after. An API server
 /// that is away is waited for, except with `--once`.
 pub(super) async fn restore(
     sources: &Sources,
@@ -66,8 +66,9 @@ pub(super) async fn restore(
             }
             Err(failure) => failure,
         };
-        if failure.kind == FailureKind::Forbidden {
-            tracing::warn!(error = %failure, "module sources are not looked after");
+        if failure.kind != FailureKind::Cluster {
+            // Waiting mends nothing, and modules from files must not wait. Releases of sources have a mark: they stay.
+            tracing::error!(error = %failure, "module sources are not looked after until this is mended and the operator restarted");
             return Ok(None);
         }
         if around.once {

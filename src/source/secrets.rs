@@ -297,7 +297,7 @@ impl Secrets {
             Some(_) => unpack(&text).map_err(|problem| {
                 let text = format!("Secret {}/{}: {problem}", self.namespace, self.registry_name());
                 let advice = "restore it, or delete it: then sources are fetched again, and modules of sources stay as they are meanwhile";
-                Failure::new(FailureKind::Cluster, text).advise(advice)
+                Failure::new(FailureKind::Values, text).advise(advice)
             })?,
         };
         self.know(KnownRegistry { is_read: true, version, texts: vec![text] });

@@ -204,3 +204,33 @@ async fn a04_a12_one_status_shows_all_that_is_wrong_and_it_heals_by_itself() {
     world.settled("platform", |object| phase(object) == "Ready").await;
     assert_eq!(operator.stop().await, Outcome::Done);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_registry_holds_back_no_module_of_files_and_removes_nothing() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "one"))]);
+    let operator = world.start().await;
+    world.apply("platform", &[world.repository.url("/index.yaml")]).await;
+    world.enable("web", true).await;
+    world.settled("platform", |object| state(object) == "Running").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let registry = "/api/v1/namespaces/ops/secrets/addon-operator-sources";
+    let name = get(&world.cluster.server, registry).await.unwrap()["data"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .cloned();
+    let broken = json!({"data": {name.unwrap(): "bm8gcmVnaXN0cnk="}});
+    ok(&world.cluster.server, Method::PATCH, registry, &broken).await;
+    world.cluster.write("modules/010-db/Chart.yaml", "name: db\nversion: 0.1.0\n");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: db}\n";
+    world.cluster.write("modules/010-db/templates/map.yaml", map);
+    world.cluster.write("modules/values.yaml", "dbEnabled: true\n");
+    let operator = world.start().await;
+    world.cluster.settled("db", |map| !map.is_null()).await;
+    let port = operator.port.to_string();
+    server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
+}
