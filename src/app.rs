@@ -3,6 +3,7 @@
 //! It is long because each adapter is made here once, and nowhere else.
 
 pub(crate) mod sources;
+mod surroundings;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,45 +37,11 @@ use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
+use surroundings::ASK_AGAIN;
+pub use surroundings::{Outcome, Surroundings};
 
 /// How long the Events about the last changes may take at the end, if there is as much time.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
-
-/// How long the operator waits before it asks an API server that was not there again.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How a run of the operator ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    /// The API server was away and `--once` does not wait for it.
-    ClusterAway,
-    /// As asked for.
-    Done,
-    /// `--once` ended before all modules had converged: it was asked to end, or a whole round brought none further.
-    NotConverged,
-}
-
-/// What a run needs.
-pub struct Surroundings {
-    /// The settings.
-    pub settings: Settings,
-    /// The environment of hooks.
-    pub environment: Environment,
-    /// The API server.
-    pub client: Client,
-    /// The API server for what hooks write.
-    pub patcher: Client,
-    /// What measures the requests of both.
-    pub request_metrics: [RequestMetrics; 2],
-    /// The host of the API server, which no source may lead to; `None` if it is in this process.
-    pub api_server: Option<String>,
-    /// Whether to end when all modules have converged.
-    pub once: bool,
-    /// Whether a port that is taken is replaced by a free one.
-    pub any_port: bool,
-    /// Becomes true when the operator shall end.
-    pub shutdown: watch::Receiver<bool>,
-}
 
 /// What an operator uses of the machine that it runs on.
 pub struct Host {

@@ -7,7 +7,7 @@ use ::source::url::Protocols;
 use anyhow::Context;
 use engine::{FailureKind, Registry, SourceKey, SourceKind};
 
-use super::{ASK_AGAIN, Outcome, Surroundings};
+use super::surroundings::{ASK_AGAIN, Outcome, Surroundings};
 use crate::cluster::Discovery;
 use crate::config::Settings;
 use crate::driver::Channels;
