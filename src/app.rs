@@ -4,6 +4,7 @@
 
 pub(crate) mod sources;
 mod surroundings;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -37,8 +38,8 @@ use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
-use surroundings::ASK_AGAIN;
 pub use surroundings::{Outcome, Surroundings};
+use waiting::{Wanted, answered};
 
 /// How long the Events about the last changes may take at the end, if there is as much time.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
@@ -424,32 +425,9 @@ async fn read_config(
     around: &Surroundings,
     channels: &Channels,
 ) -> Result<Event, Outcome> {
-    channels.say(format!("it waits for {}", source.title()));
-    let mut is_reported = false;
-    let mut shutdown = around.shutdown.clone();
-    loop {
-        let answer = tokio::select! {
-            answer = source.read() => answer,
-            // An API server that says nothing must not keep the end waiting.
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        };
-        let failure = match answer {
-            Ok(config) => return Ok(config),
-            Err(failure) => failure,
-        };
-        if around.once {
-            tracing::error!(error = %failure, "the API server does not answer");
-            return Err(Outcome::ClusterAway);
-        }
-        channels.say(format!("it waits for {}: {failure}", source.title()));
-        if !std::mem::replace(&mut is_reported, true) {
-            tracing::error!(error = %failure, "the API server does not answer; it is asked again every second");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(ASK_AGAIN) => {}
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        }
-    }
+    let wanted = Wanted { what: source.title(), complaint: "the API server does not answer" };
+    channels.say(format!("it waits for {}", wanted.what));
+    answered(&wanted, around, channels, || source.read()).await
 }
 
 pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsString)>) -> LoadOptions {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ::source::allow::{AllowList, AllowedHost, Prefix};
 use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{FailureKind, Registry, SourceKey, SourceKind};
+use engine::{Failure, FailureKind, Registry, SourceKey, SourceKind};
 
-use super::surroundings::{ASK_AGAIN, Outcome, Surroundings};
+use super::surroundings::{Outcome, Surroundings};
+use super::waiting::{Wanted, answered};
 use crate::cluster::Discovery;
 use crate::config::Settings;
 use crate::driver::Channels;
@@ -50,40 +51,23 @@ pub(super) async fn restore(
     channels: &Channels,
 ) -> Result<Option<Registry>, Outcome> {
     channels.say("it restores the bundles of module sources".to_owned());
-    let mut shutdown = around.shutdown.clone();
-    let mut is_reported = false;
-    loop {
-        let answer = tokio::select! {
-            answer = sources.restore() => answer,
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        };
-        let failure = match answer {
-            Ok(restored) => {
-                for (digest, failure) in restored.problems {
-                    tracing::error!(error = %failure, "bundle {digest} can't be restored; its module is left as it is");
-                }
-                return Ok(Some(restored.registry));
+    let complaint = "the bundles of module sources can't be restored";
+    let wanted = Wanted { what: "the bundles of module sources", complaint };
+    let restored = answered(&wanted, around, channels, || async {
+        match sources.restore().await {
+            Err(failure) if failure.kind != FailureKind::Cluster => {
+                // Waiting mends nothing, and modules from files must not wait. Releases of sources have a mark: they stay.
+                tracing::error!(error = %failure, "module sources are not looked after until this is mended and the operator restarted");
+                Ok(None)
             }
-            Err(failure) => failure,
-        };
-        if failure.kind != FailureKind::Cluster {
-            // Waiting mends nothing, and modules from files must not wait. Releases of sources have a mark: they stay.
-            tracing::error!(error = %failure, "module sources are not looked after until this is mended and the operator restarted");
-            return Ok(None);
+            answer => answer.map(Some),
         }
-        if around.once {
-            tracing::error!(error = %failure, "the bundles of module sources can't be restored");
-            return Err(Outcome::ClusterAway);
-        }
-        channels.say(format!("it waits for the bundles of module sources: {failure}"));
-        if !std::mem::replace(&mut is_reported, true) {
-            tracing::error!(error = %failure, "the bundles of module sources can't be restored; it is tried again every second");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(ASK_AGAIN) => {}
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        }
+    });
+    let Some(restored) = restored.await? else { return Ok(None) };
+    for (digest, failure) in restored.problems {
+        tracing::error!(error = %failure, "bundle {digest} can't be restored; its module is left as it is");
     }
+    Ok(Some(restored.registry))
 }
 
 /// Returns whether module sources are looked after: their kind is served, or modules of them are registered. An API server
@@ -101,30 +85,18 @@ pub(super) async fn are_looked_after(
         return Ok(true);
     }
     let kind = SourceKind::Cluster.as_str();
-    let mut shutdown = around.shutdown.clone();
-    loop {
-        let answer = tokio::select! {
-            answer = discovery.serves(SourceKey::API_VERSION, kind) => answer,
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        };
-        match answer {
-            Ok(true) => return Ok(true),
-            Ok(false) => {
-                tracing::info!(
-                    "module sources are off: there is no kind {kind}; for modules from repositories run `addon-operator \
-                     crds | kubectl apply -f -` and restart the operator"
-                );
-                return Ok(false);
-            }
-            Err(error) if around.once => {
-                tracing::error!(%error, "the API server does not say which kinds there are");
-                return Err(Outcome::ClusterAway);
-            }
-            Err(error) => channels.say(format!("it waits for the kinds of the API server: {error}")),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(ASK_AGAIN) => {}
-            _ = shutdown.wait_for(|requested| *requested) => return Err(Outcome::Done),
-        }
+    let complaint = "the API server does not say which kinds there are";
+    let wanted = Wanted { what: "the kinds of the API server", complaint };
+    let is_served = answered(&wanted, around, channels, || async {
+        let served = discovery.serves(SourceKey::API_VERSION, kind).await;
+        served.map_err(|error| Failure::of(FailureKind::Cluster, &error))
+    });
+    let is_served = is_served.await?;
+    if !is_served {
+        tracing::info!(
+            "module sources are off: there is no kind {kind}; for modules from repositories run `addon-operator crds \
+             | kubectl apply -f -` and restart the operator"
+        );
     }
+    Ok(is_served)
 }
