@@ -7,7 +7,7 @@ use engine::{ReleaseAction, ReleaseOutcome};
 
 use super::error::ReleaseError;
 use super::object;
-use super::storage::{CHECKSUM, MAINTENANCE, StoredRevision};
+use super::storage::StoredRevision;
 use super::upgrade::{Upgrade, labelled, outcome};
 use super::{Helm, LastRelease, object_diff};
 
@@ -45,15 +45,7 @@ impl Helm {
         if !is_same {
             return Ok(None);
         }
-        let labels = BTreeMap::from([
-            (CHECKSUM.to_owned(), upgrade.checksum.clone()),
-            (MAINTENANCE.to_owned(), upgrade.maintenance.to_string()),
-        ]);
-        let mut written = vec![self.storage.mark(upgrade.name, newest.version, labels).await?];
-        if upgrade.source.is_some() {
-            let mark = upgrade.source.as_ref();
-            written.push(self.storage.mark_source(upgrade.name, newest.version, mark).await?);
-        }
+        let written = self.storage.mark(upgrade.name, newest.version, &upgrade.marks(None)).await?;
         tracing::info!(
             release = upgrade.name,
             revision = newest.version,
@@ -64,7 +56,7 @@ impl Helm {
             revision: newest.version,
             maintenance: upgrade.maintenance,
             source: upgrade.source_label(),
-            written,
+            written: vec![written],
         };
         self.last_releases.set(upgrade.name, Some(last));
         Ok(Some(outcome(ReleaseAction::Unchanged, newest.version, &upgrade.checksum)))

@@ -34,13 +34,7 @@ pub(super) struct Marks {
 impl SourceMark {
     pub(super) fn of(source: &SourceKey) -> Self {
         let annotation = source.to_string();
-        let digest = Sha256::digest(&annotation);
-        let label = digest.iter().take(DIGITS / 2).fold(String::new(), |mut label, byte| {
-            // Writing to a String can't fail.
-            let _ = write!(label, "{byte:02x}");
-            label
-        });
-        Self { label, annotation }
+        Self { label: short_hash(&annotation, DIGITS), annotation }
     }
 
     /// Returns the label.
@@ -70,6 +64,15 @@ impl Marks {
     pub(super) fn annotations(&self) -> BTreeMap<&'static str, &str> {
         self.source.iter().map(|mark| (SOURCE, mark.annotation.as_str())).collect()
     }
+}
+
+/// Returns the first hexadecimal digits of a text's hash; `digits` is even.
+pub(super) fn short_hash(text: &str, digits: usize) -> String {
+    Sha256::digest(text).iter().take(digits / 2).fold(String::new(), |mut hash, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(hash, "{byte:02x}");
+        hash
+    })
 }
 
 fn one(value: Value) -> Value {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ReleaseError;
-use super::source_mark::{Marks, SOURCE, SourceMark};
+use super::source_mark::{Marks, SOURCE, SourceMark, short_hash};
 use super::upgrade_plan::Revision;
 use crate::cluster::list::{Collection, Metadata, MetadataOnly};
 use crate::cluster::request::{Cause, PATIENCE, PatchKind, RequestError, Requests};
@@ -250,16 +250,17 @@ impl Storage {
         Ok(self.requests.edit(&path, PatchKind::Merge, &change).await?)
     }
 
-    /// Writes labels of a record, our own among them, and nothing else; returns which write that is.
+    /// Writes marks on a record, our own labels among them, and nothing else; returns which write that is.
     pub(super) async fn mark(
         &self,
         release: &str,
         version: u32,
-        mut labels: BTreeMap<String, String>,
+        marks: &Marks,
     ) -> Result<String, RequestError> {
+        let mut labels = marks.all_labels();
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), version.to_string());
-        let patch = json!({ "metadata": { "labels": labels } });
+        let patch = json!({ "metadata": { "labels": labels, "annotations": marks.annotations() } });
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
 
@@ -339,14 +340,7 @@ pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
 
 /// Returns the owner of releases: a hash of the operator's ConfigMap.
 pub(super) fn owner(namespace: &str, config_map: &str) -> String {
-    use sha2::{Digest as _, Sha256};
-    use std::fmt::Write as _;
-    let hash = Sha256::digest(format!("{namespace}/{config_map}"));
-    hash.iter().take(8).fold(String::new(), |mut owner, byte| {
-        // Writing to a String can't fail.
-        let _ = write!(owner, "{byte:02x}");
-        owner
-    })
+    short_hash(&format!("{namespace}/{config_map}"), 16)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(super) struct Upgrade<'u> {
 
 impl Upgrade<'_> {
     /// Returns what is written on the record of a new revision, behind the revision `last`.
-    fn marks(&self, last: Option<&StoredRevision>) -> Marks {
+    pub(super) fn marks(&self, last: Option<&StoredRevision>) -> Marks {
         let mut labels = last.map(carried).unwrap_or_default();
         labels.insert(CHECKSUM.to_owned(), self.checksum.clone());
         labels.insert(MAINTENANCE.to_owned(), self.maintenance.to_string());
