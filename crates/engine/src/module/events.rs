@@ -186,14 +186,7 @@ impl Announcements {
     pub(super) fn watch_broke(&mut self, cx: &mut Context, message: String) -> bool {
         let is_admitted = self.warnings.admit(&mut self.broken_watches, cx.now);
         if is_admitted {
-            let reason = "WatchBroken";
-            cx.push(Effect::Announce(Announcement {
-                module: None,
-                source: None,
-                warning: true,
-                reason,
-                message,
-            }));
+            announce(cx, true, "WatchBroken", message);
         }
         is_admitted
     }
@@ -201,14 +194,7 @@ impl Announcements {
     /// Announces that a watch works again of which was announced that it did not, unless there were too many lately.
     pub(super) fn watch_restored(&mut self, cx: &mut Context, message: String) {
         if self.news.admit(&mut self.restored_watches, cx.now) {
-            let reason = "WatchRestored";
-            cx.push(Effect::Announce(Announcement {
-                module: None,
-                source: None,
-                warning: false,
-                reason,
-                message,
-            }));
+            announce(cx, false, "WatchRestored", message);
         }
     }
 
@@ -238,15 +224,13 @@ impl Announcements {
             words.join(", "),
             cause.links().first().copied().unwrap_or_default()
         );
-        let reason = "ConvergeFinished";
-        cx.push(Effect::Announce(Announcement {
-            module: None,
-            source: None,
-            warning: false,
-            reason,
-            message,
-        }));
+        announce(cx, false, "ConvergeFinished", message);
     }
+}
+
+/// Announces what is about no single module.
+fn announce(cx: &mut Context, warning: bool, reason: &'static str, message: String) {
+    cx.push(Effect::Announce(Announcement { module: None, source: None, warning, reason, message }));
 }
 
 #[cfg(test)]
