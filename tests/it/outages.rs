@@ -17,7 +17,7 @@ use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::outage::{Outage, connected};
 use crate::support::program::get;
-use crate::support::server;
+use crate::support::server::{self, crd};
 use crate::support::watching::{Fixture, config_maps};
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -63,19 +63,6 @@ fn events(world: &Cluster) -> Vec<String> {
         .collect();
     told.sort();
     told
-}
-
-fn crd() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
-        },
-    })
 }
 
 async fn thing(server: &ApiServer, name: &str) {

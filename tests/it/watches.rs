@@ -19,6 +19,7 @@ use kube::client::Body as RequestBody;
 use serde_json::{Value, json};
 use tower::Service as _;
 
+use crate::support::server::crd;
 use crate::support::watching::{Fixture, Seen, config_maps, labelled, noting};
 
 #[tokio::test]
@@ -187,19 +188,6 @@ async fn f_c6_monitors_that_start_and_stop_a_thousand_times_leave_no_watch_behin
 }
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-fn crd() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
-        },
-    })
-}
 
 #[tokio::test]
 async fn crds_are_watched_only_for_kinds_that_can_come_and_go() {

@@ -10,7 +10,7 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::DEADLINE;
 
@@ -64,4 +64,18 @@ pub(crate) async fn until(what: &str, fits: impl Fn() -> bool) {
         assert!(begun.elapsed() < DEADLINE, "{what} did not come");
         tokio::task::yield_now().await;
     }
+}
+
+/// Returns the definition of the kind `Thing` of `example.com/v1`.
+pub(crate) fn crd() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
 }
