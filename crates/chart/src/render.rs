@@ -196,6 +196,45 @@ pub(crate) fn render_anew(
     environment: &mut dyn Environment,
     warnings: &mut Warnings,
 ) -> Result<Rendered, RenderError> {
+    let (chart, values) = settle(chart, request, warnings)?;
+    let pages = Pages::of(&chart, &values, request);
+    let mut rendered = execute_pages(&pages.found, None, request.limits, cache, environment)?;
+    let own_notes = format!("{}/templates/{NOTES}", chart.name());
+    let notes = rendered.remove(&own_notes).map(Text::into_string).unwrap_or_default();
+    rendered.retain(|path, _| !path.ends_with(NOTES));
+    let sorted = manifest::sort(&rendered, &mut cache.heads, warnings)?;
+    Ok(Rendered { manifests: sorted.manifests, hooks: sorted.hooks, notes, crds: chart.crds(), chart })
+}
+
+/// Renders one more template with what `chart` knows: its values, its named templates, its files. It is named as if it lay in
+/// the directory of the chart, and the templates of the chart are not rendered.
+///
+/// The calling thread needs more stack than the limits allow the template.
+pub fn render_text(
+    chart: &Chart,
+    (name, data): (&str, Arc<[u8]>),
+    request: &Request<'_>,
+    environment: &mut dyn Environment,
+    warnings: &mut Warnings,
+) -> Result<String, RenderError> {
+    let (chart, values) = settle(chart, request, warnings)?;
+    let mut pages = Pages::of(&chart, &values, request);
+    let path = format!("{}/{name}", chart.name());
+    if let Value::Map(dot) = &pages.root {
+        let base = format!("{}/templates", chart.name());
+        pages.found.insert(path.clone(), Page { dot: dot.as_class(&VALUES), base, data });
+    }
+    let mut cache = TemplateCache::default();
+    let mut rendered = execute_pages(&pages.found, Some(&path), request.limits, &mut cache, environment)?;
+    Ok(rendered.remove(&path).map(Text::into_string).unwrap_or_default())
+}
+
+/// Returns the chart with the dependencies that are in use, and what its templates see as values.
+fn settle(
+    chart: &Chart,
+    request: &Request<'_>,
+    warnings: &mut Warnings,
+) -> Result<(Chart, Dict), RenderError> {
     if !matches!(chart.metadata.kind.as_str(), "" | "application") {
         return Err(RenderError::NotInstallable(chart.metadata.kind.clone()));
     }
@@ -218,12 +257,7 @@ pub(crate) fn render_anew(
     if !wanted.is_empty() && !dependency::is_compatible(wanted, found) {
         return Err(RenderError::KubeVersion { wanted: wanted.clone(), found: found.clone() });
     }
-    let mut rendered = execute(&chart, &values, request, cache, environment)?;
-    let own_notes = format!("{}/templates/{NOTES}", chart.name());
-    let notes = rendered.remove(&own_notes).map(Text::into_string).unwrap_or_default();
-    rendered.retain(|path, _| !path.ends_with(NOTES));
-    let sorted = manifest::sort(&rendered, &mut cache.heads, warnings)?;
-    Ok(Rendered { manifests: sorted.manifests, hooks: sorted.hooks, notes, crds: chart.crds(), chart })
+    Ok((chart, values))
 }
 
 /// A file to render.
@@ -233,35 +267,32 @@ struct Page {
     data: Arc<[u8]>,
 }
 
-/// Executes all templates; returns the text of each file.
-fn execute(
-    chart: &Chart,
-    values: &Dict,
-    request: &Request<'_>,
-    cache: &mut TemplateCache,
-    environment: &mut dyn Environment,
-) -> Result<BTreeMap<String, Text>, RenderError> {
-    let release = request.release;
-    let release = Value::map([
-        ("Name", release.name.as_str().into()),
-        ("Namespace", release.namespace.as_str().into()),
-        ("IsUpgrade", release.is_upgrade.into()),
-        ("IsInstall", (!release.is_upgrade).into()),
-        ("Revision", Value::Int(i64::from(release.revision))),
-        ("Service", "Helm".into()),
-    ]);
-    let mut pages = Pages { release, capabilities: request.capabilities.object(), found: BTreeMap::new() };
-    pages.collect(chart, values.as_class(&VALUES), chart.name(), true);
-    execute_pages(&pages.found, request.limits, cache, environment)
-}
-
+/// The files of a chart and its dependencies that have templates.
 struct Pages {
     release: Value,
     capabilities: Value,
     found: BTreeMap<String, Page>,
+    /// The dot of the chart itself.
+    root: Value,
 }
 
 impl Pages {
+    fn of(chart: &Chart, values: &Dict, request: &Request<'_>) -> Self {
+        let release = request.release;
+        let release = Value::map([
+            ("Name", release.name.as_str().into()),
+            ("Namespace", release.namespace.as_str().into()),
+            ("IsUpgrade", release.is_upgrade.into()),
+            ("IsInstall", (!release.is_upgrade).into()),
+            ("Revision", Value::Int(i64::from(release.revision))),
+            ("Service", "Helm".into()),
+        ]);
+        let (capabilities, found) = (request.capabilities.object(), BTreeMap::new());
+        let mut pages = Self { release, capabilities, found, root: Value::Nil };
+        pages.root = pages.collect(chart, values.as_class(&VALUES), chart.name(), true);
+        pages
+    }
+
     /// Collects the templates of `chart` and of its dependencies; returns its dot.
     fn collect(&mut self, chart: &Chart, values: Dict, path: &str, is_root: bool) -> Value {
         let subcharts = Dict::new(BTreeMap::new());
@@ -296,8 +327,10 @@ impl Pages {
     }
 }
 
+/// Executes all templates, or those of one file if one is `wanted`; returns the text of each.
 fn execute_pages(
     pages: &BTreeMap<String, Page>,
+    wanted: Option<&str>,
     limits: Limits,
     cache: &mut TemplateCache,
     environment: &mut dyn Environment,
@@ -316,6 +349,9 @@ fn execute_pages(
     let mut rendered = BTreeMap::new();
     for path in order {
         let Some(page) = pages.get(path) else { continue };
+        if wanted.is_some_and(|wanted| wanted != path) {
+            continue;
+        }
         if base_name(path).starts_with('_') {
             continue;
         }

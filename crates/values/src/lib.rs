@@ -7,17 +7,23 @@
 //! - [`Section`] holds the values of one module or of `global` and computes
 //!   what hooks and templates see; [`Values`] is a document of several sections.
 //! - [`patch`] reads what hooks write into their patch files.
+//! - [`json_schema`] checks values against schemas of charts and plans.
+//! - [`preset`] picks one of several sets of values for a section.
 //! - [`schema`] completes and validates sections.
 
 pub mod checksum;
 mod document;
+pub mod json_schema;
+mod json_type;
 pub mod merge;
 pub mod name;
 pub mod patch;
+pub mod preset;
 pub mod schema;
 mod section;
 pub mod yaml;
 
 pub use checksum::Checksum;
 pub use document::Values;
+pub use json_type::json_type;
 pub use section::{Section, SectionError};

@@ -1,7 +1,8 @@
 //! The values of one module, or of `global`, with all their layers.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -10,6 +11,7 @@ use crate::checksum::Checksum;
 use crate::document::{Keys, kind};
 use crate::merge::{MergeError, merge};
 use crate::patch::{ApplyPatchError, Dropped, Operation, Patch, Root, apply, compact, replay};
+use crate::preset::{PickError, Preset, Presets, without_plan};
 use crate::schema::{Schemas, Violations};
 
 /// Why a change of a section is refused; the section stays as it was.
@@ -50,6 +52,9 @@ pub enum SectionError {
         /// The section's key.
         key: String,
     },
+    /// No plan is picked.
+    #[error(transparent)]
+    Plan(#[from] PickError),
     /// An operation of the patch does not apply.
     #[error(transparent)]
     Patch(#[from] ApplyPatchError),
@@ -71,12 +76,16 @@ pub enum SectionError {
 ///               ◀ defaults of the values schema ◀ patches of hooks  =  result
 /// ```
 ///
+/// With presets, the values of the one that the config values pick lie over the static values, and `plan` is no value.
+/// Where none is picked there are none, and [`Section::check_plan`] says why.
+///
 /// A section never changes: every change returns another one or an error. Parts
 /// that are equal are shared.
 #[derive(Clone, PartialEq)]
 pub struct Section {
     root: Root,
     schemas: Arc<Schemas>,
+    presets: Arc<Presets>,
     statics: Arc<Value>,
     config: Option<Arc<Value>>,
     /// Sorted and compacted; tests are not among them.
@@ -84,6 +93,18 @@ pub struct Section {
     result: Arc<Value>,
     checksum: Checksum,
     dropped: Arc<Vec<Dropped>>,
+    /// What [`Section::check_plan`] found, since its last change.
+    plan_check: PlanCheck,
+}
+
+/// The outcome of a check, once it was made. It follows from all else, so two are always equal.
+#[derive(Clone, Default)]
+struct PlanCheck(OnceLock<Result<(), SectionError>>);
+
+impl PartialEq for PlanCheck {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Section {
@@ -103,12 +124,14 @@ impl Section {
         let section = Self {
             root,
             schemas,
+            presets: Arc::default(),
             statics,
             config: None,
             patches: Arc::default(),
             checksum: Checksum::of(&*empty),
             result: empty,
             dropped: Arc::default(),
+            plan_check: PlanCheck::default(),
         };
         section.computed()
     }
@@ -173,9 +196,32 @@ impl Section {
         schemas: Arc<Schemas>,
     ) -> Result<Self, SectionError> {
         let mut section = Self::new(self.root.clone(), statics, schemas)?;
+        section.presets = Arc::clone(&self.presets);
         section.config.clone_from(&self.config);
         section.patches = Arc::clone(&self.patches);
         section.computed()
+    }
+
+    /// Returns the section with other presets. Config values stay; whether they pick one of these is not asked.
+    pub fn with_presets(&self, presets: Arc<Presets>) -> Result<Self, SectionError> {
+        let mut section = self.clone();
+        section.presets = presets;
+        section.computed()
+    }
+
+    /// Returns the preset that the config values pick; none without presets.
+    pub fn preset(&self) -> Result<Option<&Preset>, SectionError> {
+        Ok(self.presets.pick(self.config.as_deref())?)
+    }
+
+    /// Checks that a preset is picked, and the config values against its schema. Without presets all is well.
+    pub fn check_plan(&self) -> Result<(), SectionError> {
+        let check = || match self.preset()? {
+            Some(preset) => preset.validate(self.config.as_deref()).map_err(SectionError::InvalidConfig),
+            None => Ok(()),
+        };
+        // It is asked before each run of a module, and a schema is read anew for each check.
+        self.plan_check.0.get_or_init(check).clone()
     }
 
     /// Returns the section with `config` as its config values, not validated:
@@ -186,6 +232,7 @@ impl Section {
         {
             return Err(SectionError::Config { key: self.key().to_owned(), found: kind(config) });
         }
+        self.presets.pick(config.as_ref())?;
         let mut section = self.clone();
         section.config = config.map(Arc::new);
         match section.completed()? {
@@ -240,8 +287,11 @@ impl Section {
         section.computed()
     }
 
-    /// Checks `config` with the defaults of its schema against that schema.
+    /// Checks `config` with the defaults of its schema against that schema, and against that of the preset it picks.
     pub fn validate_config(&self, config: &Value) -> Result<(), SectionError> {
+        if let Some(preset) = self.presets.pick(Some(config))? {
+            preset.validate(Some(config)).map_err(SectionError::InvalidConfig)?;
+        }
         self.schemas.validate_config(self.key(), config).map_err(SectionError::InvalidConfig)
     }
 
@@ -262,11 +312,21 @@ impl Section {
 
     /// Returns the section with its result computed from its layers, and whether there was room for all defaults.
     fn completed(mut self) -> Result<(Self, bool), SectionError> {
+        self.plan_check = PlanCheck::default();
         let mut result = Value::clone(&self.statics);
+        let wrong = |reason| SectionError::Merge { key: self.root.key().to_owned(), reason };
+        // A section without a plan has nothing for a chart, and what runs asks for it first.
+        if let Ok(Some(preset)) = self.presets.pick(self.config.as_deref()) {
+            merge(&mut result, &preset.values).map_err(wrong)?;
+        }
         let mut is_complete = self.schemas.complete_config(&mut result);
         if let Some(config) = &self.config {
-            merge(&mut result, config)
-                .map_err(|reason| SectionError::Merge { key: self.root.key().to_owned(), reason })?;
+            let over = if self.presets.is_empty() {
+                Cow::Borrowed(&**config)
+            } else {
+                Cow::Owned(without_plan(config))
+            };
+            merge(&mut result, &over).map_err(wrong)?;
         }
         is_complete &= self.schemas.complete_values(&mut result);
         let dropped = replay(&mut result, &self.patches);
@@ -507,6 +567,42 @@ properties:
         assert_eq!(after.result()["internal"], json!({"x": 1}));
         assert_eq!(after.result()["new"], json!(true));
         assert_eq!(*after.without_patches().unwrap().result()["internal"].as_object().unwrap(), Map::new());
+    }
+
+    #[test]
+    fn a_preset_lies_below_what_the_user_configures_and_its_name_is_no_value() {
+        let preset = |name: &str, values: Value| Preset {
+            name: name.into(),
+            values: Arc::new(values),
+            schema: Some(br#"{"properties": {"replicas": {"maximum": 9}}}"#.as_slice().into()),
+        };
+        let presets = Presets::new(vec![
+            preset("big", json!({"replicas": 5, "tls": {"mode": "strict"}})),
+            preset("micro", json!({"replicas": 1})),
+        ]);
+        let root = Root::Module("m".to_owned());
+        let bare = Section::new(root, json!({}), Arc::default()).unwrap();
+        let section = bare.with_presets(Arc::new(presets)).unwrap();
+        assert_eq!(**section.result(), json!({}));
+        let none = "no plan is picked; set plan to one of: big, micro";
+        assert_eq!(section.check_plan().unwrap_err().to_string(), none);
+        assert_eq!(section.with_config(None).unwrap_err().to_string(), none);
+        assert_eq!(section.with_config(Some(json!({"replicas": 2}))).unwrap_err().to_string(), none);
+        let big = section.with_config(Some(json!({"plan": "big", "tls": {"x": 1}}))).unwrap();
+        assert_eq!(**big.result(), json!({"replicas": 5, "tls": {"mode": "strict", "x": 1}}));
+        assert_eq!(*big.config_or_null(), json!({"plan": "big", "tls": {"x": 1}}));
+        assert_eq!(big.preset().unwrap().unwrap().name.as_ref(), "big");
+        assert_eq!(big.check_plan(), Ok(()));
+        let many = json!({"plan": "micro", "replicas": 10});
+        assert!(big.validate_config(&many).unwrap_err().to_string().contains("maximum: got 10, want 9"));
+        let micro = big.with_config(Some(json!({"plan": "micro"}))).unwrap();
+        assert_eq!(**micro.result(), json!({"replicas": 1}));
+        // A new version of the bundle may have other plans.
+        let gone = micro.with_presets(Arc::new(Presets::new(vec![preset("big", json!({}))]))).unwrap();
+        assert!(gone.check_plan().unwrap_err().to_string().starts_with("there is no plan \"micro\""));
+        assert_eq!(gone.with_statics(json!({}), Arc::default()).unwrap().check_plan(), gone.check_plan());
+        let bare = micro.with_presets(Arc::default()).unwrap();
+        assert_eq!((bare.check_plan(), &**bare.result()), (Ok(()), &json!({"plan": "micro"})));
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub enum ArchiveError {
     /// All files together are too large.
     #[error("decompressed chart is larger than the maximum size {MAX_CHART_BYTES}")]
     Large,
+    /// All archives together take more than their reader may spend.
+    #[error("the packed charts are too large together")]
+    Together,
     /// One file is too large.
     #[error("decompressed chart file {0:?} is larger than the maximum file size {MAX_FILE_BYTES}")]
     LargeFile(String),
@@ -56,8 +59,8 @@ pub enum ArchiveError {
     Empty,
 }
 
-/// Returns the files of an archive in its order, with paths relative to the chart.
-pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
+/// Returns the files of an archive in its order, with paths relative to the chart. Takes their bytes from `most`.
+pub(super) fn unpack(bytes: &[u8], most: &mut u64) -> Result<Vec<File>, ArchiveError> {
     let unzipped = GzDecoder::new(bytes).take(MAX_CHART_BYTES + HEADER_BYTES);
     let mut archive = tar::Archive::new(unzipped);
     let mut files = Vec::new();
@@ -81,6 +84,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
             return Err(ArchiveError::LargeFile(full_name));
         }
         remaining -= size;
+        *most = most.checked_sub(size).ok_or(ArchiveError::Together)?;
         let mut data = Vec::new();
         entry.read_to_end(&mut data).map_err(damaged)?;
         let data = data.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&data);
@@ -138,6 +142,10 @@ mod tests {
 
     use super::*;
 
+    fn unpack_all(bytes: &[u8]) -> Result<Vec<File>, ArchiveError> {
+        unpack(bytes, &mut { u64::MAX })
+    }
+
     fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
         for (name, data) in files {
@@ -168,7 +176,7 @@ mod tests {
             ("c/d:/x", "chart contains illegally named files"),
             ("Chart.yaml/x", "chart yaml not in base directory"),
         ] {
-            let got = match unpack(&packed(&[(name, b"x")])) {
+            let got = match unpack_all(&packed(&[(name, b"x")])) {
                 Ok(files) => files[0].name.to_string(),
                 Err(error) => error.to_string(),
             };
@@ -179,14 +187,14 @@ mod tests {
     #[test]
     fn large_and_damaged_archives_are_refused() {
         let large = vec![b'x'; 5 * 1024 * 1024 + 1];
-        let error = unpack(&packed(&[("c/x", &large)])).unwrap_err().to_string();
+        let error = unpack_all(&packed(&[("c/x", &large)])).unwrap_err().to_string();
         assert_eq!(error, "decompressed chart file \"c/x\" is larger than the maximum file size 5242880");
-        assert!(matches!(unpack(b"no gzip"), Err(ArchiveError::Cut)));
-        assert!(matches!(unpack(b"no gzip, but long enough"), Err(ArchiveError::Read(_))));
+        assert!(matches!(unpack_all(b"no gzip"), Err(ArchiveError::Cut)));
+        assert!(matches!(unpack_all(b"no gzip, but long enough"), Err(ArchiveError::Read(_))));
         let whole = packed(&[("c/x", b"hello")]);
         for cut in 0..whole.len() {
-            let _ = unpack(&whole[..cut]);
+            let _ = unpack_all(&whole[..cut]);
         }
-        assert!(matches!(unpack(&packed(&[])), Err(ArchiveError::Empty)));
+        assert!(matches!(unpack_all(&packed(&[])), Err(ArchiveError::Empty)));
     }
 }

@@ -84,18 +84,27 @@ pub enum LoadError {
 
 /// Loads a chart from the files of its directory, without those that its `.helmignore` names.
 pub fn from_directory(files: &Tree, warnings: &mut Warnings) -> Result<Chart, LoadError> {
+    from_directory_within(files, u64::MAX, warnings)
+}
+
+/// Does the same, but packed charts in it may have at most `most` bytes together when they are unpacked.
+pub fn from_directory_within(
+    files: &Tree,
+    mut most: u64,
+    warnings: &mut Warnings,
+) -> Result<Chart, LoadError> {
     let rules = match files.get(".helmignore") {
         Some(data) => ignore::Rules::parse(&String::from_utf8_lossy(data))?,
         None => ignore::Rules::parse("")?,
     };
     let mut ignored = rules.filter();
     let files = files.iter().filter(|(path, _)| !ignored(path));
-    from_files(walk_order(files)?, warnings, 0)
+    from_files(walk_order(files)?, &mut most, warnings, 0)
 }
 
 /// Loads a chart from a gzipped tar archive.
 pub fn from_archive(bytes: &[u8], warnings: &mut Warnings) -> Result<Chart, LoadError> {
-    from_archive_at(bytes, warnings, 0)
+    from_archive_at(bytes, &mut { u64::MAX }, warnings, 0)
 }
 
 /// Loads the chart of a module that has no `Chart.yaml`: all files but those of
@@ -108,11 +117,17 @@ pub fn from_module(name: &str, files: &Tree, warnings: &mut Warnings) -> Result<
     let metadata = format!("apiVersion: v2\nname: {}\nversion: {MODULE_VERSION}\n", Value::from(name));
     let mut files = walk_order(files)?;
     files.insert(0, File { name: "Chart.yaml".into(), data: metadata.into_bytes().into() });
-    from_files(files, warnings, 0)
+    from_files(files, &mut { u64::MAX }, warnings, 0)
 }
 
-fn from_archive_at(bytes: &[u8], warnings: &mut Warnings, depth: usize) -> Result<Chart, LoadError> {
-    from_files(archive::unpack(bytes)?, warnings, depth)
+/// Takes what it unpacks from `most`.
+fn from_archive_at(
+    bytes: &[u8],
+    most: &mut u64,
+    warnings: &mut Warnings,
+    depth: usize,
+) -> Result<Chart, LoadError> {
+    from_files(archive::unpack(bytes, most)?, most, warnings, depth)
 }
 
 /// Puts files in the order in which Helm walks a directory: by name within each
@@ -142,7 +157,12 @@ struct Parts {
     subcharts: BTreeMap<String, Vec<File>>,
 }
 
-fn from_files(files: Vec<File>, warnings: &mut Warnings, depth: usize) -> Result<Chart, LoadError> {
+fn from_files(
+    files: Vec<File>,
+    most: &mut u64,
+    warnings: &mut Warnings,
+    depth: usize,
+) -> Result<Chart, LoadError> {
     if depth > MAX_CHART_DEPTH {
         return Err(LoadError::Depth);
     }
@@ -166,7 +186,7 @@ fn from_files(files: Vec<File>, warnings: &mut Warnings, depth: usize) -> Result
         if name.starts_with(['_', '.']) {
             continue;
         }
-        let subchart = load_subchart(&name, files, chart.name(), warnings, depth)?;
+        let subchart = load_subchart(&name, files, chart.name(), most, warnings, depth)?;
         chart.dependencies.push(subchart);
     }
     Ok(chart)
@@ -234,12 +254,13 @@ fn load_subchart(
     name: &str,
     files: Vec<File>,
     parent: &str,
+    most: &mut u64,
     warnings: &mut Warnings,
     depth: usize,
 ) -> Result<Chart, LoadError> {
     let loaded = if extension(name) == Some("tgz") {
         match files.first() {
-            Some(file) if &*file.name == name => from_archive_at(&file.data, warnings, depth + 1),
+            Some(file) if &*file.name == name => from_archive_at(&file.data, most, warnings, depth + 1),
             found => {
                 let found = found.map(|file| file.name.to_string()).unwrap_or_default();
                 return Err(LoadError::SubchartArchive {
@@ -254,7 +275,7 @@ fn load_subchart(
             let (_, inner) = file.name.split_once('/')?;
             Some(File { name: inner.into(), data: file.data })
         });
-        from_files(inner.collect(), warnings, depth + 1)
+        from_files(inner.collect(), most, warnings, depth + 1)
     };
     loaded.map_err(|source| LoadError::Subchart {
         name: name.to_owned(),

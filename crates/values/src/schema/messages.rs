@@ -6,6 +6,8 @@ use golang::strconv::format_float;
 use objects::schema::{Finding, Limit, Schema, Step, Words};
 use serde_json::Value;
 
+use crate::json_type;
+
 /// How many violations are looked for.
 const MAX_FOUND: usize = 1_000;
 
@@ -69,7 +71,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 fn worded(name: &str, value: &Value, finding: &Finding<'_>) -> String {
     let in_body = |text: String| format!("{name} in body {text}");
     match finding {
-        Finding::Type(expected) => in_body(format!("must be of type {expected}: \"{}\"", type_of(value))),
+        Finding::Type(expected) => in_body(format!("must be of type {expected}: \"{}\"", json_type(value))),
         Finding::Enum(choices) => {
             let choices: Vec<String> = choices.iter().map(in_go).collect();
             in_body(format!("should be one of [{}]", choices.join(" ")))
@@ -110,17 +112,6 @@ fn worded(name: &str, value: &Value, finding: &Finding<'_>) -> String {
 fn bound(relation: &str, limit: Limit) -> String {
     let or_equal = if limit.exclusive { "" } else { " or equal to" };
     format!("should be {relation}{or_equal} {}", format_float(limit.value, 'g', None))
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Returns a value of the schema as Go prints it.

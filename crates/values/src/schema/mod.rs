@@ -52,6 +52,11 @@ pub struct Violations(Vec<String>);
 const PRINTED: usize = 50;
 
 impl Violations {
+    /// Returns violations with these messages.
+    pub(crate) fn new(messages: Vec<String>) -> Self {
+        Self(messages)
+    }
+
     /// Returns the messages.
     pub fn messages(&self) -> &[String] {
         &self.0

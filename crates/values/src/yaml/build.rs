@@ -1,16 +1,18 @@
 //! From the parser's events to a JSON tree.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 
 use libyaml_safer::{EventData, ScalarStyle};
 use objects::memory;
 use serde_json::{Map, Value};
 
-use super::base64;
 use super::error::{Position, YamlError, YamlProblem};
 use super::events::Events;
 use super::key::{key_error, scalar_key, value_key};
-use super::scalar::{Dialect, Scalar, Tag, to_json};
+use super::merge_key::merge;
+use super::rules::Rules;
+use super::scalar::{Dialect, Scalar, interpret, read, to_json};
 
 /// How deeply lists and mappings may be nested.
 ///
@@ -65,24 +67,6 @@ pub fn parse_all_v3(text: &str, texts: &[&str]) -> Result<Vec<Value>, YamlError>
     Documents::new(text, Rules { dialect: Dialect::V3, texts, ..Rules::default() }).all()
 }
 
-/// What readers differ in.
-#[derive(Clone, Copy)]
-struct Rules<'t> {
-    dialect: Dialect,
-    /// How much memory a document may take, in bytes.
-    most: usize,
-    /// A key that occurs twice in one mapping is refused.
-    strict: bool,
-    /// The properties of a document whose scalars are texts.
-    texts: &'t [&'t str],
-}
-
-impl Default for Rules<'_> {
-    fn default() -> Self {
-        Self { dialect: Dialect::default(), most: usize::MAX, strict: false, texts: &[] }
-    }
-}
-
 /// A named node that aliases can repeat.
 enum Anchor {
     /// The node is not complete yet.
@@ -135,9 +119,25 @@ struct RawScalar {
     position: Position,
 }
 
+/// What became of an event.
+pub(super) enum Step {
+    /// There is no further document.
+    End,
+    /// A document is complete.
+    Document(Value),
+    /// A document goes on.
+    Within,
+    /// The property whose lists are handed out begins; those of an equal one before it count no more.
+    Lists,
+    /// One of these lists begins; one of the same name before it counts no more.
+    List(String),
+    /// The next item of that list is complete. It is nowhere else.
+    Item(Value),
+}
+
 /// Reads one document after the other.
-struct Documents<'t> {
-    events: Events<'t>,
+pub(super) struct Documents<'t, R = BufReader<&'t [u8]>> {
+    events: Events<'t, R>,
     rules: Rules<'t>,
     anchors: BTreeMap<String, Anchor>,
     stack: Vec<Frame>,
@@ -147,12 +147,24 @@ struct Documents<'t> {
     alias_nodes: u64,
     /// What the copies take of it.
     copies: usize,
+    root: Option<Value>,
+    /// The item that is handed out next.
+    item: Option<Value>,
+    /// What had been read took so much, without copies, before the list that is handed out and its name.
+    before_list: usize,
 }
 
 impl<'t> Documents<'t> {
     fn new(text: &'t str, rules: Rules<'t>) -> Self {
+        Self::of(Events::new(text), rules)
+    }
+}
+
+impl<'t, R: BufRead> Documents<'t, R> {
+    /// Returns the documents that these events make.
+    pub(super) fn of(events: Events<'t, R>, rules: Rules<'t>) -> Self {
         Self {
-            events: Events::new(text),
+            events,
             rules,
             anchors: BTreeMap::new(),
             stack: Vec::new(),
@@ -160,6 +172,9 @@ impl<'t> Documents<'t> {
             memory: 0,
             alias_nodes: 0,
             copies: 0,
+            root: None,
+            item: None,
+            before_list: 0,
         }
     }
 
@@ -174,47 +189,89 @@ impl<'t> Documents<'t> {
 
     /// Returns the next document, or `None` behind the last one.
     fn next_document(&mut self) -> Result<Option<Value>, YamlError> {
-        self.anchors.clear();
-        self.stack.clear();
-        (self.nodes, self.alias_nodes) = (0, 0);
-        let mut root = None;
         loop {
-            let event = self.events.next()?;
-            let position = Position::from(event.start_mark);
-            let complete = match event.data {
-                EventData::StreamEnd => return Ok(None),
-                EventData::DocumentEnd { .. } => return Ok(Some(root.unwrap_or(Value::Null))),
-                EventData::DocumentStart { version_directive, .. } => {
-                    if version_directive.is_some_and(|version| (version.major, version.minor) != (1, 1)) {
-                        return Err(YamlProblem::Syntax {
-                            problem: "found incompatible YAML document, only version 1.1 is read".to_owned(),
-                            go: "found incompatible YAML document".to_owned(),
-                        }
-                        .at(position));
-                    }
-                    None
-                }
-                EventData::StreamStart { .. } => None,
-                EventData::Alias { anchor } => self.alias(&anchor, position)?,
-                EventData::Scalar { anchor, tag, value, plain_implicit, style, .. } => {
-                    let implicit = plain_implicit && style == ScalarStyle::Plain;
-                    self.scalar(RawScalar { anchor, tag, value, implicit, position })?
-                }
-                EventData::SequenceStart { anchor, .. } => {
-                    self.open(anchor, position, Content::List(Vec::new()))?;
-                    None
-                }
-                EventData::MappingStart { anchor, .. } => {
-                    let content =
-                        Content::Mapping { map: Map::new(), pending: Pending::Key, seen: BTreeMap::new() };
-                    self.open(anchor, position, content)?;
-                    None
-                }
-                EventData::SequenceEnd | EventData::MappingEnd => self.close()?,
-            };
-            if complete.is_some() {
-                root = complete;
+            match self.step()? {
+                Step::End => return Ok(None),
+                Step::Document(document) => return Ok(Some(document)),
+                Step::Within | Step::Lists | Step::List(_) | Step::Item(_) => {}
             }
+        }
+    }
+
+    /// Takes in the next event.
+    pub(super) fn step(&mut self) -> Result<Step, YamlError> {
+        let event = self.events.next()?;
+        let position = Position::from(event.start_mark);
+        let complete = match event.data {
+            EventData::StreamEnd => return Ok(Step::End),
+            EventData::DocumentEnd { .. } => {
+                return Ok(Step::Document(self.root.take().unwrap_or(Value::Null)));
+            }
+            EventData::DocumentStart { version_directive, .. } => {
+                if version_directive.is_some_and(|version| (version.major, version.minor) != (1, 1)) {
+                    return Err(YamlProblem::Syntax {
+                        problem: "found incompatible YAML document, only version 1.1 is read".to_owned(),
+                        go: "found incompatible YAML document".to_owned(),
+                    }
+                    .at(position));
+                }
+                self.anchors.clear();
+                self.stack.clear();
+                (self.nodes, self.alias_nodes) = (0, 0);
+                None
+            }
+            EventData::StreamStart { .. } => None,
+            EventData::Alias { anchor } => self.alias(&anchor, position)?,
+            EventData::Scalar { anchor, tag, value, plain_implicit, style, .. } => {
+                let implicit = plain_implicit && style == ScalarStyle::Plain;
+                self.scalar(RawScalar { anchor, tag, value, implicit, position })?
+            }
+            EventData::SequenceStart { anchor, .. } => {
+                let is_named = anchor.is_some();
+                self.open(anchor, position, Content::List(Vec::new()))?;
+                // A list with an anchor is needed as a whole.
+                if !is_named && let Some(name) = self.handed_out_list() {
+                    return Ok(Step::List(name.to_owned()));
+                }
+                None
+            }
+            EventData::MappingStart { anchor, .. } => {
+                let content =
+                    Content::Mapping { map: Map::new(), pending: Pending::Key, seen: BTreeMap::new() };
+                self.open(anchor, position, content)?;
+                if self.stack.len() == 2 && self.hands_out() {
+                    return Ok(Step::Lists);
+                }
+                None
+            }
+            EventData::SequenceEnd | EventData::MappingEnd => self.close()?,
+        };
+        if complete.is_some() {
+            self.root = complete;
+        }
+        if let Some(item) = self.item.take() {
+            self.memory = self.before_list + self.copies;
+            return Ok(Step::Item(item));
+        }
+        Ok(Step::Within)
+    }
+
+    /// Returns whether what is read stands in the property whose lists are handed out.
+    fn hands_out(&self) -> bool {
+        let is_key = |key: &String| self.rules.handed_out == Some(key.as_str());
+        self.rules.handed_out.is_some()
+            && self.stack.get(1).is_some_and(|frame| frame.named.is_none())
+            && matches!(self.stack.first(), Some(Frame { content: Content::Mapping { pending: Pending::Value(key), .. }, .. }) if is_key(key))
+    }
+
+    /// Returns the name of the innermost list, if that is handed out item by item.
+    fn handed_out_list(&self) -> Option<&str> {
+        let [_, lists, Frame { named: None, content: Content::List(_), .. }] = self.stack.as_slice() else {
+            return None;
+        };
+        match &lists.content {
+            Content::Mapping { pending: Pending::Value(name), .. } if self.hands_out() => Some(name),
+            Content::Mapping { .. } | Content::List(_) => None,
         }
     }
 
@@ -267,9 +324,15 @@ impl<'t> Documents<'t> {
 
     /// Completes the innermost list or mapping; returns the root, if it is it.
     fn close(&mut self) -> Result<Option<Value>, YamlError> {
+        let is_handed_out = self.handed_out_list().is_some();
         let Some(Frame { named, start, content }) = self.stack.pop() else {
             return Ok(None);
         };
+        if is_handed_out {
+            self.memory = self.before_list + self.copies;
+            self.expect_value(Pending::Key);
+            return Ok(None);
+        }
         let value = match content {
             Content::List(items) => Value::Array(items),
             Content::Mapping { map, .. } => Value::Object(map),
@@ -280,6 +343,10 @@ impl<'t> Documents<'t> {
 
     /// Puts a complete node where it belongs; returns it, if it is the root.
     fn place(&mut self, value: Value, position: Position) -> Result<Option<Value>, YamlError> {
+        if self.handed_out_list().is_some() {
+            self.item = Some(value);
+            return Ok(None);
+        }
         if let Some(Frame { content: Content::List(_), .. }) = self.stack.last() {
             self.charge(memory::ITEM, position)?;
         }
@@ -388,6 +455,10 @@ impl<'t> Documents<'t> {
 
     /// Notes the key of the value that comes next.
     fn set_key(&mut self, key: String, position: Position) -> Result<(), YamlError> {
+        if self.stack.len() == 2 && self.hands_out() {
+            let taken_by_key = memory::TEXT + key.len();
+            self.before_list = self.memory.saturating_sub(self.copies + taken_by_key);
+        }
         let is_first = matches!(self.stack.last(), Some(Frame { content: Content::Mapping { map, .. }, .. }) if map.is_empty());
         let block = if is_first { memory::BLOCK } else { 0 };
         self.charge(memory::ENTRY + block, position)?;
@@ -419,76 +490,4 @@ fn is_excessive(alias_nodes: u64, nodes: u64) -> bool {
     let (alias_nodes, nodes) = (alias_nodes as f64, nodes as f64);
     let growth = ((nodes - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
     alias_nodes / nodes > 0.99 - 0.89 * growth
-}
-
-/// Returns what a scalar means, and its text.
-pub(super) fn interpret(
-    dialect: Dialect,
-    tag: Option<&str>,
-    text: String,
-    implicit: bool,
-    position: Position,
-) -> Result<(Scalar, String), YamlError> {
-    let Some(uri) = tag else {
-        let scalar = if implicit { dialect.resolve(&text) } else { Scalar::Text };
-        return Ok((scalar, text));
-    };
-    let Some(tag) = Tag::from_uri(uri) else {
-        return Ok((Scalar::Text, text));
-    };
-    let unfit = |text: &str| {
-        let own = dialect.resolve(text).tag().to_owned();
-        YamlProblem::Tag { text: text.to_owned(), tag: tag.short().to_owned(), own }.at(position)
-    };
-    if tag == Tag::Binary {
-        let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
-        return Ok((Scalar::Text, text));
-    }
-    match dialect.resolve_tagged(tag, &text) {
-        Some(scalar) => Ok((scalar, text)),
-        None => Err(unfit(&text)),
-    }
-}
-
-fn read(
-    dialect: Dialect,
-    tag: Option<&str>,
-    text: String,
-    implicit: bool,
-    position: Position,
-) -> Result<Value, YamlError> {
-    let (scalar, text) = interpret(dialect, tag, text, implicit, position)?;
-    if matches!(scalar, Scalar::Float(number) if !number.is_finite()) {
-        return Err(YamlProblem::NotJson { text }.at(position));
-    }
-    Ok(to_json(&scalar, text).unwrap_or(Value::Null))
-}
-
-/// Merges `value`, a mapping or a list of them, into `map`.
-///
-/// What stands in `map` so far is overridden, or stays in version 3; of a list, the first mapping wins.
-fn merge(
-    map: &mut Map<String, Value>,
-    value: Value,
-    dialect: Dialect,
-    position: Position,
-) -> Result<(), YamlError> {
-    let mappings = match value {
-        mapping @ Value::Object(_) => vec![mapping],
-        Value::Array(items) => items,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            return Err(YamlProblem::Merge.at(position));
-        }
-    };
-    let mut merged = Map::new();
-    for mapping in mappings.into_iter().rev() {
-        let Value::Object(mapping) = mapping else { return Err(YamlProblem::Merge.at(position)) };
-        merged.extend(mapping);
-    }
-    for (key, value) in merged {
-        if dialect == Dialect::V2 || !map.contains_key(&key) {
-            map.insert(key, value);
-        }
-    }
-    Ok(())
 }

@@ -13,6 +13,11 @@ pub struct Position {
     pub column: usize,
 }
 
+impl Position {
+    /// The first character.
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
@@ -78,6 +83,12 @@ pub enum YamlProblem {
         limit >> 20
     )]
     TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A stream goes on and on, and nothing in it is complete.
+    #[error("more than {} MiB without a value; write shorter texts and comments", limit >> 20)]
+    TooLong {
         /// The limit, in bytes.
         limit: usize,
     },
@@ -164,9 +175,10 @@ impl YamlError {
                 format!("json: unsupported value: {number}")
             }
             YamlProblem::Key { go: Some(key), .. } => format!("yaml: invalid map key: {key}"),
-            YamlProblem::Key { .. } | YamlProblem::DuplicateKey { .. } | YamlProblem::TooLarge { .. } => {
-                format!("yaml: {self}")
-            }
+            YamlProblem::Key { .. }
+            | YamlProblem::DuplicateKey { .. }
+            | YamlProblem::TooLarge { .. }
+            | YamlProblem::TooLong { .. } => format!("yaml: {self}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The parser's events, and what the parser cannot do by itself.
 
-use std::io::{Chain, Read as _};
+use std::io::{BufRead, BufReader, Chain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Encoding, Event, EventData, Parser, ScalarStyle};
@@ -13,9 +13,14 @@ const UNEXPECTED_END: &str = "found unexpected end of stream";
 /// What is wrong with a line that is no entry of a mapping.
 const NO_COLON: &str = "could not find expected ':'";
 
-/// The events of a text.
-pub(super) struct Events<'t> {
-    parser: Parser<Chain<&'t [u8], &'static [u8]>>,
+/// How much of a text the parser is given at a time, in bytes: it makes a list of characters of that, which takes four times
+/// as much.
+const BUFFER: usize = 16 << 10;
+
+/// The events of a text, or of a stream that is read as far as the parser needs it.
+pub(super) struct Events<'t, R = BufReader<&'t [u8]>> {
+    parser: Parser<Chain<R, &'static [u8]>>,
+    /// The text; empty for a stream.
     text: &'t str,
     /// The text does not end with a line break, and the parser was given one.
     completed: bool,
@@ -24,18 +29,30 @@ pub(super) struct Events<'t> {
 }
 
 impl<'t> Events<'t> {
+    /// Returns the events of a text.
     pub(super) fn new(text: &'t str) -> Self {
         // The parser panics at a block scalar that ends with the text.
         let completed = !text.ends_with('\n');
         let line_break: &'static [u8] = if completed { b"\n" } else { b"" };
         // It takes any first character from U+F000 on for a bad byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut parser = Parser::new();
-        parser.set_encoding(Encoding::Utf8);
-        parser.set_input(text.as_bytes().chain(line_break));
-        Self { parser, text, completed, reached: Position { line: 1, column: 1 } }
+        Self {
+            parser: parser(BufReader::with_capacity(BUFFER, text.as_bytes()), line_break),
+            text,
+            completed,
+            reached: Position::START,
+        }
     }
+}
 
+impl<R: BufRead> Events<'static, R> {
+    /// Returns the events of a stream. A block scalar at its end has a line break, whether one is written there or not.
+    pub(super) fn of_stream(stream: R) -> Self {
+        Self { parser: parser(stream, b"\n"), text: "", completed: false, reached: Position::START }
+    }
+}
+
+impl<R: BufRead> Events<'_, R> {
     /// Returns the next event; behind the last one, the end of the stream.
     pub(super) fn next(&mut self) -> Result<Event, YamlError> {
         // The library panics on a few broken texts, as `[!a,]`. Nobody reads on
@@ -46,8 +63,7 @@ impl<'t> Events<'t> {
             return Err(YamlProblem::Syntax { problem: problem.to_owned(), go }.at(self.reached));
         };
         let mut event = parsed.map_err(|error| {
-            let mut position =
-                error.problem_mark().map_or_else(|| first_unreadable(self.text), Position::from);
+            let mut position = error.problem_mark().map_or_else(|| self.first_unreadable(), Position::from);
             // A quoted text without an end ends where the text does, not behind the line break
             // that was put there.
             let is_behind = self.completed
@@ -72,6 +88,11 @@ impl<'t> Events<'t> {
             self.take_back(event.start_mark.index, value);
         }
         Ok(event)
+    }
+
+    /// Returns where the first character is that YAML does not allow; in a stream, where the last event ended.
+    fn first_unreadable(&self) -> Position {
+        if self.text.is_empty() { self.reached } else { first_unreadable(self.text) }
     }
 
     /// Reports whether what should be a key is a text of several lines at the end of all: that
@@ -104,9 +125,17 @@ impl<'t> Events<'t> {
     }
 }
 
+/// Returns a parser of a text and of what is put behind it.
+fn parser<R: BufRead>(text: R, behind: &'static [u8]) -> Parser<Chain<R, &'static [u8]>> {
+    let mut parser = Parser::new();
+    parser.set_encoding(Encoding::Utf8);
+    parser.set_input(text.chain(behind));
+    parser
+}
+
 /// Returns where the first character is that YAML does not allow.
 fn first_unreadable(text: &str) -> Position {
-    let mut position = Position { line: 1, column: 1 };
+    let mut position = Position::START;
     for character in text.chars() {
         match character {
             '\n' => position = Position { line: position.line + 1, column: 1 },

@@ -2,11 +2,11 @@
 
 use libyaml_safer::{EventData, ScalarStyle};
 
-use super::build::{MAX_DEPTH, interpret};
+use super::build::MAX_DEPTH;
 use super::error::Position;
 use super::events::Events;
 use super::key::scalar_key;
-use super::scalar::Dialect;
+use super::scalar::{Dialect, interpret};
 
 /// Returns where the value at the JSON pointer `pointer` is written in the
 /// first document of `text`: the place of its key, or of the list's item.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::base64;
+use super::error::{Position, YamlError, YamlProblem};
 use super::timestamp::is_timestamp;
 
 /// The meaning of a scalar.
@@ -310,4 +312,48 @@ pub(super) fn to_json(scalar: &Scalar, text: String) -> Option<Value> {
         Scalar::Float(number) => Value::Number(golang::json::number(*number)?),
         Scalar::Timestamp | Scalar::Text => Value::String(text),
     })
+}
+
+/// Returns what a scalar means, and its text.
+pub(super) fn interpret(
+    dialect: Dialect,
+    tag: Option<&str>,
+    text: String,
+    implicit: bool,
+    position: Position,
+) -> Result<(Scalar, String), YamlError> {
+    let Some(uri) = tag else {
+        let scalar = if implicit { dialect.resolve(&text) } else { Scalar::Text };
+        return Ok((scalar, text));
+    };
+    let Some(tag) = Tag::from_uri(uri) else {
+        return Ok((Scalar::Text, text));
+    };
+    let unfit = |text: &str| {
+        let own = dialect.resolve(text).tag().to_owned();
+        YamlProblem::Tag { text: text.to_owned(), tag: tag.short().to_owned(), own }.at(position)
+    };
+    if tag == Tag::Binary {
+        let text = base64::decode(&text).ok_or_else(|| unfit(&text))?;
+        return Ok((Scalar::Text, text));
+    }
+    match dialect.resolve_tagged(tag, &text) {
+        Some(scalar) => Ok((scalar, text)),
+        None => Err(unfit(&text)),
+    }
+}
+
+/// Returns the value of a scalar.
+pub(super) fn read(
+    dialect: Dialect,
+    tag: Option<&str>,
+    text: String,
+    implicit: bool,
+    position: Position,
+) -> Result<Value, YamlError> {
+    let (scalar, text) = interpret(dialect, tag, text, implicit, position)?;
+    if matches!(scalar, Scalar::Float(number) if !number.is_finite()) {
+        return Err(YamlProblem::NotJson { text }.at(position));
+    }
+    Ok(to_json(&scalar, text).unwrap_or(Value::Null))
 }

@@ -6,6 +6,7 @@ mod objects;
 mod scalars;
 mod unevaluated;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -20,12 +21,28 @@ use super::metaschema;
 use super::node::{Id, Node};
 use unevaluated::Unevaluated;
 
-/// How many schemas may be entered within each other.
-const DEEPEST: usize = 4_000;
+/// How much one check of a value may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many schemas may be entered within each other. Each takes some kilobytes of the stack.
+    pub depth: usize,
+    /// How many schemas may be entered in all: references can multiply them without end.
+    pub visits: u64,
+}
+
+impl Limits {
+    /// For a thread with a large stack, on which nobody waits.
+    pub const WIDE: Self = Self { depth: 4_000, visits: u64::MAX };
+    /// For a thread that others wait for.
+    pub const NARROW: Self = Self { depth: 128, visits: 200_000 };
+}
 
 /// One check of a value.
 pub(super) struct Evaluation<'s> {
     compiled: &'s Compiled,
+    limits: Limits,
+    /// How many schemas may still be entered.
+    left: Cell<u64>,
     /// The value is a schema, and these parts of it are of drafts of their own.
     resources: Option<&'s BTreeMap<String, Draft>>,
 }
@@ -72,19 +89,28 @@ type Outcome<'v> = Result<Unevaluated<'v>, Finding>;
 
 impl<'s> Evaluation<'s> {
     /// Checks values.
-    pub(super) fn of_values(compiled: &'s Compiled) -> Self {
-        Self { compiled, resources: None }
+    pub(super) fn of_values(compiled: &'s Compiled, limits: Limits) -> Self {
+        Self { compiled, limits, left: Cell::new(limits.visits), resources: None }
     }
 
     /// Checks a schema against a schema of schemas.
     pub(super) fn of_schema(compiled: &'s Compiled, resources: &'s BTreeMap<String, Draft>) -> Self {
-        Self { compiled, resources: Some(resources) }
+        let limits = Limits::WIDE;
+        Self { compiled, limits, left: Cell::new(limits.visits), resources: Some(resources) }
     }
 
     /// Returns what is wrong with `value`.
     pub(super) fn run(&self, value: &Value) -> Result<(), Finding> {
         let start = Path { parent: None, segment: Segment::Start };
-        self.enter(0, value, &start, None)
+        let outcome = self.enter(0, value, &start, None);
+        // What was left out may have been wrong, or right where it was to be wrong.
+        if self.left.get() == 0 { Err(too_much(&start)) } else { outcome }
+    }
+
+    /// Counts `visits` of schemas, or as much work. Returns whether they may be made.
+    fn spend(&self, visits: u64) -> bool {
+        self.left.set(self.left.get().saturating_sub(visits));
+        self.left.get() > 0
     }
 
     fn enter(
@@ -108,6 +134,9 @@ impl<'s> Evaluation<'s> {
         asked: bool,
     ) -> Outcome<'v> {
         let Some(node) = self.compiled.nodes.get(scope.node) else { return Ok(Unevaluated::default()) };
+        if !self.spend(1) {
+            return Err(too_much(path));
+        }
         let unevaluated = Unevaluated::of(value, node, asked);
         if let Some(draft) = self.other_draft(scope, node, path)
             && let (Some(compiled), Some(resources)) = (metaschema::of(draft), self.resources)
@@ -128,6 +157,10 @@ impl<'s> Evaluation<'s> {
         }
         resources.get(&path.pointer()).copied().filter(|draft| *draft != node.draft)
     }
+}
+
+fn too_much(path: &Path<'_>) -> Finding {
+    Finding::new(path.pointer(), "the check takes too many steps".to_owned(), Vec::new())
 }
 
 impl Path<'_> {
@@ -217,7 +250,7 @@ impl<'p, 'v> Visit<'p, 'v> {
     /// Checks what makes all other keywords of the schema irrelevant.
     fn ends_here(&self) -> Option<Finding> {
         let node = self.node;
-        if self.scope.depth > DEEPEST {
+        if self.scope.depth > self.evaluation.limits.depth {
             return Some(self.finding(|| "the schema refers to itself too often".to_owned()));
         }
         if let Some(outer) = self.scope.cycle() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::schema::node::Node;
+use crate::json_schema::node::Node;
 
 /// What no keyword has looked at; empty also if nobody asks.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::decimal::Decimal;
+use crate::json_type;
 
 /// Returns `text` between single quotes.
 pub(super) fn quote(text: &str) -> String {
@@ -134,23 +135,12 @@ fn display(value: &Value) -> String {
 /// Is the value of one of these types?
 pub(super) fn is_one_of(value: &Value, types: &[&str]) -> bool {
     let is_whole = || value.as_number().is_some_and(|number| Decimal::of(number).is_whole());
-    types.contains(&type_of(value)) || (types.contains(&"integer") && is_whole())
+    types.contains(&json_type(value)) || (types.contains(&"integer") && is_whole())
 }
 
 /// Returns the words for a value of a type that does not fit.
 pub(super) fn wrong_type(value: &Value, types: &[&str]) -> String {
-    format!("got {}, want {}", type_of(value), types.join(" or "))
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+    format!("got {}, want {}", json_type(value), types.join(" or "))
 }
 
 /// Is `number` below `least`?

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use serde_json::Number;
 
 use super::Visit;
-use crate::schema::decimal::Decimal;
-use crate::schema::message;
+use crate::json_schema::decimal::Decimal;
+use crate::json_schema::message;
 
 impl Visit<'_, '_> {
     pub(super) fn check_text(&mut self, text: &str) {

@@ -1,7 +1,7 @@
 //! Keywords that combine schemas.
 
 use super::Visit;
-use crate::schema::message;
+use crate::json_schema::message;
 
 impl Visit<'_, '_> {
     pub(super) fn check_conditions(&mut self) {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{Segment, Visit};
-use crate::schema::draft::Draft;
-use crate::schema::equal::equal;
-use crate::schema::message;
-use crate::schema::node::Rest;
+use crate::json_schema::draft::Draft;
+use crate::json_schema::equal::equal;
+use crate::json_schema::message;
+use crate::json_schema::node::Rest;
 
 impl Visit<'_, '_> {
     pub(super) fn check_array(&mut self, items: &[Value]) {
@@ -17,7 +17,9 @@ impl Visit<'_, '_> {
         if let Some(most) = arrays.most.filter(|most| message::is_more(items.len(), *most)) {
             self.report(|| message::count("maxItems", items.len(), most));
         }
+        let pairs = (items.len() as u64).saturating_mul(items.len() as u64) / 64;
         if arrays.unique
+            && self.evaluation.spend(pairs)
             && let Some((first, second)) = twins(items)
         {
             self.report(|| message::twins(first, second));

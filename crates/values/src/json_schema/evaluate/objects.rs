@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{Segment, Visit};
-use crate::schema::draft::Draft;
-use crate::schema::finding::Finding;
-use crate::schema::message;
-use crate::schema::node::{Needs, Rest};
+use crate::json_schema::draft::Draft;
+use crate::json_schema::finding::Finding;
+use crate::json_schema::message;
+use crate::json_schema::node::{Needs, Rest};
 
 impl<'v> Visit<'_, 'v> {
     pub(super) fn check_object(&mut self, members: &'v Map<String, Value>) {

@@ -21,16 +21,13 @@ pub(super) struct Compiled {
     pub(super) nodes: Vec<Node>,
 }
 
-/// The address that Helm gives to the schema of a chart.
-const URL: &str = "file:///values.schema.json";
-
-/// Makes the schema of a chart ready.
-pub(super) fn compile(schema: Value) -> Result<Compiled, SchemaProblem> {
+/// Makes the schema at an address ready.
+pub(super) fn compile(url: &str, schema: Value) -> Result<Compiled, SchemaProblem> {
     let mut compiler = Compiler::default();
-    let document = Document::new(URL, Arc::new(schema))?;
+    let document = Document::new(url, Arc::new(schema))?;
     validate(&document, "")?;
-    compiler.documents.insert(URL.to_owned(), document);
-    compiler.run(URL)
+    compiler.documents.insert(url.to_owned(), document);
+    compiler.run(url)
 }
 
 /// Makes the schema of the schemas of a draft ready.

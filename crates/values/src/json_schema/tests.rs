@@ -1,6 +1,6 @@
-//! Tests of schemas of charts.
+//! Tests of schemas, most of them with what Helm says of a chart.
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -11,16 +11,25 @@ use super::*;
 fn check(schema: &Value, values: &Value) -> Vec<String> {
     let mut schema = schema.clone();
     schema["required"] = json!(["second"]);
-    let Err(found) = validate_one(schema.to_string().as_bytes(), values) else { return Vec::new() };
+    let Err(found) =
+        validate("file:///values.schema.json", schema.to_string().as_bytes(), values, Limits::WIDE)
+    else {
+        return Vec::new();
+    };
     let others = found.lines().filter(|line| *line != "- at '': missing property 'second'");
     let mut lines: Vec<String> = others.map(str::to_owned).collect();
     lines.sort();
     lines
 }
 
-fn floats(mut value: Value) -> Value {
-    crate::yaml::floats(&mut value);
-    value
+/// Returns a value with its numbers as charts have them.
+fn floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64().unwrap()),
+        Value::Array(items) => items.into_iter().map(floats).collect(),
+        Value::Object(entries) => entries.into_iter().map(|(key, value)| (key, floats(value))).collect(),
+        other @ (Value::Null | Value::Bool(_) | Value::String(_)) => other,
+    }
 }
 
 #[test]
@@ -152,9 +161,41 @@ fn newer_drafts_read_as_helms() {
 }
 
 #[test]
-fn a_schema_that_is_no_json_is_named() {
-    let mut chart = Chart { schema: Some(b"{\"type\": ".as_slice().into()), ..Chart::default() };
-    "demo".clone_into(&mut chart.metadata.name);
-    let error = validate(&chart, Map::new()).unwrap_err().to_string();
-    assert!(error.ends_with("following chart(s):\ndemo:\nunexpected EOF"), "{error}");
+fn a_schema_that_is_no_json_is_told_as_helm_does() {
+    assert_eq!(
+        validate("file:///a.json", b"{\"type\": ", &json!({}), Limits::WIDE),
+        Err("unexpected EOF".to_owned())
+    );
+}
+
+/// Checks what nobody may wait for long.
+fn narrow(schema: &Value, values: &Value) -> Result<(), String> {
+    validate("file:///a.json", schema.to_string().as_bytes(), values, Limits::NARROW)
+}
+
+#[test]
+fn references_that_multiply_without_end_are_given_up() {
+    let level = |n: usize| {
+        let next = json!({"$ref": format!("#/definitions/d{}", n + 1)});
+        (format!("d{n}"), json!({"allOf": [next, next], "not": {"not": next}}))
+    };
+    let mut definitions: Map<String, Value> = (0..40).map(level).collect();
+    definitions.insert("d40".to_owned(), json!({}));
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": definitions,
+        "allOf": [{"$ref": "#/definitions/d0"}]});
+    let found = narrow(&schema, &json!({})).unwrap_err();
+    assert!(found.contains("too many steps") && found.len() < 10_000, "{found}");
+    let turned = json!({"not": schema["allOf"][0], "definitions": schema["definitions"],
+        "$schema": schema["$schema"]});
+    assert!(narrow(&turned, &json!({})).is_err(), "what was not looked at may not count as wrong");
+}
+
+#[test]
+fn deep_schemas_and_values_take_little_of_the_stack() {
+    let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"items": inner}));
+    let deep = (0..500).fold(json!(1), |inner, _| json!([inner]));
+    let found = narrow(&json!({"items": {"$ref": "#"}}), &deep).unwrap_err();
+    assert!(found.contains("refers to itself too often"), "{found}");
+    assert_eq!(narrow(&nested(60), &json!([[[]]])), Ok(()));
+    assert!(narrow(&nested(2_000), &json!([])).is_err(), "no JSON is as deep");
 }
