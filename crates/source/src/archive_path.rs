@@ -168,16 +168,17 @@ impl Entries {
 
     /// Checks the links, after the last entry.
     pub fn finish(&self) -> Result<(), EntryError> {
-        for (path, known) in &self.known {
-            if let Known::Link(target) = known {
-                let file =
-                    link_target(path, target).filter(|file| self.known.get(file) == Some(&Known::File));
-                if file.is_none() {
-                    return Err(EntryError::Link(path.chars().take(QUOTED).collect()));
-                }
-            }
-        }
-        Ok(())
+        self.stray_links().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Returns the links that lead to no file of the bundle, by path, after the last entry.
+    pub fn stray_links(&self) -> impl Iterator<Item = (&str, EntryError)> {
+        self.known.iter().filter_map(|(path, known)| {
+            let Known::Link(target) = known else { return None };
+            let file = link_target(path, target).filter(|file| self.known.get(file) == Some(&Known::File));
+            let stray = || (path.as_str(), EntryError::Link(path.chars().take(QUOTED).collect()));
+            file.is_none().then(stray)
+        })
     }
 
     /// Returns how many bytes all files have that were admitted.

@@ -1,10 +1,11 @@
 //! Index files: which bundles a repository offers. See docs/sources.md.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::io::{BufRead as _, BufReader, Read};
 
 use chart::semver::Version;
 use serde_json::{Map, Value};
-use values::yaml::{self, YamlError};
+use values::yaml::{self, ListPart, YamlError};
 
 use crate::digest::Digest;
 use crate::url::MAX_URL_BYTES;
@@ -12,8 +13,14 @@ use crate::url::MAX_URL_BYTES;
 /// The most bytes of the text of an index.
 pub const MAX_INDEX_BYTES: usize = 32 << 20;
 
-/// The most memory that the tree of an index may take, in bytes.
-pub const MAX_TREE_BYTES: usize = 128 << 20;
+/// The most memory that an index may take once it is read, in bytes.
+pub const MAX_INDEX_MEMORY: usize = 8 << 20;
+
+/// The most memory that one entry of an index, and what is beside the entries, may take while it is read, in bytes.
+const MAX_ENTRY_MEMORY: usize = 2 << 20;
+
+/// How much of an index is looked at at a time, in bytes.
+const BUFFER: usize = 16 << 10;
 
 /// The most lines of an index: versions of all addons together.
 pub const MAX_LINES: usize = 20_000;
@@ -30,6 +37,9 @@ pub const MAX_ID: usize = 253;
 /// The most URLs of one bundle.
 const MAX_URLS: usize = 8;
 
+/// The key of the lists of versions.
+const ENTRIES: &str = "entries";
+
 /// How much of a name or version that is refused is quoted, in characters.
 const QUOTED: usize = 64;
 
@@ -39,9 +49,6 @@ pub enum IndexError {
     /// The text is too large.
     #[error("the index is larger than {} MiB", MAX_INDEX_BYTES >> 20)]
     Large,
-    /// The text is not UTF-8.
-    #[error("the index is not text in UTF-8")]
-    NotText,
     /// The text is a page of HTML.
     #[error(
         "the answer is a page of HTML and no index: the URL has to be that of the file itself, and may need credentials"
@@ -56,8 +63,11 @@ pub enum IndexError {
     )]
     Structure(String),
     /// It has too many lines.
-    #[error("the index has more than {MAX_LINES} versions")]
+    #[error("the index has more than {MAX_LINES} versions: remove old ones")]
     Lines,
+    /// What it says takes too much memory.
+    #[error("the names, versions and URLs of the index take more than {} MiB: remove old versions", MAX_INDEX_MEMORY >> 20)]
+    Memory,
 }
 
 /// What an index says about one version of an addon.
@@ -82,6 +92,8 @@ pub struct Line {
     pub version: String,
     /// The entry, or why it can't be used.
     pub outcome: Result<Entry, String>,
+    /// The number of the list in which it stands. Of two lists of one name, the later counts.
+    list: u32,
 }
 
 /// The lines of an index, sorted by name and version; those without a usable version come last.
@@ -93,39 +105,21 @@ pub struct Index {
 impl Index {
     /// Reads the text of an index.
     pub fn parse(text: &[u8]) -> Result<Self, IndexError> {
-        if text.len() > MAX_INDEX_BYTES {
-            return Err(IndexError::Large);
-        }
-        if is_html(text) {
-            return Err(IndexError::Html);
-        }
-        let text = std::str::from_utf8(text).map_err(|_| IndexError::NotText)?;
-        Self::read(&yaml::parse_within(text, MAX_TREE_BYTES)?)
+        Self::read(text)
     }
 
-    /// Reads the tree of an index.
-    pub fn read(index: &Value) -> Result<Self, IndexError> {
-        let wrong = |place: &str| IndexError::Structure(place.chars().take(QUOTED).collect());
-        let entries = index.get("entries").ok_or_else(|| wrong("entries"))?;
-        let entries = match entries {
-            Value::Null => return Ok(Self::default()),
-            Value::Object(entries) => entries,
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(wrong("entries"));
-            }
-        };
-        let mut builder = IndexBuilder::default();
-        for (name, versions) in entries {
-            match versions {
-                Value::Null => {}
-                Value::Array(versions) => {
-                    versions.iter().try_for_each(|version| builder.add(name, version))?;
-                }
-                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                    return Err(wrong(&format!("entries.{name}")));
-                }
-            }
+    /// Reads an index while it comes: of its text, only the entry that is read is held.
+    pub fn read(text: impl Read) -> Result<Self, IndexError> {
+        let mut text = BufReader::with_capacity(BUFFER, text.take(MAX_INDEX_BYTES as u64 + 1));
+        if text.fill_buf().is_ok_and(is_html) {
+            return Err(IndexError::Html);
         }
+        let mut builder = IndexBuilder::default();
+        let read = yaml::parse_lists(&mut text, ENTRIES, MAX_ENTRY_MEMORY, |part| builder.take(part));
+        if text.get_ref().limit() == 0 {
+            return Err(IndexError::Large);
+        }
+        builder.take_rest(&read?)?;
         Ok(builder.finish())
     }
 
@@ -133,47 +127,144 @@ impl Index {
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
+
+    /// Returns how much memory it takes, in bytes, about.
+    pub fn memory(&self) -> usize {
+        self.lines.iter().map(Line::memory).sum()
+    }
 }
 
-/// Collects the lines of an index one by one, for whoever reads it as a stream.
+impl Line {
+    /// Returns how much memory it takes, in bytes, about.
+    fn memory(&self) -> usize {
+        // What the allocator adds.
+        let text = |text: &str| text.len() + 16;
+        let outcome = match &self.outcome {
+            // The version keeps how it was written.
+            Ok(Entry { urls, id, version, .. }) => {
+                let urls = urls.iter().map(|url| size_of::<String>() + text(url)).sum::<usize>();
+                urls + text(version.original()) + id.as_deref().map_or(0, text)
+            }
+            Err(problem) => text(problem),
+        };
+        size_of::<Self>() + text(&self.name) + text(&self.version) + outcome
+    }
+}
+
+/// Collects the lines of an index one by one.
 #[derive(Debug, Default)]
-pub struct IndexBuilder {
+struct IndexBuilder {
     lines: Vec<Line>,
+    /// The name whose versions come, and the number of its list.
+    name: String,
+    list: u32,
+    memory: usize,
 }
 
 impl IndexBuilder {
-    /// Adds what the list of the addon `name` holds next.
-    pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), IndexError> {
+    /// Takes what comes next.
+    fn take(&mut self, part: ListPart) -> Result<(), IndexError> {
+        match part {
+            ListPart::Lists => {
+                self.lines.clear();
+                self.memory = 0;
+            }
+            ListPart::List(name) => self.begin(name),
+            ListPart::Item(entry) => self.add(&entry)?,
+        }
+        Ok(())
+    }
+
+    /// Takes what is left of the tree of the index: it shows the structure, and has lists that are shared.
+    fn take_rest(&mut self, rest: &Value) -> Result<(), IndexError> {
+        let wrong = |place: &str| IndexError::Structure(place.chars().take(QUOTED).collect());
+        let entries = match rest.get(ENTRIES).ok_or_else(|| wrong(ENTRIES))? {
+            Value::Null => {
+                self.lines.clear();
+                return Ok(());
+            }
+            Value::Object(entries) => entries,
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(wrong(ENTRIES));
+            }
+        };
+        for (name, versions) in entries {
+            match versions {
+                Value::Null => {}
+                Value::Array(versions) => {
+                    self.begin(name.clone());
+                    versions.iter().try_for_each(|version| self.add(version))?;
+                }
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                    return Err(wrong(&format!("{ENTRIES}.{name}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in that the versions of an addon come.
+    fn begin(&mut self, name: String) {
+        self.name = name;
+        self.list = self.list.saturating_add(1);
+    }
+
+    /// Adds what the list of the addon holds next.
+    fn add(&mut self, entry: &Value) -> Result<(), IndexError> {
         if self.lines.len() >= MAX_LINES {
             return Err(IndexError::Lines);
         }
         let version = entry.get("version").map(scalar).unwrap_or_default();
-        let outcome = check_name(name).and_then(|()| read_entry(entry, &version));
+        let outcome = check_name(&self.name).and_then(|()| read_entry(entry, &version));
         let (name, version) =
-            (name.chars().take(QUOTED).collect(), version.chars().take(MAX_VERSION).collect());
-        self.lines.push(Line { name, version, outcome });
+            (self.name.chars().take(QUOTED).collect(), version.chars().take(MAX_VERSION).collect());
+        let line = Line { name, version, outcome, list: self.list };
+        self.memory += line.memory();
+        if self.memory > MAX_INDEX_MEMORY {
+            return Err(IndexError::Memory);
+        }
+        self.lines.push(line);
         Ok(())
     }
 
     /// Returns the index. A version that was there before is a problem of its line.
-    pub fn finish(self) -> Index {
+    fn finish(self) -> Index {
         let mut lines = self.lines;
-        let mut seen = BTreeSet::new();
+        // Equal ones keep their order: of two, the first stays.
+        lines.sort_by(|a, b| a.name.cmp(&b.name).then(b.list.cmp(&a.list)).then_with(|| order(a, b)));
+        let (mut name, mut list) = (String::new(), 0);
+        lines.retain(|line| {
+            if name != line.name {
+                (name, list) = (line.name.clone(), line.list);
+            }
+            list == line.list
+        });
+        let mut before: Option<(String, String)> = None;
         for line in &mut lines {
-            if let Ok(entry) = &line.outcome
-                && !seen.insert((line.name.clone(), entry.version.to_string()))
-            {
+            let Ok(entry) = &line.outcome else { continue };
+            let this = Some((line.name.clone(), entry.version.to_string()));
+            if before == this {
                 line.outcome = Err("the index lists this version twice: remove one of them".to_owned());
             }
+            before = this;
         }
-        lines.sort_by(|a, b| {
-            let versions = match (&a.outcome, &b.outcome) {
-                (Ok(a), Ok(b)) => a.version.precedence(&b.version),
-                (a, b) => a.is_err().cmp(&b.is_err()),
-            };
-            a.name.cmp(&b.name).then(versions).then_with(|| a.version.cmp(&b.version))
-        });
+        // Those with a problem go behind the others of their name.
+        lines.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| order(a, b)));
+        lines.shrink_to_fit();
         Index { lines }
+    }
+}
+
+/// Returns the order of two lines of one addon.
+fn order(a: &Line, b: &Line) -> Ordering {
+    match (&a.outcome, &b.outcome) {
+        (Ok(a), Ok(b)) => {
+            let texts = || a.version.to_string().cmp(&b.version.to_string());
+            a.version.precedence(&b.version).then_with(texts)
+        }
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => a.version.cmp(&b.version),
     }
 }
 
@@ -313,15 +404,36 @@ mod tests {
             assert_eq!(Index::parse(text.as_bytes()).unwrap_err(), expected);
         }
         assert!(matches!(Index::parse(b"a: [b"), Err(IndexError::Yaml(_))));
-        assert_eq!(Index::parse(b"\xff").unwrap_err(), IndexError::NotText);
-        assert_eq!(Index::parse(&vec![b' '; MAX_INDEX_BYTES + 1]).unwrap_err(), IndexError::Large);
+        assert!(matches!(Index::parse(b"entries: \xff"), Err(IndexError::Yaml(_))));
+        let entry = format!("{{version: 1.0.0, description: '{}'}},", "x".repeat(100_000));
+        let large = format!("entries: {{a: [{}]}}", entry.repeat(MAX_INDEX_BYTES / entry.len() + 1));
+        assert_eq!(Index::parse(large.as_bytes()).unwrap_err(), IndexError::Large);
         assert_eq!(shown("entries:\n"), Vec::<String>::new());
     }
 
     #[test]
-    fn a_text_that_would_take_much_memory_is_refused() {
-        let text = format!("entries: {{a: [{}]}}", "{},".repeat(2 << 20));
-        let error = Index::parse(text.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("MiB of memory"), "{error}");
+    fn what_an_index_holds_is_limited_whatever_is_around_it() {
+        let much = "x".repeat(100);
+        let description = format!("{{version: 1.0.0, description: '{}'}},", "y".repeat(60_000));
+        let lines = format!("entries: {{a: [{}]}}", description.repeat(500));
+        assert_eq!(Index::parse(lines.as_bytes()).unwrap().lines().len(), 500);
+        let urls = format!("{{version: 1.0.0, urls: [{}]}},", format!("{much},").repeat(8)).repeat(15_000);
+        assert_eq!(
+            Index::parse(format!("entries: {{a: [{urls}]}}").as_bytes()).unwrap_err(),
+            IndexError::Memory
+        );
+        let one = format!("entries: {{a: [[{}]]}}", "{},".repeat(1 << 20));
+        assert!(Index::parse(one.as_bytes()).unwrap_err().to_string().contains("MiB of memory"));
+    }
+
+    #[test]
+    fn of_two_lists_of_one_name_the_later_counts() {
+        let text = "entries:\n  a: [{version: 1.0.0}]\n  b: [{version: 1.0.0}]\n  a: [{version: 2.0.0}]\n";
+        assert_eq!(shown(text), ["a 2.0.0", "b 1.0.0"]);
+        assert_eq!(
+            shown("entries: {a: [{version: 1.0.0}]}\nentries: {b: [{version: 1.0.0}]}\n"),
+            ["b 1.0.0"]
+        );
+        assert_eq!(shown("x: &x [{version: 1.0.0}]\nentries: {a: *x, b: *x}\n"), ["a 1.0.0", "b 1.0.0"]);
     }
 }

@@ -7,14 +7,18 @@
 //! - [`index`] reads an index file; [`versions`] chooses from its lines.
 //! - [`archive_path`] decides which entries of an archive may be unpacked.
 //! - [`bundle`] lints a bundle that was unpacked.
+//! - [`credentials`] reads where the credentials of a release are, and puts them together.
 //! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
+//! - [`git`] reads what git servers send.
 //! - [`redact`] takes secrets out of messages.
 
 pub mod allow;
 pub mod archive_path;
 pub mod bundle;
 pub mod chunk;
+pub mod credentials;
 pub mod digest;
+pub mod git;
 pub mod index;
 pub mod redact;
 pub mod template;

@@ -46,19 +46,31 @@ impl<'i> Selection<'i> {
         let mut selection = Self::default();
         for lines in index.lines().chunk_by(|a, b| a.name == b.name) {
             let Some(first) = lines.first() else { continue };
-            let included = include.iter().find(|include| include.name == first.name);
-            if include.is_empty() || included.is_some() {
-                selection.add(lines, included);
+            let included: Vec<&Include> =
+                include.iter().filter(|include| include.name == first.name).collect();
+            if include.is_empty() || !included.is_empty() {
+                selection.add(lines, &included);
             }
         }
         selection.missing = include.iter().filter(|include| !selection.has(include)).collect();
         selection
     }
 
-    fn add(&mut self, lines: &'i [Line], included: Option<&'i Include>) {
-        let chosen = match included.and_then(|include| include.version.as_deref()) {
+    /// Adds the versions of one addon. Of several that are included the highest is chosen; lines are sorted.
+    fn add(&mut self, lines: &'i [Line], included: &[&'i Include]) {
+        let position = |include: &&Include| match include.version.as_deref() {
             Some(wanted) => lines.iter().position(|line| is_version(line, wanted)),
             None => highest(lines),
+        };
+        let is_usable = |place: usize| lines.get(place).is_some_and(|line| line.outcome.is_ok());
+        let places = included.iter().filter_map(|include| Some((position(include)?, *include)));
+        // One that can't be used is chosen only where nothing else is included: its problem is that of the addon.
+        let is_candidate = |place: usize| included.len() == 1 || is_usable(place);
+        let best = places.filter(|(place, _)| is_candidate(*place)).max_by_key(|(place, _)| *place);
+        let (chosen, included) = match best {
+            Some((place, include)) => (Some(place), Some(include)),
+            None if included.is_empty() => (highest(lines), None),
+            None => (None, None),
         };
         for (position, line) in lines.iter().enumerate() {
             let is_chosen = chosen == Some(position);
@@ -155,5 +167,22 @@ mod tests {
         let digests: Vec<_> =
             Selection::new(&index, &includes).choices.iter().map(|choice| choice.digest.cloned()).collect();
         assert_eq!(digests, [Some(listed), Some(pinned)]);
+    }
+
+    #[test]
+    fn of_several_versions_that_are_included_the_highest_is_chosen_in_any_order() {
+        let index =
+            Index::parse(b"entries: {a: [{version: 1.0.0}, {version: 1.1.0}, {version: 2.0.0}]}").unwrap();
+        let wanted =
+            |version: &str| Include { name: "a".to_owned(), version: Some(version.to_owned()), digest: None };
+        for include in [
+            [wanted("1.0.0"), wanted("1.1.0")],
+            [wanted("1.1.0"), wanted("1.0.0")],
+            [wanted("1.1.0"), wanted("9.0.0")],
+        ] {
+            let selection = Selection::new(&index, &include);
+            let chosen = selection.choices.iter().find(|choice| choice.is_chosen).unwrap();
+            assert_eq!(chosen.line.version, "1.1.0");
+        }
     }
 }

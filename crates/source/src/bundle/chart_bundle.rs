@@ -5,22 +5,38 @@ use std::sync::Arc;
 
 use ::chart::load;
 use ::chart::warnings::Warnings;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::descriptor::Plan;
-use super::meta::{read_plan, read_yaml};
+use super::meta::{read_plan, read_yaml, read_yaml_within};
 use super::problem::Findings;
-use super::tree::{Content, Files};
+use super::tree::{Content, Files, MAX_READ_BYTES};
+
+/// How many plans a bundle may have: those of all modules are held as long as the operator runs.
+pub(super) const MAX_PLANS: usize = 50;
+
+/// How many bytes the values of a plan may have, and how much memory they may take: anchors multiply them.
+pub(super) const MAX_VALUES: usize = 64 << 10;
+const MAX_VALUES_TREE: usize = 1 << 20;
 
 /// From how many bytes on a schema is too large.
 const SCHEMA_LIMIT: usize = 64 << 10;
 
+/// The schema of what the user configures with a plan.
+pub(super) const CREATE_SCHEMA: &str = "create-instance-schema.json";
+
 /// The schemas of a plan.
-const SCHEMAS: [&str; 3] =
-    ["create-instance-schema.json", "update-instance-schema.json", "bind-instance-schema.json"];
+const SCHEMAS: [&str; 3] = [CREATE_SCHEMA, "update-instance-schema.json", "bind-instance-schema.json"];
 
 /// Checks `chart/`, and returns the directory of the chart.
 pub(super) fn check_chart(files: &Files<'_>, findings: &mut Findings) -> Option<String> {
+    let directory = chart_directory(files, findings)?;
+    check_loads(files, &directory, |_| false, findings);
+    Some(directory)
+}
+
+/// Returns the directory of the chart, without a look at what is in it.
+pub(super) fn chart_directory(files: &Files<'_>, findings: &mut Findings) -> Option<String> {
     let listed = files.list("chart");
     let directories: Vec<&str> =
         listed.iter().filter(|(_, is_directory)| **is_directory).map(|(name, _)| *name).collect();
@@ -32,11 +48,7 @@ pub(super) fn check_chart(files: &Files<'_>, findings: &mut Findings) -> Option<
             findings.problem("chart", "there has to be one directory with a chart in it, and there is none");
             None
         }
-        [name] => {
-            let directory = format!("chart/{name}");
-            check_loads(files, &directory, |_| false, findings);
-            Some(directory)
-        }
+        [name] => Some(format!("chart/{name}")),
         _ => {
             let names = directories.join(", ");
             findings.problem(
@@ -73,7 +85,7 @@ pub(super) fn check_loads(
         }
         tree.insert(path.to_owned(), content(found));
     }
-    if let Err(error) = load::from_directory(&tree, &mut Warnings::default()) {
+    if let Err(error) = load::from_directory_within(&tree, MAX_READ_BYTES, &mut Warnings::default()) {
         let place = if directory.is_empty() { "Chart.yaml" } else { directory };
         findings.problem(place, format!("the chart can't be loaded: {error}"));
     }
@@ -89,7 +101,11 @@ pub(super) fn check_plans(files: &Files<'_>, is_bindable: bool, findings: &mut F
     if !listed.values().any(|is_directory| *is_directory) {
         findings.problem("plans", "there is no plan: add a directory with meta.yaml, such as plans/default");
     }
-    let mut plans = Vec::new();
+    if listed.values().filter(|is_directory| **is_directory).count() > MAX_PLANS {
+        findings.problem("plans", format!("there are more than {MAX_PLANS} plans: remove what nobody picks"));
+        return Vec::new();
+    }
+    let mut plans: Vec<Plan> = Vec::new();
     for (name, is_directory) in listed {
         if !is_directory {
             findings
@@ -97,8 +113,16 @@ pub(super) fn check_plans(files: &Files<'_>, is_bindable: bool, findings: &mut F
             continue;
         }
         let directory = format!("plans/{name}");
-        plans.extend(read_plan(files, &directory, is_bindable, findings));
-        check_values(files, &format!("{directory}/values.yaml"), findings);
+        let plan = read_plan(files, &directory, is_bindable, findings);
+        if let Some(plan) = plan.as_ref()
+            && let Some(other) = plans.iter().find(|other| other.name == plan.name)
+        {
+            let message =
+                format!("the plan is left out: {} has the name {:?}, too", other.directory, plan.name);
+            findings.warning(directory.as_str(), message);
+        }
+        plans.extend(plan);
+        let _ = read_values(files, &format!("{directory}/values.yaml"), findings);
         for schema in SCHEMAS {
             check_schema(files, &format!("{directory}/{schema}"), findings);
         }
@@ -106,11 +130,20 @@ pub(super) fn check_plans(files: &Files<'_>, is_bindable: bool, findings: &mut F
     plans
 }
 
-fn check_values(files: &Files<'_>, path: &str, findings: &mut Findings) {
-    match read_yaml(files, path, findings) {
-        None | Some(Value::Null | Value::Object(_)) => {}
+/// Returns the values of a plan; an empty object if there are none, or if a problem was found.
+pub(super) fn read_values(files: &Files<'_>, path: &str, findings: &mut Findings) -> Value {
+    let nothing = || Value::Object(Map::new());
+    if let Some(size) = files.bytes(path).map(<[u8]>::len).filter(|size| *size > MAX_VALUES) {
+        findings
+            .problem(path, format!("the values have {size} bytes, and {MAX_VALUES} are read: shorten them"));
+        return nothing();
+    }
+    match read_yaml_within(files, path, MAX_VALUES_TREE, findings) {
+        Some(values @ Value::Object(_)) => values,
+        None | Some(Value::Null) => nothing(),
         Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             findings.problem(path, "the values have to be a mapping of names to values");
+            nothing()
         }
     }
 }

@@ -11,7 +11,7 @@ use super::tree::Files;
 use crate::index::{MAX_ID, MAX_NAME, MAX_VERSION};
 
 /// The most memory that the tree of one YAML file may take, in bytes.
-pub(super) const MAX_TREE_BYTES: usize = 16 << 20;
+pub(super) const MAX_TREE_BYTES: usize = 12 << 20;
 
 /// The most bytes of a text for people.
 const MAX_TEXT: usize = 16 << 10;
@@ -42,6 +42,7 @@ impl Meta {
             weight: self.weight,
             chart,
             plans,
+            privileged: Vec::new(),
         })
     }
 }
@@ -107,6 +108,16 @@ pub(super) fn read_plan(
 
 /// Reads a file of YAML; nothing, and a problem, if it is none.
 pub(super) fn read_yaml(files: &Files<'_>, path: &str, findings: &mut Findings) -> Option<Value> {
+    read_yaml_within(files, path, MAX_TREE_BYTES, findings)
+}
+
+/// Reads a file of YAML whose tree may take so much memory.
+pub(super) fn read_yaml_within(
+    files: &Files<'_>,
+    path: &str,
+    most: usize,
+    findings: &mut Findings,
+) -> Option<Value> {
     let text = match std::str::from_utf8(files.bytes(path)?) {
         Ok(text) => text,
         Err(error) => {
@@ -117,7 +128,7 @@ pub(super) fn read_yaml(files: &Files<'_>, path: &str, findings: &mut Findings) 
             return None;
         }
     };
-    match yaml::parse_within(text, MAX_TREE_BYTES) {
+    match yaml::parse_within(text, most) {
         Ok(value) => Some(value),
         Err(error) => {
             findings.problem(path, error.to_string());

@@ -4,6 +4,7 @@
 //! module as modules directories hold them. [`lint`] reads the files and runs none of them; it finds all problems at once.
 //!
 //! - [`Bundle`] is what it says about itself; `meta` reads `meta.yaml` of bundles and of plans.
+//! - [`ChartBundle`] is what a module made of a chart bundle needs: its chart and plans.
 //! - `chart_bundle` and `module_bundle` check the two kinds.
 //! - [`tree`] is the bundle in memory.
 
@@ -11,10 +12,13 @@ mod chart_bundle;
 mod descriptor;
 mod meta;
 mod module_bundle;
+mod plans;
+mod privileged;
 mod problem;
 pub mod tree;
 
 pub use descriptor::{Bundle, Kind, META, Plan};
+pub use plans::{ChartBundle, PlanFiles};
 pub use problem::{MAX_PROBLEMS, Problem};
 pub use tree::{Content, Entry, Tree};
 
@@ -60,7 +64,9 @@ pub fn lint(tree: &Tree) -> Report {
         (Kind::Module, None, Vec::new())
     };
     let (problems, warnings) = findings.sorted();
+    let privileged = privileged::privileged(tree, chart.as_deref());
     let bundle = meta.and_then(|meta| meta.into_bundle(kind, chart, plans));
+    let bundle = bundle.map(|bundle| Bundle { privileged, ..bundle });
     let outcome = match bundle {
         Some(bundle) if problems.is_empty() => Ok(bundle),
         Some(_) | None => Err(problems),

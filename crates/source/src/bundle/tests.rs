@@ -178,6 +178,79 @@ fn the_directory_around_a_bundle_is_found() {
     }
 }
 
+/// Returns a chart bundle with the plans micro and big, and these edits.
+fn chart(edits: &[(&str, &str)]) -> Tree {
+    let base = [
+        (META, META_TEXT),
+        ("chart/web/Chart.yaml", "{name: web, version: 0.1.0}"),
+        ("plans/1/meta.yaml", "{id: p1, name: micro, description: d, displayName: D}"),
+        ("plans/2/meta.yaml", "{id: p2, name: big, description: d, displayName: D, bindable: true}"),
+        ("plans/2/values.yaml", "size: 9"),
+        ("plans/2/create-instance-schema.json", "{\"type\": \"object\"}"),
+        ("plans/2/bind.yaml", "credential: []"),
+    ];
+    base.iter()
+        .chain(edits)
+        .map(|(path, text)| ((*path).to_owned(), Entry::file(text.as_bytes(), false)))
+        .collect()
+}
+
+#[test]
+fn plans_are_read_with_what_their_modules_need() {
+    let bundle = ChartBundle::read(&chart(&[])).unwrap();
+    assert_eq!(bundle.chart, "chart/web");
+    let [micro, big] = bundle.plans.as_slice() else { panic!("{bundle:?}") };
+    assert_eq!((micro.name.as_str(), &micro.values, &micro.schema), ("micro", &serde_json::json!({}), &None));
+    assert_eq!((big.name.as_str(), &big.values), ("big", &serde_json::json!({"size": 9})));
+    assert_eq!((&micro.credentials, big.credentials.as_deref()), (&None, Some("plans/2/bind.yaml")));
+    assert_eq!(big.schema.as_deref(), Some(br#"{"type": "object"}"#.as_slice()));
+    // A template that nobody may bind is not read, and a schema can say nothing.
+    let edits = [("plans/1/bind.yaml", "a"), ("plans/2/create-instance-schema.json", "null")];
+    let bundle = ChartBundle::read(&chart(&edits)).unwrap();
+    assert!(bundle.plans.iter().all(|plan| plan.schema.is_none()) && bundle.plans[0].credentials.is_none());
+    assert!(lint(&chart(&[])).outcome.is_ok());
+}
+
+#[test]
+fn there_is_a_limit_for_plans_and_their_values() {
+    let mut tree = chart(&[]);
+    let meta = |n: usize| format!("{{id: p{n}, name: p{n}, description: d, displayName: D}}");
+    for n in 3..=chart_bundle::MAX_PLANS {
+        tree.insert(format!("plans/{n}/meta.yaml"), Entry::file(meta(n).as_bytes(), false));
+    }
+    assert_eq!(ChartBundle::read(&tree).unwrap().plans.len(), chart_bundle::MAX_PLANS);
+    tree.insert("plans/x/meta.yaml".to_owned(), Entry::file(meta(0).as_bytes(), false));
+    assert_eq!(problems(&tree), ["plans: there are more than 50 plans: remove what nobody picks"]);
+    let values = |size: usize| format!("a: {}", "x".repeat(size - 3));
+    let fits = values(chart_bundle::MAX_VALUES);
+    assert_eq!(problems(&chart(&[("plans/1/values.yaml", &fits)])), [""; 0]);
+    let large = values(chart_bundle::MAX_VALUES + 1);
+    let found = problems(&chart(&[("plans/1/values.yaml", &large)]));
+    assert_eq!(found, ["plans/1/values.yaml: the values have 65537 bytes, and 65536 are read: shorten them"]);
+}
+
+#[test]
+fn of_two_plans_of_one_name_the_first_is_taken() {
+    let tree = chart(&[("plans/1/meta.yaml", "{id: p1, name: big, description: d, displayName: D}")]);
+    let bundle = ChartBundle::read(&tree).unwrap();
+    assert_eq!((bundle.plans.len(), &bundle.plans[0].values), (1, &serde_json::json!({})));
+    let warning = "plans/2: the plan is left out: plans/1 has the name \"big\", too";
+    assert_eq!(lint(&tree).warnings[0].to_string(), warning);
+}
+
+#[test]
+fn what_is_wrong_with_plans_is_found_when_they_are_read_too() {
+    for (path, text, problem) in [
+        ("plans/2/values.yaml", "[a]", "plans/2/values.yaml: the values have to be a mapping"),
+        ("chart/other/a", "", "chart: there has to be one directory"),
+    ] {
+        let tree = chart(&[(path, text)]);
+        let read = ChartBundle::read(&tree).unwrap_err();
+        assert!(read.len() == 1 && read[0].to_string().starts_with(problem), "{read:?}");
+        assert_eq!(problems(&tree), [read[0].to_string()]);
+    }
+}
+
 #[test]
 fn a_bundle_is_compared_with_its_line_in_the_index() {
     let bundle = lint(&module(&[])).outcome.unwrap();

@@ -7,6 +7,9 @@ use super::descriptor::META;
 use super::problem::Findings;
 use crate::archive_path::{MAX_ENTRIES, MAX_UNPACKED_BYTES};
 
+/// The most bytes of files whose content [`super::lint`] reads, all together; packed charts unpacked.
+pub const MAX_READ_BYTES: u64 = 8 << 20;
+
 /// What a bundle holds, by path: relative to the bundle, with slashes and none at either end. Directories need no entry of
 /// their own.
 pub type Tree = BTreeMap<String, Entry>;
@@ -106,6 +109,20 @@ pub(super) fn check_limits(tree: &Tree, findings: &mut Findings) {
         Entry::Directory | Entry::Link { .. } => 0,
     };
     let bytes = tree.values().fold(0_u64, |sum, entry| sum.saturating_add(size(entry)));
+    let is_read = |(path, entry): &(&String, &Entry)| {
+        matches!(entry, Entry::File { content: Content::Bytes(_), .. }) || needs_content(path)
+    };
+    let read = tree.iter().filter(is_read).fold(0_u64, |sum, (_, entry)| sum.saturating_add(size(entry)));
+    if read > MAX_READ_BYTES {
+        let most = MAX_READ_BYTES >> 20;
+        findings.problem(
+            "",
+            format!(
+                "meta.yaml, values, plans, schemas, CRDs and packed charts have more than {most} MiB together: make two \
+                 bundles of it"
+            ),
+        );
+    }
     if bytes > MAX_UNPACKED_BYTES {
         let most = MAX_UNPACKED_BYTES >> 20;
         findings

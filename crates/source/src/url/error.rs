@@ -109,13 +109,21 @@ pub enum UrlError {
 }
 
 impl UrlError {
-    /// Returns the error of a scheme or protocol; a long one is cut.
+    /// Returns the error of a scheme or protocol; a long one is cut. What can be none is not quoted: who forgets the scheme
+    /// has user and password there.
     pub(crate) fn unsupported(name: &str) -> Self {
-        Self::Unsupported(name.chars().take(QUOTED).collect())
+        Self::Unsupported(quoted(name))
     }
 
-    /// Returns the error of an option that is not known; a long name is cut.
+    /// Returns the error of an option that is not known; a long name is cut, what can be none is not quoted.
     pub(super) fn option(name: &str) -> Self {
-        Self::Option(name.chars().take(QUOTED).collect())
+        Self::Option(quoted(name))
     }
+}
+
+/// Returns a name for a message: its beginning, or dots if it can be no name.
+fn quoted(name: &str) -> String {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_');
+    let name = if name.bytes().all(is_legal) { name } else { "…" };
+    name.chars().take(QUOTED).collect()
 }

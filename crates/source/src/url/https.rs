@@ -231,6 +231,20 @@ impl HttpUrl {
         if url.to_string().len() > MAX_URL_BYTES { Err(UrlError::Long) } else { Ok(url) }
     }
 
+    /// Returns the URL of what lies below this one, with a query of its own.
+    #[must_use]
+    pub fn below(&self, path: &str, query: Option<&str>) -> Self {
+        let path = format!("{}{path}", self.path.trim_end_matches('/'));
+        Self { path, query: query.map(str::to_owned), ..self.clone() }
+    }
+
+    /// Returns the URL that has `path` below it, if this is that one.
+    #[must_use]
+    pub fn above(&self, path: &str) -> Option<Self> {
+        let rest = self.path.strip_suffix(path)?;
+        Some(Self { path: rest.to_owned(), query: None, ..self.clone() })
+    }
+
     /// Returns scheme, host and port, as the beginning of the URL has them.
     fn write_server(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = &self.host;

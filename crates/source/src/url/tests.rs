@@ -150,6 +150,23 @@ fn bundle(index: &str, fields: &str) -> String {
 }
 
 #[test]
+fn a_service_lies_below_its_repository() {
+    for (repository, expected) in [
+        ("https://joe:pw@h:1/o/r.git", "https://h:1/o/r.git/info/refs?service=x"),
+        ("https://h/o/r/", "https://h/o/r/info/refs?service=x"),
+        ("https://h", "https://h/info/refs?service=x"),
+    ] {
+        let url = HttpUrl::parse(repository, Protocols::default()).unwrap();
+        let below = url.below("/info/refs", Some("service=x"));
+        assert_eq!(below.to_string(), expected);
+        assert_eq!(below.credentials(), url.credentials());
+        let above = below.above("/info/refs").unwrap();
+        assert_eq!(above.below("/info/refs", Some("service=x")), below);
+        assert_eq!(above.above("/info/refs"), None);
+    }
+}
+
+#[test]
 fn a_bundle_lies_next_to_its_index() {
     for (index, expected) in [
         ("https://h/a/i.yaml?token=1", "https://h/a/cache-v1.2.tgz"),
