@@ -1,4 +1,4 @@
-//! Authentication by tokens. Every client with a known token may do everything.
+//! Authentication by tokens. Every client with a known token may do everything, but for what it does in the name of others.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -17,18 +17,20 @@ pub(crate) struct User {
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
+    /// Whether somebody else acts in its name: then its roles say what it may do.
+    pub(crate) is_impersonated: bool,
 }
 
 impl User {
     /// The user that the administrator's token stands for.
     pub(crate) fn admin() -> User {
         let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
-        User { name: "admin".to_owned(), uid: "admin".to_owned(), groups }
+        User { name: "admin".to_owned(), uid: "admin".to_owned(), groups, is_impersonated: false }
     }
 
     pub(crate) fn anonymous() -> User {
         let groups = vec!["system:unauthenticated".to_owned()];
-        User { name: "system:anonymous".to_owned(), uid: String::new(), groups }
+        User { name: "system:anonymous".to_owned(), uid: String::new(), groups, is_impersonated: false }
     }
 
     pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> User {
@@ -40,6 +42,7 @@ impl User {
                 format!("system:serviceaccounts:{namespace}"),
                 "system:authenticated".to_owned(),
             ],
+            is_impersonated: false,
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Config {
     pub audit: Option<PathBuf>,
     /// The token that clients of the socket must show; a random one when absent.
     pub token: Option<String>,
+    /// Whether clients may act in the name of other users, whose rights are those of their roles; refused otherwise.
+    pub impersonation: bool,
     /// Where random names and identities begin; anywhere when absent.
     pub seed: Option<u64>,
     /// The source of the time.

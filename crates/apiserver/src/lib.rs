@@ -35,6 +35,7 @@
 
 mod admission;
 mod authentication;
+mod authorization;
 mod bootstrap;
 pub mod cli;
 mod cluster;

@@ -6,6 +6,7 @@ use http::header::CONTENT_TYPE;
 use objects::time::format_seconds;
 use serde_json::{Value, json};
 
+use crate::authorization::{self, Attributes};
 use crate::read::ObjectEncoder;
 use crate::request::RequestContext;
 use crate::request::WriteOptions;
@@ -46,6 +47,9 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
     };
     let status = match &*kind.kind {
         "SelfSubjectReview" => json!({"userInfo": request.user.to_value()}),
+        "SelfSubjectAccessReview" | "SelfSubjectRulesReview" if request.user.is_impersonated => {
+            of_impersonated(request, &kind.kind, fields.get("spec").unwrap_or(&Value::Null))
+        }
         "SelfSubjectRulesReview" => rules(),
         "TokenReview" => {
             let token = fields.get("spec").and_then(|spec| spec.get("token")).and_then(Value::as_str);
@@ -81,6 +85,19 @@ pub(crate) fn answer(request: &RequestContext) -> Outcome<Option<Response<Body>>
         fields.insert("status".into(), status);
     }
     ObjectEncoder::of(request).answer_value(201, &review).map(Some)
+}
+
+/// Returns what a user may do in whose name somebody else asks.
+fn of_impersonated(request: &RequestContext, kind: &str, spec: &Value) -> Value {
+    let (cluster, user) = (&request.cluster, &request.user);
+    if kind == "SelfSubjectAccessReview" {
+        return json!({"allowed": authorization::is_allowed(cluster, user, &Attributes::of_review(spec))});
+    }
+    let namespace = spec.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    let rules = authorization::rules(cluster, user, namespace);
+    let (others, resources): (Vec<Value>, Vec<Value>) =
+        rules.into_iter().partition(|rule| rule.get("nonResourceURLs").is_some());
+    json!({"resourceRules": resources, "nonResourceRules": others, "incomplete": false})
 }
 
 /// Returns the rules of authenticated users and, as everything is allowed, of administrators.

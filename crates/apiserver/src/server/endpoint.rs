@@ -18,6 +18,7 @@ use super::audit::{Audit, Entry};
 use super::gzip;
 use super::routes::{Incoming, dispatch};
 use crate::authentication::{User, bearer};
+use crate::authorization;
 use crate::cluster::Cluster;
 use crate::controllers::worker;
 use crate::fault_injection::Effect;
@@ -116,6 +117,14 @@ impl Endpoint {
         }
     }
 
+    /// Returns the user in whose name a request is made.
+    fn acting(&self, user: User, headers: &HeaderMap) -> Outcome<User> {
+        if !self.cluster.config.impersonation {
+            check_impersonation(headers)?;
+        }
+        Ok(authorization::impersonated(headers)?.unwrap_or(user))
+    }
+
     async fn carry_out<B>(&self, head: &http::request::Parts, body: B, user: Option<User>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -124,7 +133,7 @@ impl Endpoint {
         let answered = async {
             let user = user.ok_or_else(ApiError::unauthorized)?;
             check_anonymous(&user, head.uri.path())?;
-            check_impersonation(&head.headers)?;
+            let user = self.acting(user, &head.headers)?;
             let body = read_body(head, body).await?;
             let incoming = Incoming {
                 method: head.method.clone(),
@@ -172,7 +181,7 @@ fn check_anonymous(user: &User, path: &str) -> Outcome<()> {
 
 /// Refuses requests in the name of another user.
 ///
-/// No rights are checked here, so that the answer would say that the other user may do everything.
+/// Without impersonation no rights are checked, so that the answer would say that the other user may do everything.
 fn check_impersonation(headers: &HeaderMap) -> Outcome<()> {
     let Some((name, value)) = headers.iter().find(|(name, _)| name.as_str().starts_with("impersonate-"))
     else {

@@ -85,6 +85,13 @@ impl Builder {
         self
     }
 
+    /// Lets clients act in the name of other users, whose rights are those of their roles.
+    #[must_use]
+    pub fn impersonation(mut self) -> Builder {
+        self.config.impersonation = true;
+        self
+    }
+
     /// Makes names and identities the same in each run.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Builder {

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::json;
 
 use crate::authentication::User;
+use crate::authorization;
 use crate::cluster::Cluster;
 use crate::kind::Verb;
 use crate::registry::Resource;
@@ -30,6 +31,10 @@ pub(crate) struct Incoming {
 }
 
 pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<Body> {
+    let asked = (&incoming.method, &*incoming.path, &incoming.query);
+    if let Err(refusal) = authorization::check(cluster, &incoming.user, asked) {
+        return response::refusal(&refusal);
+    }
     let answer = match Path::parse(&incoming.path) {
         Path::CoreVersions => only_get(&incoming).map(|()| {
             let host =

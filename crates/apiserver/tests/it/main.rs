@@ -8,6 +8,7 @@ mod cluster;
 mod depth;
 mod evictions;
 mod faults;
+mod impersonation;
 mod lifecycle;
 mod ownership;
 mod requests;
