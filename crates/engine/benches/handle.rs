@@ -39,7 +39,9 @@ fn module(number: u32) -> Arc<Module> {
     Arc::new(Module {
         name: ModuleName::from(name.as_str()),
         key: values::name::camel(&name).as_str().into(),
+        chart_key: values::name::camel(&name).as_str().into(),
         order: number,
+        namespace: None,
         path: "/modules".into(),
         content: 1,
         origin: engine::Origin::Files,
@@ -58,6 +60,8 @@ fn module(number: u32) -> Arc<Module> {
                 ),
             ),
         ],
+        layout: engine::ValuesLayout::Section,
+        plans: engine::Plans::default(),
         has_unread_hooks: false,
         has_chart: true,
         crds: Vec::new(),
@@ -91,7 +95,7 @@ fn answer(effect: &Effect) -> Option<Event> {
             };
             Event::ReleaseFinished { run: *run, outcome: Ok(outcome) }
         }
-        Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
+        Effect::ListReleases { run, .. } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
         Effect::StartMonitor { monitor, .. } => Event::Listed { lists: vec![(*monitor, Vec::new())] },
         _ => return None,
     })

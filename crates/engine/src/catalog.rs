@@ -3,10 +3,12 @@
 //! A catalog is immutable. A changed file leads to a new catalog that shares
 //! every part that did not change.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use values::preset::Presets;
 use values::schema::Schemas;
 
 use crate::addon::Digest;
@@ -58,8 +60,13 @@ pub struct Module {
     pub name: ModuleName,
     /// The key of its section in values and in the ConfigMap: `certManager`.
     pub key: Arc<str>,
+    /// The key under which its chart reads that section: the same, but for a module of an `AddonsConfiguration`, whose chart
+    /// does not know the namespace that its name begins with.
+    pub chart_key: Arc<str>,
     /// The number before its name; modules run by order, then name.
     pub order: u32,
+    /// The namespace of its release, if its files name one. It does not count for a module of an `AddonsConfiguration`.
+    pub namespace: Option<Arc<str>>,
     /// The directory it was loaded from, symbolic links resolved.
     pub path: Arc<str>,
     /// A hash of all its files; differs when any of them differs.
@@ -74,6 +81,10 @@ pub struct Module {
     pub static_values: Arc<Value>,
     /// The schemas of its section.
     pub schemas: Arc<Schemas>,
+    /// How its values reach its chart.
+    pub layout: ValuesLayout,
+    /// Its plans, if it comes from a chart bundle.
+    pub plans: Plans,
     /// Its hooks in order of their path.
     pub hooks: Vec<Arc<Hook>>,
     /// Whether it has hooks that nobody has asked for their configuration yet: code of a bundle does not run before the
@@ -85,6 +96,25 @@ pub struct Module {
     pub crds: Vec<Arc<str>>,
     /// Why it can't be used as it is, if so. Its other fields hold what could be read.
     pub broken: Option<Failure>,
+}
+
+/// How the values of a module reach its chart.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ValuesLayout {
+    /// Behind the key of the module, beside `global`: `.Values.certManager.replicas`.
+    #[default]
+    Section,
+    /// At the root, as charts read them that know nothing of modules: `.Values.replicas`.
+    Root,
+}
+
+/// The plans of a module, of which its section picks one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plans {
+    /// What each presets.
+    pub presets: Arc<Presets>,
+    /// The template of the credentials of each that has some: its file, by the name of the plan.
+    pub credentials: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// Where the files of a module come from. The loader knows: it follows the link of a bundle.

@@ -10,23 +10,23 @@ use crate::failure::{Failure, FailureKind};
 use crate::module::{Lower, Modules};
 use crate::name::{CommandId, QueueName};
 use crate::queue::End;
+use crate::source::Sources;
 use crate::task::{Task, Trigger};
 
 /// Does what was asked, or answers why not. Nothing is done unless the operator works.
 pub(crate) fn carry_out(
-    converges: &mut Converges,
-    modules: &mut Modules,
+    machines: (&mut Converges, &mut Modules, &mut Sources),
     lower: &mut Lower<'_>,
     (id, command): (CommandId, Command),
     may_work: bool,
 ) {
     let outcome = if may_work {
-        answer(converges, modules, lower, id, command)
+        answer(machines, lower, id, command)
     } else {
         let failure = Failure::new(FailureKind::Cluster, "the operator is starting or ending");
         Err(failure.advise("try again later"))
     };
-    // Without an answer, it follows when the ConfigMap is written.
+    // Without an answer, it follows when the ConfigMap or the object is written.
     if let Some(outcome) = outcome.transpose() {
         lower.cx.push(Effect::AnswerCommand { id, outcome });
     }
@@ -34,8 +34,7 @@ pub(crate) fn carry_out(
 
 /// Does what was asked. Returns the answer, or why it is not done; `None` when the answer comes later.
 fn answer(
-    converges: &mut Converges,
-    modules: &mut Modules,
+    (converges, modules, sources): (&mut Converges, &mut Modules, &mut Sources),
     lower: &mut Lower<'_>,
     id: CommandId,
     command: Command,
@@ -52,7 +51,8 @@ fn answer(
             format!("converge {} is queued", converges.generation())
         }
         Command::PurgeModule(name) => {
-            let (kind, cause) = (modules.removal(&name)?, format!("command module purge {name}"));
+            let (kind, cause) =
+                (modules.removal(lower.configuration, &name)?, format!("command module purge {name}"));
             let task = Task::new(lower.cx, &main, kind, Trigger::CommandPurge, Cause::outside(cause), None);
             lower.queues.put(lower.cx, &main, End::Back, vec![task]);
             format!("the removal of release {name} is queued")
@@ -77,6 +77,10 @@ fn answer(
         Command::SetEnabled(name, on) => {
             let Some(module) = modules.get(&name) else { return Err(modules.why_off(&name)) };
             lower.configuration.save_flag(lower.cx, id, module.spec(), on);
+            return Ok(None);
+        }
+        Command::SyncSource(key) => {
+            sources.sync(lower.cx, id, &key)?;
             return Ok(None);
         }
     }))

@@ -39,6 +39,8 @@ pub struct Config {
     pub ignore_release: Option<ReleaseName>,
     /// How many configurations of module sources are decided on or written at a time; 0 looks after none.
     pub source_workers: usize,
+    /// Whether the API server has kinds of module sources. Otherwise they are waited for, and nothing is watched.
+    pub are_source_kinds_served: bool,
     /// How long until a configuration of module sources is looked at again that failed.
     pub source_relist: Duration,
     /// How long until one is fetched again that could not be fetched. It grows to an hour while that goes on.
@@ -81,6 +83,7 @@ impl Default for Config {
             ignore_release: None,
             source_workers: 0,
             source_relist: Duration::from_mins(10),
+            are_source_kinds_served: true,
             source_retry: Duration::from_mins(5),
             started_at: Timestamp::UNIX_EPOCH,
             quote_values: false,

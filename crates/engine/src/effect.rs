@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceSpec};
+use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
 use crate::enabled::EnabledModules;
@@ -18,6 +18,7 @@ use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
 use crate::notice::Notice;
+use crate::release_target::ReleaseTarget;
 
 /// A request to the driver.
 ///
@@ -43,6 +44,9 @@ pub enum Effect {
         /// The answer.
         outcome: Result<Arc<Value>, Failure>,
     },
+    /// Report when the API server has kinds of module sources: it has none. Answered by
+    /// [`SourceKindsServed`](crate::Event::SourceKindsServed), or never.
+    AwaitSourceKinds,
     /// End what is running, because the operator ends or nobody wants its answer. A process: SIGTERM to its group, later
     /// SIGKILL. A change of a release: its revision ends as failed. It still answers.
     CancelRun {
@@ -80,6 +84,8 @@ pub enum Effect {
     ForgetRelease {
         /// The module.
         module: ModuleName,
+        /// Where the release is.
+        target: ReleaseTarget,
     },
     /// Write the bundles that are missing in the cluster, then the registry: it never names what is not there.
     KeepBundles {
@@ -92,6 +98,8 @@ pub enum Effect {
     ListReleases {
         /// The attempt.
         run: RunId,
+        /// Where there may be some, the operator's own namespace first.
+        targets: Vec<ReleaseTarget>,
     },
     /// Read one module from its files again, its hooks' `--config` too.
     LoadModule {
@@ -178,6 +186,8 @@ pub enum Effect {
         run: RunId,
         /// The release.
         release: ReleaseName,
+        /// Where it is.
+        target: ReleaseTarget,
     },
     /// Install or upgrade the release of a module. Answered by `ReleaseFinished`.
     UpgradeRelease {
@@ -191,11 +201,30 @@ pub enum Effect {
         maintenance: bool,
         /// The configuration that brought the module: its mark is put on the release, which no start purges then.
         source: Option<SourceKey>,
+        /// Where the release belongs.
+        target: ReleaseTarget,
     },
     /// Watch the objects of a release and report what drifts.
     WatchRelease {
         /// The module.
         module: ModuleName,
+        /// Where the release is.
+        target: ReleaseTarget,
+    },
+    /// Render the credentials of a release, look up what they name, and write them into its Secret, if they differ.
+    WriteCredentials {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: Arc<Module>,
+        /// The file of the template; `None` removes the Secret, if it is there.
+        template: Option<Arc<str>>,
+        /// The chart's values.
+        values: ValuesInput,
+        /// The revision of the release.
+        revision: u32,
+        /// Where the release is.
+        target: ReleaseTarget,
     },
 }
 
@@ -276,10 +305,12 @@ impl Effect {
         match self {
             Self::RunEnabledScript { values, .. }
             | Self::RunHook { values, .. }
-            | Self::UpgradeRelease { values, .. } => Some(values),
+            | Self::UpgradeRelease { values, .. }
+            | Self::WriteCredentials { values, .. } => Some(values),
             Self::Announce(_)
             | Self::AnswerCommand { .. }
             | Self::AnswerReview { .. }
+            | Self::AwaitSourceKinds
             | Self::CancelRun { .. }
             | Self::DropBundles { .. }
             | Self::EnsureCrds { .. }
@@ -335,7 +366,7 @@ pub struct Announcement {
     /// The module; `None` when it is about no single one.
     pub module: Option<ModuleName>,
     /// The configuration of sources that it is about, if it is about one: the Event belongs to that object.
-    pub source: Option<SourceKey>,
+    pub source: Option<SourceReference>,
     /// Whether a person should look at it.
     pub warning: bool,
     /// One word for machines: `ModuleFailed`.

@@ -15,7 +15,7 @@ use crate::configuration::{Carried, Configuration, mismatch};
 use crate::context::Context;
 use crate::converge::{self, Converges};
 use crate::effect::{Effect, ValuesInput};
-use crate::event::{ConfigData, Event, HookOutput, OwnedRelease, ReleaseOutcome, Usage, Verdict};
+use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
 use crate::failure::{Failure, FailureKind};
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
@@ -24,8 +24,11 @@ use crate::module::{self, Lower, Modules, Reloaded};
 use crate::name::{ModuleName, MonitorId, QueueName, ReviewId, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{End, Finished, Next, Queues, Reason};
+use crate::release_target::ReleaseTarget;
 use crate::source::Sources;
-use crate::task::{Answer, DeleteStage, HookInFlight, HookStage, RunStage, Running, Task, TaskKind, Trigger};
+use crate::task::{
+    Answer, DeleteStage, HookInFlight, HookStage, ModulePurge, RunStage, Running, Task, TaskKind, Trigger,
+};
 use crate::time::Time;
 use crate::view::{ConvergeView, Footprint, View};
 
@@ -117,8 +120,8 @@ impl Engine {
             }
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
-                let (converges, modules, mut lower) = self.split();
-                command::carry_out(converges, modules, &mut lower, (id, command), may_work);
+                let Self { converges, .. } = self;
+                command::carry_out((converges, modules, sources), &mut lower, (id, command), may_work);
             }
             Event::ConfigChanged { version, data } => self.config_changed(&version, data),
             Event::ConfigRejected { failure } => {
@@ -126,6 +129,7 @@ impl Engine {
             }
             Event::ConfigSaved { run, outcome } => self.config_saved(run, outcome),
             Event::CrdsEnsured { run, outcome } => self.crds_ensured(run, outcome),
+            Event::CredentialsWritten { run, outcome } => self.credentials_written(run, outcome),
             Event::CronFired { line } => {
                 if self.life == Life::Running && self.converges.is_first_done() {
                     let (_, modules, mut lower) = self.split();
@@ -137,7 +141,7 @@ impl Engine {
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
                 sources.kind_vanished(lower.cx, kind);
                 // A watch of what does not exist is no broken watch.
-                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
+                modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
             }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => self.listed(lists),
@@ -154,7 +158,7 @@ impl Engine {
                 modules.object_changed(&mut lower, &key, is_gone, items);
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
-                sources.patched(run, outcome);
+                sources.patched(lower.cx, run, outcome);
             }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::OwnWatchChanged { watch, failure } => {
@@ -170,12 +174,13 @@ impl Engine {
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
+            Event::SourceKindsServed => sources.watch(&mut lower),
             Event::TimerFired => {}
             Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {
-                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), Some(failure));
+                modules.own_watch_changed(&mut lower, sources.watch_of(monitor), Some(failure));
             }
             Event::WatchRestored { monitor } if sources.owns(monitor) => {
-                modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
+                modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
             }
             Event::WatchFailed { monitor, failure } => {
                 modules.watch_failed(&mut lower, monitor, failure);
@@ -262,8 +267,8 @@ impl Engine {
             TaskKind::AddonsCommit => self.sources.advance_commit(&mut self.cx),
             TaskKind::ConvergeModules(converge) => converges.advance(modules, &mut lower, head, converge),
             TaskKind::DiscoverHelmReleases => {
-                let run = lower.cx.ids.run();
-                Next::Run(run, Answer::Task, Box::new(Effect::ListReleases { run }))
+                let (run, targets) = (lower.cx.ids.run(), modules.release_targets(lower.configuration));
+                Next::Run(run, Answer::Task, Box::new(Effect::ListReleases { run, targets }))
             }
             TaskKind::GlobalHookEnableKubernetesBindings(hook) => {
                 modules.advance_enable(&mut lower, head, hook)
@@ -274,9 +279,10 @@ impl Engine {
             TaskKind::HookRun(run) => modules.advance_hook(&mut lower, head, run),
             TaskKind::ModuleDelete(delete) => modules.advance_delete(&mut lower, head, delete),
             TaskKind::ModuleEnsureCrds(name) => modules.advance_crds(lower.cx, name),
-            TaskKind::ModulePurge(release) => {
-                let (run, release) = (lower.cx.ids.run(), release.clone());
-                Next::Run(run, Answer::Task, Box::new(Effect::UninstallRelease { run, release }))
+            TaskKind::ModulePurge(purge) => {
+                let ModulePurge { release, target } = purge.clone();
+                let run = lower.cx.ids.run();
+                Next::Run(run, Answer::Task, Box::new(Effect::UninstallRelease { run, release, target }))
             }
             TaskKind::ModuleRun(run) => modules.advance_run(&mut lower, head, run),
             TaskKind::ParallelModuleRun(parallel) => {
@@ -355,6 +361,7 @@ impl Engine {
         let read = task.head.read.take();
         let failure = self.configuration.told(failure, task.module(), read.as_ref());
         let shown = self.configuration.shown(&failure).to_string();
+        let is_guest = task.module().is_some_and(|module| self.configuration.namespace_of(module).is_some());
         let delay = self.queues.fail(&mut self.cx, &mut task, &failure);
         self.converges.task_failed(&mut self.cx, &task, &shown);
         let Self { queues, configuration, modules, cx, .. } = self;
@@ -367,7 +374,9 @@ impl Engine {
             modules.run_failed(cx, configuration, &run.module, &failure);
             let generation = task.head.generation;
             if generation.is_some() && !task.head.queue.is_main() {
-                converge::member_ended(queues, &run.module, generation, Some(&failure));
+                // Nobody waits for a guest's.
+                let failure = (!is_guest).then_some(&failure);
+                converge::member_ended(queues, &run.module, generation, failure);
             }
         } else if let TaskKind::ModuleDelete(delete) = &mut task.kind {
             delete.stage = DeleteStage::Begin;
@@ -375,7 +384,11 @@ impl Engine {
         } else if let TaskKind::ModuleEnsureCrds(name) = &task.kind {
             modules.attempt_failed(name, &failure);
         }
-        self.queues.retry_later(self.cx.now, task, failure, delay);
+        if is_guest {
+            // Who may write an object in one namespace must hold up nobody in others.
+            task.head.generation = None;
+        }
+        self.queues.retry_later(self.cx.now, task, failure, delay, is_guest);
     }
 
     /// Returns what waits for the answer to `run`. An answer that is not wanted leads to nothing.
@@ -413,11 +426,12 @@ impl Engine {
 
     /// Hands the lists of watches to who watches.
     fn listed(&mut self, mut lists: Vec<(MonitorId, Objects)>) {
-        if let Some(place) = lists.iter().position(|(monitor, _)| self.sources.owns(*monitor)) {
-            let (_, objects) = lists.remove(place);
-            self.sources.listed(&mut self.cx, objects);
+        while let Some(place) = lists.iter().position(|(monitor, _)| self.sources.owns(*monitor)) {
+            let (monitor, objects) = lists.remove(place);
+            self.sources.listed(&mut self.cx, monitor, objects);
+            let watch = self.sources.watch_of(monitor);
             let (_, modules, mut lower) = self.split();
-            modules.own_watch_changed(&mut lower, Sources::WATCH.to_owned(), None);
+            modules.own_watch_changed(&mut lower, watch, None);
         }
         let (_, modules, mut lower) = self.split();
         modules.listed(&mut lower, lists);
@@ -547,6 +561,23 @@ impl Engine {
         self.end(task, None);
     }
 
+    fn credentials_written(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        let Some(Running { mut task, answer, .. }) = self.finish(run) else { return };
+        let (Answer::Credentials { wanted }, TaskKind::ModuleRun(of)) = (answer, &mut task.kind) else {
+            return self.fail(task, mismatch("the credentials of a release"));
+        };
+        if let Err(failure) = outcome {
+            let words = format!(
+                "the release is deployed, but its credentials are not in Secret {}-binding",
+                of.module
+            );
+            return self.fail(task, failure.prefaced(&words));
+        }
+        self.modules.credentials_written(&of.module, wanted);
+        of.stage = self.modules.after_release(&self.configuration, &of.module);
+        self.queues.resume(task);
+    }
+
     fn hook_finished(&mut self, run: RunId, outcome: Result<HookOutput, Failure>, usage: Option<Usage>) {
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         let Answer::Hook(hook) = answer else { return self.fail(task, mismatch("a hook")) };
@@ -648,12 +679,20 @@ impl Engine {
     fn module_loaded(&mut self, run: RunId, outcome: Result<Arc<Module>, Failure>) {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         let (_, modules, mut lower) = self.split();
+        let is_removal = matches!(task.kind, TaskKind::ModuleDelete(_));
         let adopted = outcome.and_then(|module| match &module.broken {
             Some(failure) => Err(failure.clone()),
             None => modules.adopt_module(&mut lower, &module),
         });
         match adopted {
             Ok(()) => self.queues.resume(task),
+            Err(failure) if is_removal => {
+                // Whoever wants it gone does not wait for hooks that can't be read.
+                let scope = task.module().cloned().map_or(Scope::Global, Scope::Module);
+                let message = format!("it is removed without its hooks, which can't be read: {failure}");
+                self.cx.notify(Notice::Warned { scope, message });
+                self.queues.resume(task);
+            }
             Err(failure) => self.fail(task, failure),
         }
     }
@@ -667,11 +706,11 @@ impl Engine {
         let Some(Running { mut task, .. }) = self.finish(run) else { return };
         match (&mut task.kind, outcome) {
             (_, Err(failure)) if failure.is_cancelled() => self.queues.stop(&mut self.cx, task),
-            (TaskKind::ModulePurge(release), Ok(_)) => {
-                self.modules.orphan_purged(&mut self.cx, &mut self.configuration, release);
+            (TaskKind::ModulePurge(purge), Ok(_)) => {
+                self.modules.release_purged(&mut self.cx, &mut self.configuration, purge);
                 self.end(task, None);
             }
-            (TaskKind::ModulePurge(release), Err(failure)) => {
+            (TaskKind::ModulePurge(ModulePurge { release, .. }), Err(failure)) => {
                 // The reference operator tries it once; it comes back at the next start.
                 let message = format!(
                     "release {release} was not removed: {failure}; it is tried again at the next start"
@@ -679,11 +718,26 @@ impl Engine {
                 self.cx.notify(Notice::Warned { scope: Scope::Global, message });
                 self.end(task, Some(failure));
             }
+            (TaskKind::ModuleRun(run), Err(failure)) if run.is_leaving() => {
+                // The module runs where it belongs; what is left elsewhere is no reason to hold anybody up.
+                let message = format!(
+                    "its release stays where it was before, too: {failure}; its next run tries again"
+                );
+                self.cx.notify(Notice::Warned { scope: Scope::Module(run.module.clone()), message });
+                run.stage = module::after_helm(&self.configuration, &run.module);
+                self.queues.resume(task);
+            }
             (_, Err(failure)) => self.fail(task, failure),
             (kind, Ok(_)) => {
                 if let TaskKind::ModuleRun(run) = kind {
-                    run.stage = module::after_helm(&self.configuration, &run.module);
-                } else if let TaskKind::ModuleDelete(delete) = kind {
+                    run.stage = if run.is_leaving() {
+                        self.modules.after_release(&self.configuration, &run.module)
+                    } else {
+                        RunStage::Credentials
+                    };
+                } else if let TaskKind::ModuleDelete(delete) = kind
+                    && !self.modules.is_somewhere(&delete.module)
+                {
                     delete.stage = DeleteStage::AfterDeleteHelm(0);
                 }
                 self.queues.resume(task);
@@ -691,13 +745,13 @@ impl Engine {
         }
     }
 
-    fn releases_listed(&mut self, run: RunId, outcome: Result<Vec<OwnedRelease>, Failure>) {
+    fn releases_listed(&mut self, run: RunId, outcome: Result<Vec<OwnedReleases>, Failure>) {
         let Some(Running { task, .. }) = self.finish(run) else { return };
         match outcome {
             Err(failure) => self.fail(task, failure),
-            Ok(releases) => {
+            Ok(lists) => {
                 self.sources.releases_listed();
-                let tasks = self.modules.removals(&mut self.cx, &task.head, releases);
+                let tasks = self.modules.removals(&mut self.cx, &self.configuration, &task.head, lists);
                 let queue = task.head.queue.clone();
                 self.end(task, None);
                 self.queues.put(&mut self.cx, &queue, End::Front, tasks);
@@ -775,7 +829,11 @@ impl Engine {
             },
             sources: self.sources.views(now),
             global_hooks: self.modules.global_hook_names(),
-            modules: self.modules.views(&self.configuration, now),
+            modules: {
+                let mut modules = self.modules.views(&self.configuration, now);
+                self.sources.add_origins(&mut modules);
+                modules
+            },
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
             broken_own_watches: self.bindings.broken_own_watches(now),
             converge: self.converge_view(now),
@@ -799,9 +857,12 @@ impl Engine {
     /// Returns all values and snapshots. They share their content with the engine.
     pub fn inspect(&self) -> Inspection {
         let scope = |name: &ModuleName| self.inspect_scope(&Scope::Module(name.clone()));
+        let place = |name: &ModuleName| self.modules.release_place(&self.configuration, name);
         Inspection {
             global: self.inspect_scope(&Scope::Global).unwrap_or_default(),
             modules: self.modules.names().filter_map(|name| Some((name.clone(), scope(name)?))).collect(),
+            places: self.modules.names().map(|name| (name.clone(), place(name))).collect(),
+            targets: self.modules.release_targets(&self.configuration),
         }
     }
 
@@ -811,8 +872,8 @@ impl Engine {
         Some(ScopeInspection::new(section, hooks, &self.bindings))
     }
 
-    /// Returns a module with the values that its chart would be rendered with now.
-    pub fn chart_input(&self, name: &ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
+    /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.
+    pub fn chart_input(&self, name: &ModuleName) -> Option<((Arc<Module>, ReleaseTarget), ValuesInput)> {
         self.modules.chart_input(&self.configuration, name)
     }
 

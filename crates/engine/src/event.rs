@@ -8,13 +8,14 @@ use std::time::Duration;
 use serde_json::Value;
 use values::patch::Patch;
 
-use crate::addon::{Digest, Fetched};
+use crate::addon::{Digest, Fetched, SourceKey};
 use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
+use crate::release_target::ReleaseTarget;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,13 @@ pub enum Event {
         /// The attempt.
         run: RunId,
         /// Why they are not all established.
+        outcome: Result<(), Failure>,
+    },
+    /// Answers [`WriteCredentials`](crate::Effect::WriteCredentials).
+    CredentialsWritten {
+        /// The attempt.
+        run: RunId,
+        /// Why the Secret is not as it is to be.
         outcome: Result<(), Failure>,
     },
     /// A crontab line of [`SetSchedules`](crate::Effect::SetSchedules) is due.
@@ -189,8 +197,9 @@ pub enum Event {
     ReleasesListed {
         /// The attempt.
         run: RunId,
-        /// The releases that carry our owner label, by name.
-        outcome: Result<Vec<OwnedRelease>, Failure>,
+        /// The releases that carry our owner label, by target. An error is one of the operator's own namespace, or of the
+        /// API server itself.
+        outcome: Result<Vec<OwnedReleases>, Failure>,
     },
     /// The API server asks a hook (admission, conversion).
     ReviewRequested {
@@ -218,6 +227,8 @@ pub enum Event {
         /// repository is in [`Fetched`].
         outcome: Result<Fetched, Failure>,
     },
+    /// The API server has kinds of module sources now. Answers [`AwaitSourceKinds`](crate::Effect::AwaitSourceKinds).
+    SourceKindsServed,
     /// The operator shall end.
     ShutdownRequested,
     /// A deadline from [`Engine::next_wakeup`](crate::Engine::next_wakeup) passed.
@@ -260,6 +271,8 @@ pub enum Command {
     RunModule(ModuleName),
     /// Write `<key>Enabled` into the ConfigMap.
     SetEnabled(ModuleName, bool),
+    /// Have a configuration of module sources processed again: raise the counter of its spec.
+    SyncSource(SourceKey),
 }
 
 /// What a hook wrote, parsed and well-formed; nothing of it has taken effect.
@@ -321,6 +334,15 @@ pub struct TakenObject {
     pub object: String,
     /// The other release: `namespace/name`.
     pub release: String,
+}
+
+/// The releases of one target that carry our owner label.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OwnedReleases {
+    /// Where they are.
+    pub target: ReleaseTarget,
+    /// They by name, or why they may not be listed: nothing is known of them then.
+    pub outcome: Result<Vec<OwnedRelease>, Failure>,
 }
 
 /// A release that carries our owner label.

@@ -11,6 +11,7 @@ use values::patch::Operation;
 use crate::binding::{Bindings, WatchedObjects};
 use crate::catalog::Hook;
 use crate::name::ModuleName;
+use crate::release_target::ReleaseTarget;
 
 /// All values and snapshots. For the unix socket only: they can hold secrets.
 #[derive(Clone)]
@@ -19,6 +20,10 @@ pub struct Inspection {
     pub global: ScopeInspection,
     /// Each module.
     pub modules: BTreeMap<ModuleName, ScopeInspection>,
+    /// Where the release of each module is, or belongs if there is none.
+    pub places: BTreeMap<ModuleName, ReleaseTarget>,
+    /// Where there may be releases, the operator's own namespace first.
+    pub targets: Vec<ReleaseTarget>,
 }
 
 /// The values and snapshots of one scope.

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect ◀ context, view
+//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
 //! ```
 //!
@@ -23,6 +23,7 @@ mod addon;
 mod binding;
 mod catalog;
 mod cause;
+mod chart_values;
 mod command;
 mod config;
 mod configuration;
@@ -43,6 +44,7 @@ mod name;
 mod notice;
 mod queue;
 mod reconcile;
+mod release_target;
 mod secrets;
 mod source;
 mod task;
@@ -53,10 +55,12 @@ pub use addon::{
     AddonProblem, AddonReason, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
     FetchedAddon, FetchedRepository, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, ModuleLink,
     NotADigest, RegisteredAddon, Registry, RegistryError, RepositoryProblem, RepositoryReason,
-    RepositorySpec, SecretName, SourceKey, SourceKind, SourceSpec, SpecError,
+    RepositorySpec, SecretName, SourceKey, SourceKind, SourceReference, SourceSpec, SpecError,
 };
 pub use binding::{Tally, WatchedObjects};
-pub use catalog::{BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Script};
+pub use catalog::{
+    BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Plans, Script, ValuesLayout,
+};
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
 pub use effect::{
@@ -65,8 +69,8 @@ pub use effect::{
 pub use enabled::EnabledModules;
 pub use engine::Engine;
 pub use event::{
-    Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, ReleaseAction, ReleaseOutcome, StoreError,
-    TakenObject, UnwatchedKind, Usage, Verdict,
+    Command, ConfigData, Drift, Event, HookOutput, OwnedRelease, OwnedReleases, ReleaseAction,
+    ReleaseOutcome, StoreError, TakenObject, UnwatchedKind, Usage, Verdict,
 };
 pub use failure::{Failure, FailureKind};
 pub use hook::{metric, object_patch, snapshot};
@@ -77,5 +81,6 @@ pub use name::{
     Scope, TaskId,
 };
 pub use notice::{HookEnd, Notice, ObservedBinding, TaskInfo, TaskType};
+pub use release_target::ReleaseTarget;
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

@@ -26,7 +26,7 @@ pub struct RepositoryProblem {
 }
 
 /// Why a repository could not be read, as its status says.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::IntoStaticStr)]
 pub enum RepositoryReason {
     /// It has no URL.
     EmptyURLError,
@@ -45,6 +45,8 @@ pub struct FetchedAddon {
     pub version: String,
     /// Whether this version becomes the module. The others are registered, and nothing runs of them.
     pub is_chosen: bool,
+    /// What is in its bundle that would act with the rights of the operator: hooks, the enabled script, CRDs.
+    pub privileged: Vec<String>,
     /// Its bundle, or why there is none.
     pub outcome: Result<Bundle, AddonProblem>,
 }
@@ -59,7 +61,7 @@ pub struct AddonProblem {
 }
 
 /// Why an addon is not registered, as its status says.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::EnumString, strum::IntoStaticStr)]
 pub enum AddonReason {
     /// Another addon of the same configuration has its id or its name.
     ConflictInSpecifiedRepositories,

@@ -51,13 +51,45 @@ impl SourceKey {
         Self { kind: SourceKind::Cluster, namespace: "".into(), name: name.into() }
     }
 
+    /// Returns how commands call it: `cac/platform` or `ac/team/tools`.
+    pub fn address(&self) -> String {
+        let Self { kind, namespace, name } = self;
+        let kind = kind.short();
+        if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
+    }
+
     /// Returns whether both are in one scope: ids of addons are unique in each.
     pub fn shares_scope_with(&self, other: &Self) -> bool {
         self.kind == other.kind && self.namespace == other.namespace
     }
 }
 
+/// The object of a configuration, for those who write about it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceReference {
+    /// Which one.
+    pub key: SourceKey,
+    /// Its identity, which no later object of that name has.
+    pub uid: String,
+}
+
 impl SourceKind {
+    /// Returns the name of the CRD of the kind.
+    pub fn crd(self) -> &'static str {
+        match self {
+            Self::Cluster => "clusteraddonsconfigurations.addons.kyma-project.io",
+            Self::Namespaced => "addonsconfigurations.addons.kyma-project.io",
+        }
+    }
+
+    /// Returns the short name of the kind: `cac` or `ac`.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Cluster => "cac",
+            Self::Namespaced => "ac",
+        }
+    }
+
     /// Returns the kind as objects name it.
     pub fn as_str(self) -> &'static str {
         self.into()

@@ -12,14 +12,16 @@ mod bundle;
 mod fetched;
 mod key;
 mod registry;
+mod shown_url;
 mod spec;
 
 pub use bundle::{Bundle, BundleKind, Digest, ModuleLink, NotADigest};
 pub use fetched::{
     AddonProblem, AddonReason, Fetched, FetchedAddon, FetchedRepository, RepositoryProblem, RepositoryReason,
 };
-pub use key::{SourceKey, SourceKind};
+pub use key::{SourceKey, SourceKind, SourceReference};
 pub use registry::{RegisteredAddon, Registry, RegistryError};
+pub(crate) use shown_url::shown_url;
 pub use spec::{
     DeletionPolicy, FailurePolicy, Include, MAX_INCLUDES, MAX_REPOSITORIES, MAX_URL, RepositorySpec,
     SecretName, SourceSpec, SpecError,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::SourceKind;
+use super::{Digest, SourceKind};
 
 /// How many repositories a configuration may have.
 pub const MAX_REPOSITORIES: usize = 100;
@@ -56,6 +56,8 @@ pub struct Include {
     pub name: String,
     /// Exactly this version; `None` means the highest.
     pub version: Option<String>,
+    /// The digest that the bundle of the version which becomes the module must have.
+    pub digest: Option<Digest>,
 }
 
 /// What becomes of modules that run when their configuration fails.
@@ -138,7 +140,9 @@ impl RepositorySpec {
         let included = |(n, value)| {
             let fields = Fields::of(&format!("{path}.include[{n}]"), value)?;
             let name = fields.text("name")?.unwrap_or_default();
-            Ok(Include { name, version: fields.text("version")? })
+            let digest = |value: &Value| value.as_str()?.to_ascii_lowercase().parse().ok();
+            let digest = fields.parsed("digest", "sha256: and 64 digits of 0-9 and a-f", digest)?;
+            Ok(Include { name, version: fields.text("version")?, digest })
         };
         Ok(Self {
             url: fields.text("url")?.unwrap_or_default(),
@@ -234,6 +238,10 @@ mod tests {
         let cases = [
             (json!([]), "spec must be an object"),
             (json!({"repositories": [{"url": 1}]}), "spec.repositories[0].url must be a text"),
+            (
+                json!({"repositories": [{"url": "x", "include": [{"name": "web", "digest": "sha256:0"}]}]}),
+                "spec.repositories[0].include[0].digest must be sha256: and 64 digits",
+            ),
             (json!({"failurePolicy": "Maybe"}), "spec.failurePolicy must be Retain or Remove"),
             (json!({"repositories": many}), "spec.repositories is longer than 100"),
             (

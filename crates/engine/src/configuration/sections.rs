@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use values::patch::Root;
+use values::preset::Presets;
 use values::schema::Schemas;
 use values::{Section, SectionError};
 
-use super::config_map::ConfigMap;
+use super::config_map::{ConfigMap, bad_key};
 use super::decision::{DynamicFlag, SourcedModules};
 use crate::catalog::{Global, Module};
 use crate::config::Config;
@@ -68,7 +69,9 @@ impl Configuration {
     /// Gives a module the values of its files.
     pub(crate) fn add_module(&mut self, cx: &mut Context, module: &Module) {
         let root = Root::Module(module.key.to_string());
-        self.change(cx, &module.name, Some(section(root, &module.static_values, &module.schemas)));
+        let section = section(root, &module.static_values, &module.schemas);
+        let section = section.with_presets(Arc::clone(&module.plans.presets)).unwrap_or(section);
+        self.change(cx, &module.name, Some(section));
     }
 
     /// Removes the values of a module.
@@ -90,10 +93,11 @@ impl Configuration {
         scope: &Scope,
         statics: &Arc<Value>,
         schemas: &Arc<Schemas>,
+        presets: &Arc<Presets>,
     ) -> Result<bool, SectionError> {
         let Some(old) = self.section(scope) else { return Ok(false) };
         let statics = if *scope == Scope::Global { Arc::clone(statics) } else { object(statics) };
-        let section = old.with_statics(statics, Arc::clone(schemas))?;
+        let section = old.with_presets(Arc::clone(presets))?.with_statics(statics, Arc::clone(schemas))?;
         let differs = section.result() != old.result();
         self.set_section(cx, scope, section);
         Ok(differs)
@@ -136,6 +140,11 @@ impl Configuration {
         self.sections.get(name).map(|section| Arc::clone(section.result())).unwrap_or_default()
     }
 
+    /// Returns what the chart of a module reads: the global section, then that of the module.
+    pub(crate) fn read_by_chart(&self, name: &ModuleName) -> [Arc<Value>; 2] {
+        [Arc::clone(self.global.result()), self.values_of(name)]
+    }
+
     /// Returns what an enabled script reads: the global section and its configuration, then those of the module.
     pub(crate) fn read_by_script(&self, name: &ModuleName) -> [Arc<Value>; 4] {
         let config = self.sections.get(name).map_or_else(Default::default, Section::config_or_null);
@@ -163,6 +172,19 @@ impl Configuration {
         let error = sections.into_iter().flatten().find_map(|section| section.validate_helm().err())?;
         let failure = Failure::of(FailureKind::Values, &error);
         Some(failure.advise("correct the values in the ConfigMap or in values.yaml, or the schema"))
+    }
+
+    /// Returns why the section of a module can't be used as it is, if it picks no plan or breaks the schema of its plan.
+    pub(crate) fn problem_of_plan(&self, name: &ModuleName) -> Option<Failure> {
+        let section = self.sections.get(name)?;
+        let error = section.check_plan().err()?;
+        Some(bad_key(section.key(), &error.to_string()).advise("correct this key of the ConfigMap"))
+    }
+
+    /// Returns the name of the plan that the section of a module picks, if it has plans and picks one.
+    pub(crate) fn plan_of(&self, name: &ModuleName) -> Option<Arc<str>> {
+        let picked = self.sections.get(name)?.preset().ok()??;
+        Some(Arc::clone(&picked.name))
     }
 
     /// Returns the module whose section has the key.

@@ -2,7 +2,7 @@
 
 use super::Configuration;
 use super::decision::Sourced;
-use crate::addon::{Registry, SourceKey};
+use crate::addon::{Registry, SourceKey, SourceKind};
 use crate::catalog::{EnabledFlag, Module, Origin};
 use crate::name::ModuleName;
 
@@ -29,8 +29,19 @@ impl Configuration {
         Some(&self.sourced.get(name)?.source)
     }
 
+    /// Returns the namespace of the configuration that brought a module, if that is one of a namespace.
+    pub(crate) fn namespace_of(&self, name: &ModuleName) -> Option<&str> {
+        let source = self.source_of(name).filter(|source| source.kind == SourceKind::Namespaced)?;
+        Some(&source.namespace)
+    }
+
+    /// Iterates over the namespaces whose configurations brought modules, in no particular order and perhaps more than once.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.sourced.keys().filter_map(|name| self.namespace_of(name))
+    }
+
     /// Returns the configuration of sources that withdraws a module, if one does.
-    pub(super) fn withdrawn_by(&self, name: &ModuleName) -> Option<&SourceKey> {
+    pub(crate) fn withdrawn_by(&self, name: &ModuleName) -> Option<&SourceKey> {
         self.sourced.get(name).filter(|sourced| sourced.is_withdrawn).map(|sourced| &sourced.source)
     }
 

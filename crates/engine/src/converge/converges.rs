@@ -138,7 +138,7 @@ impl Converges {
             }
             ConvergeMode::Full => {
                 converge.phase = ConvergePhase::Modules;
-                let tasks = self.module_tasks(lower.cx, modules, head, converge.event);
+                let tasks = self.module_tasks(lower, modules, head, converge.event);
                 (!tasks.is_empty()).then_some(Next::First(tasks))
             }
         }
@@ -147,11 +147,12 @@ impl Converges {
     /// Returns the tasks of a converge: CRDs first, then removals, then runs.
     fn module_tasks(
         &self,
-        cx: &mut Context,
+        lower: &mut Lower<'_>,
         modules: &Modules,
         head: &TaskHead,
         event: Trigger,
     ) -> Vec<Task> {
+        let (removed, cx) = (being_removed(lower.queues), &mut *lower.cx);
         let mut crds = Vec::new();
         let mut removals = Vec::new();
         let mut groups: BTreeMap<u32, Vec<(ModuleName, bool)>> = BTreeMap::new();
@@ -159,7 +160,7 @@ impl Converges {
             let name = module.spec().name.clone();
             let why = format!("module {name}");
             if !module.is_on() {
-                if module.is_active() {
+                if module.is_active() && !removed.contains(&name) {
                     let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
                     removals.push(Task::of(cx, head, kind, event, why));
                 }
@@ -316,4 +317,13 @@ fn drop_tasks(lower: &mut Lower<'_>, except: Option<TaskId>) -> bool {
         lower.queues.cancel_backoff(&queue);
     }
     any
+}
+
+/// Returns the modules whose removal waits in `main` on its own, beside any converge: each converge would add another one.
+fn being_removed(queues: &Queues) -> BTreeSet<ModuleName> {
+    let alone = queues.main_tasks().filter(|task| task.head.generation.is_none());
+    let removed = |task: &Task| {
+        if let TaskKind::ModuleDelete(delete) = &task.kind { Some(delete.module.clone()) } else { None }
+    };
+    alone.filter_map(removed).collect()
 }

@@ -33,7 +33,14 @@ impl Modules {
                     if lower.queues.has_stale_run(name) {
                         return Next::Wait(Reason::EarlierRun);
                     }
-                    delete.stage = if spec.has_chart && module.release != Release::Absent {
+                    if spec.has_unread_hooks && std::mem::take(&mut delete.reads_hooks) {
+                        // It ran in a process before this one.
+                        let run = lower.cx.ids.run();
+                        let effect = Effect::LoadModule { run, module: name.clone() };
+                        return Next::Run(run, Answer::Task, Box::new(effect));
+                    }
+                    let has_release = module.release != Release::Absent || module.places.next().is_some();
+                    delete.stage = if spec.has_chart && has_release {
                         DeleteStage::BeforeDeleteHelm(0)
                     } else {
                         DeleteStage::AfterDeleteHelm(0)
@@ -49,7 +56,9 @@ impl Modules {
                 }
                 DeleteStage::Uninstall => {
                     let run = lower.cx.ids.run();
-                    let effect = Effect::UninstallRelease { run, release: ReleaseName::from(name.as_str()) };
+                    let target = self.release_place(lower.configuration, name);
+                    let release = ReleaseName::from(name.as_str());
+                    let effect = Effect::UninstallRelease { run, release, target };
                     return Next::Run(run, Answer::Release(name.clone()), Box::new(effect));
                 }
                 DeleteStage::AfterDeleteHelm(n) => {
@@ -70,12 +79,13 @@ impl Modules {
         self.disable_schedules(lower.bindings, name);
         drop_tasks_of(lower, name);
         lower.bindings.disable_unlisted(lower.cx, &Scope::Module(name.clone()));
+        let target = self.release_place(lower.configuration, name);
         let Some(module) = self.states.get_mut(name) else { return };
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;
         module.started_hooks.clear();
         if std::mem::take(&mut module.release_watched) {
-            lower.cx.push(Effect::ForgetRelease { module: name.clone() });
+            lower.cx.push(Effect::ForgetRelease { module: name.clone(), target });
         }
     }
 

@@ -8,6 +8,8 @@ mod hooks;
 mod modules;
 mod release;
 mod release_drift;
+mod release_places;
+mod release_target;
 mod reload;
 mod run;
 mod state;

@@ -18,10 +18,11 @@ use crate::effect::ValuesInput;
 use crate::enabled::EnabledModules;
 use crate::event::Verdict;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{HookId, ModuleName, QueueName, ReleaseName, RunId, Scope};
+use crate::name::{HookId, ModuleName, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Queues, Reason};
-use crate::task::{ModuleDelete, Question, ScriptAnswer, Task, TaskKind, Trigger};
+use crate::release_target::ReleaseTarget;
+use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
 
 /// All modules and global hooks.
 #[derive(Debug, Default)]
@@ -95,7 +96,11 @@ impl Modules {
         for module in catalog.modules {
             lower.configuration.add_module(lower.cx, &module);
             lower.bindings.limit(&module.hooks);
-            self.states.insert(module.name.clone(), ModuleState::new(module, lower.cx.now));
+            let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
+            let mut state = ModuleState::new(module, lower.cx.now);
+            // Its removal began in a process before this one, and may not have come to its last hook.
+            state.is_active = is_withdrawn && state.spec.origin.digest().is_some();
+            self.states.insert(state.spec.name.clone(), state);
         }
         self.global = catalog.global;
         self.complete = catalog.complete;
@@ -129,9 +134,13 @@ impl Modules {
         module.spec.origin.digest().is_none().then(|| Arc::clone(&module.spec.path))
     }
 
-    /// Returns whether nothing is left of a module: it is off and removed, or it is not there at all.
+    /// Returns whether nothing is left of the module of a bundle: it is off and removed, or it is not there at all. A built-in
+    /// module of its name is none of it.
     pub(crate) fn is_gone(&self, name: &ModuleName) -> bool {
         let Some(module) = self.states.get(name) else { return true };
+        if self.built_in(name).is_some() {
+            return true;
+        }
         let has_release = match module.release {
             Release::Absent => false,
             Release::Unknown => module.spec.has_chart && !self.are_releases_known,
@@ -156,6 +165,13 @@ impl Modules {
     /// Returns the module, if it is known.
     pub(crate) fn get(&self, name: &ModuleName) -> Option<&ModuleState> {
         self.states.get(name)
+    }
+
+    /// Returns in words that everybody may read why the last run of a module failed, if it did.
+    pub(crate) fn error_of(&self, name: &ModuleName) -> Option<String> {
+        let failure = self.states.get(name)?.last_error.as_ref()?.for_everybody();
+        let advice = failure.advice.as_ref().map(|advice| format!("; {advice}"));
+        Some(format!("{}{}", failure.message, advice.unwrap_or_default()))
     }
 
     /// Iterates over the names of all modules, orphans too.
@@ -465,34 +481,15 @@ impl Modules {
         }
     }
 
-    /// Returns what removes the release of a module, or why that may not be.
-    pub(crate) fn removal(&self, name: &ModuleName) -> Result<TaskKind, Failure> {
-        let release = ReleaseName::from(name.as_str());
-        if self.config.ignore_release.as_ref() == Some(&release) {
-            let message = format!("release {name} is the operator's own (HELM_IGNORE_RELEASE)");
-            return Err(Failure::new(FailureKind::Release, message));
-        }
-        match self.states.get(name) {
-            Some(module) if module.is_on() => {
-                let message = format!("module {name} is enabled, its release is in use");
-                Err(Failure::new(FailureKind::Release, message)
-                    .advise(format!("`addon-operator module disable {name}` removes it with its hooks")))
-            }
-            Some(module) if module.phase != Phase::Orphaned => {
-                Ok(TaskKind::ModuleDelete(ModuleDelete::new(name.clone())))
-            }
-            Some(_) | None => Ok(TaskKind::ModulePurge(release)),
-        }
-    }
-
-    /// Returns a module with the values that its chart would be rendered with now.
+    /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.
     pub(crate) fn chart_input(
         &self,
         configuration: &Configuration,
         name: &ModuleName,
-    ) -> Option<(Arc<Module>, ValuesInput)> {
+    ) -> Option<((Arc<Module>, ReleaseTarget), ValuesInput)> {
         let module = Arc::clone(&self.states.get(name)?.spec);
         let input = self.input(configuration, &Scope::Module(name.clone()));
-        Some((module, ValuesInput { enabled_modules: None, ..input }))
+        let target = self.release_target(configuration, name);
+        Some(((module, target), ValuesInput { enabled_modules: None, ..input }))
     }
 }

@@ -1,22 +1,24 @@
 //! What is known about the releases of modules, and when they are left alone.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::events::Change;
 use super::release_drift::DriftReport;
 use super::state::{Parked, Release, Upgrade};
-use super::{Modules, Phase};
+use super::{ModuleState, Modules, Phase};
 use crate::cause::Cause;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::Effect;
-use crate::event::{Drift, OwnedRelease, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind};
+use crate::event::{
+    Drift, OwnedRelease, OwnedReleases, ReleaseAction, ReleaseOutcome, TakenObject, UnwatchedKind,
+};
 use crate::failure::Failure;
 use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::notice::Notice;
 use crate::queue::Queues;
-use crate::task::{ModuleDelete, Running, Task, TaskHead, TaskKind, Trigger};
+use crate::release_target::ReleaseTarget;
+use crate::task::{ModuleDelete, ModulePurge, ModuleRun, Running, Task, TaskHead, TaskKind, Trigger};
 
 /// How many upgrades alike make a loop.
 const LOOP: usize = 3;
@@ -42,6 +44,15 @@ impl Modules {
         }
         let (took, startup) = (cx.now.since(running.since), cause.is_of_start());
         cx.notify(Notice::ReleaseRan { module: name.clone(), action, took, startup });
+        let is_leaving = running.task.module_run().is_some_and(ModuleRun::is_leaving);
+        let place = if is_leaving { self.left_place(name) } else { None };
+        let place = place.unwrap_or_else(|| self.release_place(configuration, name));
+        if matches!(action, Some(ReleaseAction::Absent | ReleaseAction::Uninstalled)) {
+            self.release_gone(&ReleaseName::from(name.as_str()), &place);
+        }
+        if is_leaving {
+            return;
+        }
         let Some(module) = self.states.get_mut(name) else { return };
         // Also when the answer is not wanted any more: the cluster is as it is.
         module.release = known_release(outcome);
@@ -59,19 +70,16 @@ impl Modules {
         };
         if is_managed != module.release_watched {
             module.release_watched = is_managed;
-            let module = name.clone();
+            let (module, target) = (name.clone(), place);
             cx.push(if is_managed {
-                Effect::WatchRelease { module }
+                Effect::WatchRelease { module, target }
             } else {
-                Effect::ForgetRelease { module }
+                Effect::ForgetRelease { module, target }
             });
         }
         if let Some(first) = outcome.taken_over.first() {
             let taken = taken_over(first, outcome.taken_over.len());
             self.announce(cx, name, Change::TookOver, Some(&taken));
-        }
-        if matches!(outcome.action, ReleaseAction::Absent | ReleaseAction::Uninstalled) {
-            self.release_gone(&ReleaseName::from(name.as_str()));
         }
         let deployed = format!("revision {} of its release is deployed", outcome.revision);
         match outcome.action {
@@ -98,10 +106,14 @@ impl Modules {
         (cause, changed): (String, Option<String>),
         checksum: u64,
     ) {
-        let (now, values) = (cx.now, configuration.values_of(name));
+        let (now, values) = (cx.now, configuration.read_by_chart(name));
         let Some(module) = self.states.get_mut(name) else { return };
         let content = module.spec.content;
-        let upgrade = Upgrade { at: now, cause, checksum, changed, values: Arc::clone(&values), content };
+        let upgrade = Upgrade { at: now, cause, checksum, changed, values: values.clone(), content };
+        // Whoever follows other values or files goes round in no circle, also where these go back and forth.
+        if module.upgrades.back().is_some_and(|last| !last.is_of_same_input(&upgrade)) {
+            module.upgrades.clear();
+        }
         module.upgrades.retain(|upgrade| now.since(upgrade.at) < LOOP_TIME);
         let alike = module.upgrades.iter().filter(|earlier| earlier.is_like(&upgrade)).count() + 1;
         module.upgrades.push_back(upgrade.clone());
@@ -122,7 +134,7 @@ impl Modules {
     pub(super) fn is_release_left_alone(&mut self, configuration: &Configuration, name: &ModuleName) -> bool {
         let Some(module) = self.states.get_mut(name) else { return false };
         let Some(parked) = &module.parked else { return false };
-        if *parked.values == *configuration.values_of(name) && parked.content == module.spec.content {
+        if parked.values == configuration.read_by_chart(name) && parked.content == module.spec.content {
             return true;
         }
         module.parked = None;
@@ -130,9 +142,10 @@ impl Modules {
         false
     }
 
-    /// Forgets that objects were taken over from a release that is gone.
-    fn release_gone(&mut self, release: &ReleaseName) {
-        let gone = format!("{}/{release}", self.config.namespace);
+    /// Forgets a release that is gone from a place, and that objects were taken over from it.
+    fn release_gone(&mut self, release: &ReleaseName, target: &ReleaseTarget) {
+        self.place_left(release, target);
+        let gone = format!("{}/{release}", target.namespace);
         for module in self.states.values_mut() {
             module.drift.release_gone(&gone);
         }
@@ -196,40 +209,69 @@ impl Modules {
     pub(crate) fn removals(
         &mut self,
         cx: &mut Context,
+        configuration: &Configuration,
         head: &TaskHead,
-        releases: Vec<OwnedRelease>,
+        lists: Vec<OwnedReleases>,
     ) -> Vec<Task> {
         self.are_releases_known = true;
         let mut tasks = Vec::new();
         let mut sourced = Vec::new();
-        for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {
-            if self.config.ignore_release.as_ref() == Some(&release) {
-                continue;
-            }
-            let name = ModuleName::from(release.as_str());
-            let cause = head.cause.then(format!("release {release}"));
-            let kind = match self.states.get_mut(&name) {
-                Some(module) if module.is_on() || module.phase == Phase::Orphaned => continue,
-                Some(module) => {
-                    if module.release == Release::Unknown {
-                        module.release = Release::Broken;
-                    }
-                    TaskKind::ModuleDelete(ModuleDelete::new(name))
-                }
-                None if is_sourced => {
-                    sourced.push(release);
-                    continue;
-                }
-                None if self.complete => TaskKind::ModulePurge(release),
-                None => {
-                    let message = format!(
-                        "release {release} belongs to no module; it stays, because not all modules directories could be read or one is empty"
-                    );
+        let own = self.own_target();
+        for OwnedReleases { target, outcome } in lists.into_iter().rev() {
+            let releases = match outcome {
+                Ok(releases) => releases,
+                Err(failure) => {
+                    let message = format!("what there is of releases in {target} is not known: {failure}");
                     cx.notify(Notice::Warned { scope: Scope::Global, message });
+                    tasks.extend(self.removals_in_the_dark(cx, configuration, head, &target));
                     continue;
                 }
             };
-            tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+            for OwnedRelease { name: release, is_sourced } in releases.into_iter().rev() {
+                if self.config.ignore_release.as_ref() == Some(&release) {
+                    continue;
+                }
+                let name = ModuleName::from(release.as_str());
+                let wanted = self.release_target(configuration, &name);
+                let is_known = self.states.contains_key(&name);
+                if target != own && target != wanted {
+                    // Who may write Secrets there may have written it: it says nothing about modules of other places.
+                    continue;
+                }
+                if is_known && target != wanted {
+                    tasks.extend(self.removal_of_left(cx, head, &name, (&target, &wanted)));
+                    continue;
+                }
+                let cause = head.cause.then(format!("release {release}"));
+                let kind = match self.states.get_mut(&name) {
+                    Some(module) if module.is_on() || module.phase == Phase::Orphaned => {
+                        module.places.found(&target, &wanted);
+                        continue;
+                    }
+                    Some(module) => {
+                        module.places.found(&target, &wanted);
+                        if module.release == Release::Unknown {
+                            module.release = Release::Broken;
+                        }
+                        TaskKind::ModuleDelete(ModuleDelete::new(name))
+                    }
+                    None if is_sourced => {
+                        sourced.push(release);
+                        continue;
+                    }
+                    None if self.complete => {
+                        TaskKind::ModulePurge(ModulePurge { release, target: target.clone() })
+                    }
+                    None => {
+                        let message = format!(
+                            "release {release} belongs to no module; it stays, because not all modules directories could be read or one is empty"
+                        );
+                        cx.notify(Notice::Warned { scope: Scope::Global, message });
+                        continue;
+                    }
+                };
+                tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+            }
         }
         if !sourced.is_empty() {
             // Nothing is deleted because a bundle is not there: its repository or our copy of it may come back.
@@ -242,16 +284,73 @@ impl Modules {
         tasks
     }
 
+    /// Returns the tasks that remove the modules of a target whose releases may not be listed. One that is withdrawn had
+    /// something there, and nobody forgets it before that is gone.
+    fn removals_in_the_dark(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        head: &TaskHead,
+        target: &ReleaseTarget,
+    ) -> Vec<Task> {
+        let is_meant = |(name, module): &(&ModuleName, &ModuleState)| {
+            let is_left = !module.is_on() && module.release == Release::Unknown;
+            is_left && configuration.withdrawn_by(name).is_some()
+        };
+        let left = self.states.iter().filter(is_meant).map(|(name, _)| name.clone());
+        let names: Vec<ModuleName> =
+            left.filter(|name| self.release_target(configuration, name) == *target).collect();
+        let mut tasks = Vec::new();
+        for name in names {
+            if let Some(module) = self.states.get_mut(&name) {
+                module.release = Release::Broken;
+            }
+            let cause = head.cause.then(format!("release {name}"));
+            let kind = TaskKind::ModuleDelete(ModuleDelete::new(name));
+            tasks.push(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None));
+        }
+        tasks
+    }
+
+    /// Records that there is a release of a module in a place where it does not belong any more. Returns the task that
+    /// removes it, if nobody else does: it goes when the release is where it belongs.
+    fn removal_of_left(
+        &mut self,
+        cx: &mut Context,
+        head: &TaskHead,
+        name: &ModuleName,
+        (target, wanted): (&ReleaseTarget, &ReleaseTarget),
+    ) -> Option<Task> {
+        let module = self.states.get_mut(name)?;
+        module.places.found(target, wanted);
+        let kind = if module.phase == Phase::Orphaned {
+            return None;
+        } else if !module.is_on() {
+            if module.release == Release::Unknown {
+                module.release = Release::Broken;
+            }
+            TaskKind::ModuleDelete(ModuleDelete::new(name.clone()))
+        } else if let Release::Deployed { .. } = module.release {
+            let release = ReleaseName::from(name.as_str());
+            TaskKind::ModulePurge(ModulePurge { release, target: target.clone() })
+        } else {
+            return None;
+        };
+        let cause = head.cause.then(format!("release {name} in {target}"));
+        Some(Task::new(cx, &head.queue, kind, Trigger::PostConvergeCleanup, cause, None))
+    }
+
     /// Forgets an orphaned module whose release is gone.
-    pub(crate) fn orphan_purged(
+    pub(crate) fn release_purged(
         &mut self,
         cx: &mut Context,
         configuration: &mut Configuration,
-        release: &ReleaseName,
+        ModulePurge { release, target }: &ModulePurge,
     ) {
-        self.release_gone(release);
         let name = ModuleName::from(release.as_str());
-        if self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
+        let place = self.release_place(configuration, &name);
+        self.release_gone(release, target);
+        if place == *target && self.states.get(&name).is_some_and(|module| module.phase == Phase::Orphaned) {
             self.states.remove(&name);
             configuration.remove_module(cx, &name);
         }

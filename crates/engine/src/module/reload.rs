@@ -61,8 +61,9 @@ impl Modules {
         }
         let mut everything = false;
         if old.static_values != new.static_values || old.schemas != new.schemas {
-            let statics = (&new.static_values, &new.schemas);
-            match lower.configuration.set_statics(lower.cx, &Scope::Global, statics.0, statics.1) {
+            let (statics, schemas) = (&new.static_values, &new.schemas);
+            let scope = Scope::Global;
+            match lower.configuration.set_statics(lower.cx, &scope, statics, schemas, &Arc::default()) {
                 Ok(differs) => everything |= differs,
                 Err(error) => {
                     let message = format!(
@@ -120,9 +121,9 @@ impl Modules {
                 }
                 Some(state) if state.phase == Phase::Orphaned => {
                     reloaded.others = true;
-                    let release = state.release;
+                    let (release, places) = (state.release, state.places.clone());
                     let mut state = ModuleState::new(Arc::clone(module), lower.cx.now);
-                    state.release = release;
+                    (state.release, state.places) = (release, places);
                     // Its release is there: switched off, it has to be removed.
                     state.is_active = true;
                     self.add(lower, state);
@@ -176,9 +177,10 @@ impl Modules {
         let name = &new.name;
         let Some(module) = self.states.get_mut(name) else { return Ok(()) };
         let scope = Scope::Module(name.clone());
-        lower.configuration.set_statics(lower.cx, &scope, &new.static_values, &new.schemas).map_err(
-            |error| Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module"),
-        )?;
+        let (statics, schemas, presets) = (&new.static_values, &new.schemas, &new.plans.presets);
+        lower.configuration.set_statics(lower.cx, &scope, statics, schemas, presets).map_err(|error| {
+            Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module")
+        })?;
         let old = std::mem::replace(&mut module.spec, Arc::clone(new));
         if old.origin.digest() != new.origin.digest() && module.is_active {
             // Its code is new as a whole, whatever parts are as they were.
@@ -210,6 +212,7 @@ impl Modules {
     /// Stops the hooks of a module whose directory is gone. Its release stays.
     fn orphan(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let scope = Scope::Module(name.clone());
+        let target = self.release_place(lower.configuration, name);
         self.disable_schedules(lower.bindings, name);
         lower.bindings.disable_scope(lower.cx, &scope);
         let Some(module) = self.states.get_mut(name) else { return };
@@ -225,7 +228,7 @@ impl Modules {
         self.set_phase(lower.cx, lower.configuration, name, Phase::Orphaned, Some(why));
         lower.drop_tasks(|task| task.module() != Some(name));
         if was_watched {
-            lower.cx.push(Effect::ForgetRelease { module: name.clone() });
+            lower.cx.push(Effect::ForgetRelease { module: name.clone(), target });
         }
         lower.cx.notify(Notice::MetricsForgotten { scope });
     }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::state::hooks_at;
+use super::state::{Release, hooks_at};
 use super::{Lower, Modules, Phase};
 use crate::catalog::{Hook, Module};
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::effect::{Effect, ValuesInput};
 use crate::hook::Lifecycle;
-use crate::name::{ModuleName, Scope};
+use crate::name::{ModuleName, ReleaseName, Scope};
 use crate::queue::{Next, Reason};
+use crate::release_target::ReleaseTarget;
 use crate::task::{Answer, ModuleRun, RunStage, Task, TaskHead, TaskKind, Trigger};
 
 impl Modules {
@@ -61,6 +62,21 @@ impl Modules {
                         return self.start_upgrade(lower.cx, lower.configuration, &spec);
                     }
                     run.stage = after_helm(lower.configuration, &run.module);
+                }
+                RunStage::Credentials => {
+                    if let Some(next) = self.start_credentials(lower.cx, lower.configuration, &spec) {
+                        return next;
+                    }
+                    run.stage = self.after_release(lower.configuration, &run.module);
+                }
+                RunStage::Leave => {
+                    let Some(target) = self.left_place(&run.module) else {
+                        run.stage = after_helm(lower.configuration, &run.module);
+                        continue;
+                    };
+                    let (id, release) = (lower.cx.ids.run(), ReleaseName::from(run.module.as_str()));
+                    let effect = Effect::UninstallRelease { run: id, release, target };
+                    return Next::Run(id, Answer::Release(run.module.clone()), Box::new(effect));
                 }
                 RunStage::AfterHelm { n, values_before } => {
                     if let Some(hook) = hooks_at(&spec, Lifecycle::AfterHelm).get(n) {
@@ -113,6 +129,9 @@ impl Modules {
         if let Some(failure) = lower.configuration.blocking_problem(&spec.key) {
             return Some(Next::Fail(failure.clone()));
         }
+        if let Some(failure) = lower.configuration.problem_of_plan(name) {
+            return Some(Next::Fail(failure));
+        }
         if !module.first_run_done && module.phase != Phase::Failed {
             let phase = if module.parked.is_some() { Phase::Parked } else { Phase::Starting };
             self.set_phase(lower.cx, lower.configuration, name, phase, None);
@@ -155,7 +174,7 @@ impl Modules {
         None
     }
 
-    fn start_upgrade(&self, cx: &mut Context, configuration: &Configuration, spec: &Arc<Module>) -> Next {
+    fn start_upgrade(&mut self, cx: &mut Context, configuration: &Configuration, spec: &Arc<Module>) -> Next {
         let name = &spec.name;
         if let Some(failure) = configuration.problem_for_chart(name) {
             return Next::Fail(failure);
@@ -164,9 +183,65 @@ impl Modules {
         let values = ValuesInput { enabled_modules: None, ..values };
         let maintenance = configuration.is_in_maintenance(&spec.key);
         let run = cx.ids.run();
-        let source = configuration.source_of(name).cloned();
-        let effect = Effect::UpgradeRelease { run, module: Arc::clone(spec), values, maintenance, source };
+        // A built-in module may have the name of one that a source brought before.
+        let source = spec.origin.digest().and_then(|_| configuration.source_of(name)).cloned();
+        let target = self.release_target(configuration, name);
+        self.enter_place(cx, name, &target);
+        let module = Arc::clone(spec);
+        let effect = Effect::UpgradeRelease { run, module, values, maintenance, source, target };
         Next::Run(run, Answer::Release(name.clone()), Box::new(effect))
+    }
+
+    /// Starts to write the credentials of a release, if its module has plans and the release is not left alone. A plan
+    /// without credentials may follow one with some: then they are removed.
+    fn start_credentials(
+        &self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        spec: &Arc<Module>,
+    ) -> Option<Next> {
+        let name = &spec.name;
+        let module = self.states.get(name)?;
+        let Release::Deployed { revision, .. } = module.release else { return None };
+        let plan = configuration.plan_of(name)?;
+        let template = spec.plans.credentials.get(&plan).cloned();
+        let wanted = template.is_some();
+        if !wanted && module.has_no_credentials {
+            return None;
+        }
+        let values = self.input(configuration, &Scope::Module(name.clone()));
+        let values = ValuesInput { enabled_modules: None, ..values };
+        let (run, module) = (cx.ids.run(), Arc::clone(spec));
+        let target = self.release_target(configuration, name);
+        let effect = Effect::WriteCredentials { run, module, template, values, revision, target };
+        Some(Next::Run(run, Answer::Credentials { wanted }, Box::new(effect)))
+    }
+
+    /// Records that the credentials of a release were written, or removed if they were not `wanted`.
+    pub(crate) fn credentials_written(&mut self, name: &ModuleName, wanted: bool) {
+        if let Some(module) = self.states.get_mut(name) {
+            module.has_no_credentials = !wanted;
+        }
+    }
+
+    /// Records that the release of a module is about to be written somewhere. What is elsewhere is not watched any more.
+    fn enter_place(&mut self, cx: &mut Context, name: &ModuleName, target: &ReleaseTarget) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        let Some(before) = module.places.enter(target) else { return };
+        module.release = Release::Unknown;
+        if std::mem::take(&mut module.release_watched) {
+            cx.push(Effect::ForgetRelease { module: name.clone(), target: before });
+        }
+    }
+
+    /// Returns the stage of a module run that follows the upgrade or the removal which succeeded.
+    pub(crate) fn after_release(&self, configuration: &Configuration, name: &ModuleName) -> RunStage {
+        let module = self.states.get(name);
+        let is_there = module.is_some_and(|module| matches!(module.release, Release::Deployed { .. }));
+        match self.left_place(name) {
+            Some(_) if is_there => RunStage::Leave,
+            Some(_) | None => after_helm(configuration, name),
+        }
     }
 
     fn finish_run(

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::events::{Announced, Change};
 use super::release_drift::ReleaseDrift;
+use super::release_places::ReleasePlaces;
 use crate::catalog::{Hook, Module};
 use crate::configuration::Decision;
 use crate::event::Verdict;
@@ -44,8 +45,12 @@ pub(crate) struct ModuleState {
     pub(super) crds_of: Option<u64>,
     /// What is known about its release.
     pub(super) release: Release,
+    /// Where its release is.
+    pub(super) places: ReleasePlaces,
     /// The objects of its release are watched.
     pub(super) release_watched: bool,
+    /// There is no Secret with credentials of its release: it was looked for.
+    pub(super) has_no_credentials: bool,
     /// Why its last run failed, until one succeeds.
     pub(super) last_error: Option<Arc<Failure>>,
     /// Why its release is left alone, if it is.
@@ -116,21 +121,22 @@ pub(crate) struct Upgrade {
     pub(super) checksum: u64,
     /// What it changed first.
     pub(super) changed: Option<String>,
-    /// The values that it was rendered with.
-    pub(super) values: Arc<Value>,
+    /// The values that it was rendered with: the global section, and that of its module.
+    pub(super) values: [Arc<Value>; 2],
     /// The files that it was rendered from.
     pub(super) content: u64,
 }
 
 impl Upgrade {
-    /// Reports whether both were made for the same reason and brought about the same: the same
-    /// manifests, or out of the same values and files another value at the same place, as a
-    /// chart does that asks for the time or for a random text.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let same_place = self.changed.is_some()
-            && self.changed == other.changed
-            && self.content == other.content
-            && self.values == other.values;
+    /// Reports whether both were rendered from the same values and files.
+    pub(super) fn is_of_same_input(&self, other: &Self) -> bool {
+        self.content == other.content && self.values == other.values
+    }
+
+    /// Reports whether both, of the same values and files, were made for the same reason and brought about the same: the
+    /// same manifests, or another value at the same place, as a chart does that asks for the time or for a random text.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let same_place = self.changed.is_some() && self.changed == other.changed;
         self.cause == other.cause && (self.checksum == other.checksum || same_place)
     }
 }
@@ -140,8 +146,8 @@ impl Upgrade {
 pub(crate) struct Parked {
     /// Why, in one line.
     pub(super) why: String,
-    /// The values at that time; others end it.
-    pub(super) values: Arc<Value>,
+    /// What the chart read at that time: the global section, and that of its module; others end it.
+    pub(super) values: [Arc<Value>; 2],
     /// The files at that time; others end it.
     pub(super) content: u64,
 }
@@ -183,7 +189,9 @@ impl ModuleState {
             schedules_on: false,
             crds_of: None,
             release: Release::Unknown,
+            places: ReleasePlaces::default(),
             release_watched: false,
+            has_no_credentials: false,
             last_error: None,
             parked: None,
             drift: ReleaseDrift::default(),

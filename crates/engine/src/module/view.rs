@@ -5,6 +5,7 @@ use super::{ModuleState, Modules};
 use crate::configuration::{Configuration, Opinion};
 use crate::failure::Failure;
 use crate::name::{BindingKey, HookName};
+use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 use crate::view::{ModuleView, OpinionView, Source};
 
@@ -13,7 +14,12 @@ impl Modules {
     pub(crate) fn views(&self, configuration: &Configuration, now: Time) -> Vec<ModuleView> {
         let is_orphan = |module: &&ModuleState| configuration.module_by_key(&module.spec.key).is_none();
         let orphans = self.states.values().filter(is_orphan);
-        self.in_order().chain(orphans).map(|module| view(module, configuration, now)).collect()
+        let own = self.own_target();
+        let place = |module: &ModuleState| {
+            Some(self.release_place(configuration, &module.spec.name)).filter(|place| *place != own)
+        };
+        let modules = self.in_order().chain(orphans);
+        modules.map(|module| view(module, place(module), configuration, now)).collect()
     }
 
     /// Returns the names of the global hooks.
@@ -32,7 +38,12 @@ impl Modules {
     }
 }
 
-fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> ModuleView {
+fn view(
+    module: &ModuleState,
+    elsewhere: Option<ReleaseTarget>,
+    configuration: &Configuration,
+    now: Time,
+) -> ModuleView {
     let spec = &module.spec;
     let (release, revision) = match module.release {
         Release::Absent => ("absent", None),
@@ -47,6 +58,8 @@ fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> Modul
         key: spec.key.clone(),
         order: spec.order,
         path: spec.path.clone(),
+        // Known to the machine above.
+        origin: None,
         phase: module.phase.as_str(),
         since: now.since(module.since),
         enabled: module.decision.as_ref().map(|_| module.is_on()),
@@ -56,6 +69,7 @@ fn view(module: &ModuleState, configuration: &Configuration, now: Time) -> Modul
         last_error: module.last_error.clone(),
         revision,
         release,
+        elsewhere,
         maintenance: configuration.is_in_maintenance(&spec.key),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
         changed_objects: module.drift.differing().collect(),

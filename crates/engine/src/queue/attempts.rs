@@ -190,13 +190,21 @@ impl Queues {
         cx.notify(Notice::TaskFinished { task, took, failure, retry, allowed: false });
     }
 
-    /// Puts a task that failed back to the head of its queue, behind the other module runs of its converge, or aside.
-    pub(crate) fn retry_later(&mut self, now: Time, mut task: Task, failure: Failure, delay: Duration) {
+    /// Puts a task that failed back to the head of its queue, behind the other module runs of its converge, or aside; a
+    /// guest's is always put aside.
+    pub(crate) fn retry_later(
+        &mut self,
+        now: Time,
+        mut task: Task,
+        failure: Failure,
+        delay: Duration,
+        is_guest: bool,
+    ) {
         let lacks_kind = failure.kind == FailureKind::MissingKind;
         task.head.last_failure = Some(Arc::new(failure));
         let backoff = Blocked::Backoff { until: now + delay, delay };
         let may_pass = self.config.on_module_failure == OnModuleFailure::Pass && task.module_run().is_some();
-        if lacks_kind && task.module_run().is_some() {
+        if is_guest || (lacks_kind && task.module_run().is_some()) {
             // The module that brings the kind may be anywhere behind it.
             self.set_aside(task, backoff);
         } else if may_pass && self.has_other_runs(&task.head.queue, task.head.id, task.head.generation, now) {

@@ -127,7 +127,7 @@ fn description(task: &Task) -> String {
         TaskKind::ModuleRun(run) => run.module.to_string(),
         TaskKind::ModuleDelete(delete) => delete.module.to_string(),
         TaskKind::ModuleEnsureCrds(module) => module.to_string(),
-        TaskKind::ModulePurge(release) => release.to_string(),
+        TaskKind::ModulePurge(purge) => purge.release.to_string(),
         TaskKind::ParallelModuleRun(run) => {
             let names: Vec<&str> = run.waiting_for.iter().map(ModuleName::as_str).collect();
             format!("Parallel run for {}", names.join(", "))

@@ -226,6 +226,11 @@ impl Reconciles {
         self.works.len() + self.runs.len()
     }
 
+    /// Returns a picture of the work on a key, if there is any.
+    pub(crate) fn view_of(&self, key: &WorkKey, now: Time) -> Option<TaskView> {
+        self.works.get(key).map(|work| work.view(key, now))
+    }
+
     /// Adds a picture of the work to those of queues, if there is any.
     pub(crate) fn add_view(&self, queues: &mut Vec<QueueView>, now: Time) {
         if self.works.is_empty() {

@@ -127,7 +127,8 @@ impl Work {
             hook: None,
             blocked_for: blocked_since.map(|since| now.since(since)),
             wait_advice: None,
-            is_aside: false,
+            // Work on one key never waits for work on another one.
+            is_aside: true,
         }
     }
 }

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::assessment::{Assessment, Taken};
+use super::guest::in_namespace;
 use super::known::{Decided, Source, work_key};
 use super::pass::{DeletePass, Go, Keeping, Pass, Registering, SourceAnswer, failed, store_failure};
 use super::patches;
 use super::registration::{Fate, Registration};
 use super::sources::Sources;
 use super::status::{SourcePhase, Status};
-use crate::addon::{FailurePolicy, Fetched, RegisteredAddon, SourceKey};
+use crate::addon::{FailurePolicy, Fetched, RegisteredAddon, SourceKey, SourceKind};
 use crate::context::Context;
-use crate::effect::{Announcement, Effect};
+use crate::effect::Effect;
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::module::Modules;
@@ -31,7 +32,7 @@ impl Sources {
             let Some(object) = &source.object else {
                 // A registry that is being written may be the one in force.
                 if let Some(SourceAnswer::Kept(Ok(()))) = answer {
-                    self.registered();
+                    self.registered(cx);
                 }
                 self.release(&work_key(key));
                 return Step::Done;
@@ -52,7 +53,10 @@ impl Sources {
                 Pass::Starting => self.fetch(cx, key),
                 Pass::Fetching { generation, spec } => match answer {
                     Some(SourceAnswer::Fetched(Ok(fetched))) if self.is_current(key, generation) => {
-                        let fetched = Ok(fetched);
+                        let fetched = match key.kind {
+                            SourceKind::Cluster => Ok(fetched),
+                            SourceKind::Namespaced => Ok(in_namespace(key, fetched)),
+                        };
                         Go::On(Pass::Registering(Box::new(Registering { generation, spec, fetched })))
                     }
                     Some(SourceAnswer::Fetched(Err(failure))) if !failure.is_cancelled() => {
@@ -173,8 +177,12 @@ impl Sources {
         let assessment = match &fetched {
             Err(why) => Assessment::unreadable(why.clone()),
             Ok(fetched) => {
-                let is_held =
-                    |addon: &&RegisteredAddon| addon.is_registered() && !self.is_deleting(&addon.source);
+                // What goes on without its configuration is free in its scope, and never for those of another: they may
+                // have less rights.
+                let is_held = |addon: &&RegisteredAddon| {
+                    let is_free = !addon.is_registered() || self.is_deleting(&addon.source);
+                    !is_free || !addon.source.shares_scope_with(key)
+                };
                 let registered: Vec<&RegisteredAddon> = self.registration.iter().filter(is_held).collect();
                 let built_in = |name: &ModuleName| modules.built_in(name);
                 let taken = Taken { registered: &registered, built_in: &built_in };
@@ -247,7 +255,7 @@ impl Sources {
         let is_first = !keeping.assessment.is_failed;
         match outcome {
             Ok(()) => {
-                self.registered();
+                self.registered(cx);
                 self.when_in_force(cx, key, keeping)
             }
             Err(StoreError::Bundles(problems)) if is_first => {
@@ -309,6 +317,7 @@ impl Sources {
             observed_generation: generation,
             repositories: assessment.lines,
             message: message.clone(),
+            ..Status::default()
         };
         status.shorten();
         source.decided = Some(Decided {
@@ -319,14 +328,7 @@ impl Sources {
         });
         source.bumps.extend(bumps);
         if source.announced.replace(phase) != Some(phase) {
-            let is_ready = phase == SourcePhase::Ready;
-            cx.push(Effect::Announce(Announcement {
-                module: None,
-                source: Some(key.clone()),
-                warning: !is_ready,
-                reason: if is_ready { "SourceReady" } else { "SourceFailed" },
-                message: format!("{key} is {}: {message}", if is_ready { "ready" } else { "failed" }),
-            }));
+            self.announce_phase(cx, key, phase, &message);
         }
         self.sweep.want();
         Go::On(Pass::Idle)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::status::{AddonLine, ModuleLine, ModuleLineState, RepositoryLine, SourcePhase};
 use crate::addon::{
     AddonProblem, AddonReason, Bundle, Digest, Fetched, FetchedAddon, RegisteredAddon, RepositoryReason,
-    SourceKey, SourceSpec,
+    SourceKey, SourceSpec, shown_url,
 };
 use crate::name::ModuleName;
 
@@ -160,9 +160,34 @@ impl Assessment {
                 count => format!("{count} addons are registered"),
             },
             (repositories, addons) => {
-                format!("{repositories} repositories and {addons} addons failed; nothing is registered")
+                let count = |count, one: &str, many: &str| match count {
+                    0 => None,
+                    1 => Some(format!("1 {one}")),
+                    count => Some(format!("{count} {many}")),
+                };
+                let repositories = count(repositories, "repository", "repositories");
+                let addons = count(addons, "addon", "addons");
+                let both: Vec<String> = repositories.into_iter().chain(addons).collect();
+                let first = self.first_problem().unwrap_or_default();
+                format!("{} failed, nothing is registered; {first}", both.join(" and "))
             }
         }
+    }
+}
+
+impl Assessment {
+    /// Returns the first problem, with what it is about.
+    fn first_problem(&self) -> Option<String> {
+        self.lines.iter().enumerate().find_map(|(number, line)| {
+            let failed = |addon: &&AddonLine| addon.status == SourcePhase::Failed;
+            match (line.reason.as_str(), line.addons.iter().find(failed)) {
+                ("", None) => None,
+                ("", Some(AddonLine { name, version, reason, message, .. })) => {
+                    Some(format!("{name} {version}: {reason}: {message}"))
+                }
+                (reason, _) => Some(format!("repository {}: {reason}: {}", number + 1, line.message)),
+            }
+        })
     }
 }
 
@@ -198,7 +223,9 @@ fn duplicates(candidates: &[Candidate<'_>]) -> BTreeMap<(usize, usize), AddonPro
             let other = if is_one(first, candidate) { second } else { first };
             let message = format!(
                 "its {what} is that of {}:{} in {}, too; offer one of them only",
-                other.addon.name, other.addon.version, other.url
+                other.addon.name,
+                other.addon.version,
+                shown_url(other.url)
             );
             let problem = AddonProblem { reason: AddonReason::ConflictInSpecifiedRepositories, message };
             problems.entry((candidate.repository, candidate.place)).or_insert(problem);
@@ -243,7 +270,10 @@ fn conflicts<'c, 'a>(
             blocked_by.insert(other.source.clone());
             conflict(format!(
                 "its {what} is registered by {}: {}:{} in {}",
-                other.source, other.bundle.name, other.bundle.version, other.url
+                other.source,
+                other.bundle.name,
+                other.bundle.version,
+                shown_url(&other.url)
             ));
         }
     }
@@ -266,7 +296,8 @@ fn addon_line(addon: &FetchedAddon, problem: Option<&AddonProblem>) -> AddonLine
                 Some(problem) => fail(&mut line, problem),
                 None if addon.is_chosen => {
                     let state = ModuleLineState::Registered;
-                    line.module = Some(ModuleLine { name: bundle.name.clone(), state });
+                    let (name, message) = (bundle.name.clone(), String::new());
+                    line.module = Some(ModuleLine { name, state, message });
                 }
                 None => {}
             }

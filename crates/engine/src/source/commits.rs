@@ -45,6 +45,11 @@ impl Commits {
         self.in_force
     }
 
+    /// Records that there may be bundles that nobody needs: an operator that was killed had no time to remove them.
+    pub(super) fn doubt_bundles(&mut self) {
+        self.has_unused = true;
+    }
+
     /// Returns whether bundles are being removed.
     pub(super) fn is_dropping(&self) -> bool {
         self.dropping.is_some()

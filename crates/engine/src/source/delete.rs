@@ -30,7 +30,7 @@ impl Sources {
                     _ => Ok(()),
                 };
                 if outcome.is_ok() {
-                    self.registered();
+                    self.registered(cx);
                 }
                 self.release(&work_key(key));
                 match outcome {
@@ -57,6 +57,7 @@ impl Sources {
                         None => leave(Step::Done),
                         Some(object) => {
                             let step = patches::set_finalizer(cx, key, object, false);
+                            self.announce_end(cx, key);
                             Go::Stop(Pass::Deleting(DeletePass::Unfinalizing), step)
                         }
                     }

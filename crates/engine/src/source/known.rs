@@ -39,8 +39,10 @@ pub(super) struct Source {
     pub(super) bumps: BTreeSet<SourceKey>,
     /// Whether those that failed were chosen as it is deleted.
     pub(super) is_bumped: bool,
-    /// The phase that was announced.
+    /// The phase that was announced, or that it had when it was seen first.
     pub(super) announced: Option<SourcePhase>,
+    /// Whether its end was announced.
+    pub(super) is_end_announced: bool,
 }
 
 /// What the last complete pass found.
@@ -88,13 +90,16 @@ impl Source {
     pub(super) fn adopt(&mut self) {
         let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return };
         let status = &object.status;
+        if matches!(status.phase, SourcePhase::Ready | SourcePhase::Failed) {
+            // An operator that ran before said so.
+            self.announced.get_or_insert(status.phase);
+        }
         if status.phase == SourcePhase::Ready && status.observed_generation == object.generation {
             let offered = status.addons().map(|addon| addon.id.clone()).collect();
             let status = status.without_retained();
             self.decided =
                 Some(Decided { generation: object.generation, status, offered, ..Decided::default() });
             self.desired = Some(object.status.clone());
-            self.announced = Some(SourcePhase::Ready);
         }
     }
 

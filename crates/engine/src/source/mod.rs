@@ -11,10 +11,12 @@
 //! registry holds it alone, from the check for conflicts until it is written.
 
 mod advance;
+mod announcements;
 mod assessment;
 mod commit;
 mod commits;
 mod delete;
+mod guest;
 mod known;
 mod object;
 mod pass;
@@ -24,6 +26,8 @@ mod report;
 mod sources;
 mod status;
 mod sweep;
+mod syncs;
 mod view;
+mod watches;
 
 pub(crate) use sources::Sources;

@@ -13,12 +13,15 @@ pub(super) const FINALIZER: &str = "addons.kyma-project.io";
 /// The object of a configuration.
 #[derive(Debug)]
 pub(super) struct SourceObject {
+    pub(super) uid: String,
     pub(super) version: String,
     pub(super) generation: i64,
     pub(super) is_deleting: bool,
     pub(super) finalizers: Vec<String>,
     /// What it asks for, or why that can't be read.
     pub(super) spec: Result<Arc<SourceSpec>, String>,
+    /// When its status was written last, as that says.
+    pub(super) processed_at: String,
     pub(super) status: Status,
     pub(super) conditions: Conditions,
 }
@@ -33,6 +36,7 @@ impl SourceObject {
         let finalizers = field("finalizers").and_then(Value::as_array).into_iter().flatten();
         let spec = object.get("spec").unwrap_or(&Value::Null);
         Self {
+            uid: field("uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
             version: field("resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
             generation: field("generation").and_then(Value::as_i64).unwrap_or_default(),
             is_deleting: field("deletionTimestamp").is_some_and(|at| !at.is_null()),
@@ -40,6 +44,11 @@ impl SourceObject {
             spec: SourceSpec::read(key.kind, &key.namespace, spec)
                 .map(Arc::new)
                 .map_err(|error| error.to_string()),
+            processed_at: object
+                .pointer("/status/lastProcessedTime")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             status,
             conditions,
         }

@@ -10,6 +10,7 @@ use crate::addon::SourceKey;
 use crate::context::Context;
 use crate::effect::{Effect, PatchAuthor};
 use crate::hook::object_patch::{ObjectPatch, Operation, Target};
+use crate::name::RunId;
 use crate::reconcile::Step;
 
 /// Begins to add our finalizer, or to remove it.
@@ -25,12 +26,21 @@ pub(super) fn set_finalizer(cx: &mut Context, key: &SourceKey, object: &SourceOb
 
 /// Begins to raise the counter of an object, so that it is processed again, because of what happened to `author`.
 pub(super) fn bump(cx: &mut Context, author: &SourceKey, key: &SourceKey, object: &SourceObject) -> Step {
+    patched(cx, (author, key), None, raised(object), true)
+}
+
+/// Returns what raises the counter of an object because a person asked for it.
+pub(super) fn raise(cx: &mut Context, key: &SourceKey, object: &SourceObject) -> (RunId, Effect) {
+    patch_of(cx, (key, key), None, raised(object), false)
+}
+
+fn raised(object: &SourceObject) -> Operation {
     let counter = object.spec.as_ref().map(|spec| spec.reprocess_request).unwrap_or_default();
     let patch = json!([
         {"op": "test", "path": "/metadata/generation", "value": object.generation},
         {"op": "add", "path": "/spec/reprocessRequest", "value": counter.saturating_add(1)},
     ]);
-    patched(cx, (author, key), None, Operation::JsonPatch { patch }, true)
+    Operation::JsonPatch { patch }
 }
 
 /// Begins to write a status. `now` is the time of day.
@@ -48,11 +58,22 @@ pub(super) fn set_status(
 /// Begins to change an object. `may_be_gone` says whether it is fine that it is not there any more.
 fn patched(
     cx: &mut Context,
-    (author, key): (&SourceKey, &SourceKey),
+    whose: (&SourceKey, &SourceKey),
     subresource: Option<String>,
     operation: Operation,
     may_be_gone: bool,
 ) -> Step {
+    let (run, effect) = patch_of(cx, whose, subresource, operation, may_be_gone);
+    Step::Write(run, Box::new(effect))
+}
+
+fn patch_of(
+    cx: &mut Context,
+    (author, key): (&SourceKey, &SourceKey),
+    subresource: Option<String>,
+    operation: Operation,
+    may_be_gone: bool,
+) -> (RunId, Effect) {
     let run = cx.ids.run();
     let target = Target {
         api_version: SourceKey::API_VERSION.to_owned(),
@@ -64,5 +85,5 @@ fn patched(
     let patch =
         ObjectPatch { target, operation, ignore_missing_object: may_be_gone, ignore_hook_error: false };
     let author = PatchAuthor::Source(author.clone());
-    Step::Write(run, Box::new(Effect::PatchObjects { run, author, patches: Arc::from([patch]) }))
+    (run, Effect::PatchObjects { run, author, patches: Arc::from([patch]) })
 }

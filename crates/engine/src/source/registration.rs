@@ -54,9 +54,15 @@ impl Registration {
         self.addons.keys()
     }
 
-    /// Returns the addon whose module has the name.
-    pub(super) fn of_module(&self, name: &ModuleName) -> Option<&RegisteredAddon> {
-        self.iter().find(|addon| addon.is_active && addon.bundle.name == *name)
+    /// Returns which configuration has each module.
+    pub(super) fn modules(&self) -> BTreeMap<ModuleName, SourceKey> {
+        let active = self.iter().filter(|addon| addon.is_active);
+        active.map(|addon| (addon.bundle.name.clone(), addon.source.clone())).collect()
+    }
+
+    /// Returns the addon of a configuration whose module has the name.
+    pub(super) fn of_module(&self, key: &SourceKey, name: &ModuleName) -> Option<&RegisteredAddon> {
+        self.of(key).iter().find(|addon| addon.is_active && addon.bundle.name == *name)
     }
 
     /// Returns the digests of all bundles.

@@ -3,8 +3,8 @@
 use super::pass::{Go, Pass};
 use super::patches;
 use super::sources::Sources;
-use super::status::{ModuleLineState, Status};
-use crate::addon::SourceKey;
+use super::status::{ModuleLineState, Status, shorten};
+use crate::addon::{SourceKey, SourceKind};
 use crate::context::Context;
 use crate::module::{Modules, Phase};
 use crate::name::ModuleName;
@@ -61,10 +61,15 @@ impl Sources {
         };
         for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
             module.state = state_of(modules, &module.name, before(&module.name).unwrap_or_default());
+            if key.kind == SourceKind::Namespaced && module.state == ModuleLineState::Error {
+                module.message = modules.error_of(&module.name).unwrap_or_default();
+                shorten(&mut module.message);
+            }
         }
-        for addon in self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained) {
-            status.add_retained(addon);
-        }
+        status.add_retained(
+            self.registration.of(key).iter().filter(|addon| addon.is_active && addon.is_retained),
+        );
+        status.count_modules();
         Some(status)
     }
 }

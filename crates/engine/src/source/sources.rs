@@ -7,18 +7,20 @@ use super::commits::Commits;
 use super::known::{Source, work_key};
 use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
+use super::patches;
 use super::registration::Registration;
+use super::syncs::Syncs;
+use super::watches::SourceWatches;
 use crate::addon::{Fetched, Registry, SourceKey, SourceKind};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::event::StoreError;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::snapshot::{Item, Key};
-use crate::hook::{MonitorSpec, selection::Selection};
 use crate::module::{Lower, Modules};
-use crate::name::{ModuleName, MonitorId, RunId, Scope};
+use crate::name::{CommandId, ModuleName, MonitorId, RunId, Scope};
 use crate::notice::Notice;
 use crate::reconcile::{Reconciles, Step, WorkKey};
 use crate::time::Time;
@@ -28,12 +30,11 @@ use crate::time::Time;
 pub(crate) struct Sources {
     pub(super) config: Arc<Config>,
     pub(super) reconciles: Reconciles,
-    monitor: Option<MonitorId>,
-    /// Whether all objects are known.
-    pub(super) is_listed: bool,
-    is_absence_told: bool,
+    pub(super) watches: SourceWatches,
     pub(super) known: BTreeMap<SourceKey, Source>,
     pub(super) registration: Registration,
+    /// Which configuration has each module that is registered.
+    modules: BTreeMap<ModuleName, SourceKey>,
     /// What the holder of the registry is writing.
     pub(super) next: Option<Registration>,
     /// Who may change the registry, and who waits for that.
@@ -41,61 +42,75 @@ pub(crate) struct Sources {
     waiting: VecDeque<WorkKey>,
     pub(super) commits: Commits,
     pub(super) sweep: Sweep,
+    pub(super) syncs: Syncs,
     /// The configurations whose modules changed.
     refresh_later: BTreeSet<SourceKey>,
 }
 
 impl Sources {
-    /// The watch of the objects, in words.
-    pub(crate) const WATCH: &str = "configurations of module sources";
-
     /// Returns whether a run is one of ours.
     pub(crate) fn awaits(&self, run: RunId) -> bool {
-        self.reconciles.awaits(run)
+        self.reconciles.awaits(run) || self.syncs.awaits(run)
     }
 
     /// Returns what is registered and in force already.
     pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
+        let registration = Registration::new(registry);
         Self {
             reconciles: Reconciles::new(Arc::clone(&config)),
             config,
-            registration: Registration::new(registry),
+            modules: registration.modules(),
+            registration,
             ..Self::default()
         }
     }
 
-    /// Starts to watch the objects, if anybody is to look after them.
+    /// Starts to watch the objects, if anybody is to look after them. Kinds that are missing are waited for.
     pub(crate) fn start(&mut self, lower: &mut Lower<'_>) {
         if self.config.source_workers == 0 {
             return;
         }
-        let monitor = lower.bindings.own_monitor();
-        self.monitor = Some(monitor);
-        let selection = Selection {
-            api_version: SourceKey::API_VERSION.to_owned(),
-            kind: SourceKind::Cluster.as_str().to_owned(),
-            ..Selection::default()
-        };
-        let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
-        lower.cx.push(Effect::StartMonitor { monitor, spec });
+        if self.config.are_source_kinds_served {
+            return self.watch(lower);
+        }
+        self.kind_vanished(lower.cx, SourceKind::Cluster.as_str().to_owned());
+        lower.cx.push(Effect::AwaitSourceKinds);
+    }
+
+    /// Starts to watch the objects, unless they are watched: their kinds are there.
+    pub(crate) fn watch(&mut self, lower: &mut Lower<'_>) {
+        if self.watches.is_off() {
+            self.watches.start(lower);
+        }
     }
 
     /// Returns whether the watch is ours.
     pub(crate) fn owns(&self, monitor: MonitorId) -> bool {
-        self.monitor == Some(monitor)
+        self.watches.kind_of(monitor).is_some()
     }
 
-    /// Handles a list of all objects.
-    pub(crate) fn listed(&mut self, cx: &mut Context, objects: Vec<(Key, Arc<Item>)>) {
+    /// Returns what a watch of ours is about, in words.
+    pub(crate) fn watch_of(&self, monitor: MonitorId) -> String {
+        let kind = self.watches.kind_of(monitor).map_or("", SourceKind::as_str);
+        format!("{kind}s of module sources")
+    }
+
+    /// Handles a list of all objects of the kind that a watch is about.
+    pub(crate) fn listed(&mut self, cx: &mut Context, monitor: MonitorId, objects: Vec<(Key, Arc<Item>)>) {
+        let Some(kind) = self.watches.kind_of(monitor) else { return };
         let listed: BTreeSet<SourceKey> = objects.iter().map(|(key, _)| source_key(key)).collect();
-        let gone: Vec<SourceKey> = self.known.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        let is_gone = |key: &&SourceKey| key.kind == kind && !listed.contains(*key);
+        let gone: Vec<SourceKey> = self.known.keys().filter(is_gone).cloned().collect();
         for key in gone {
             self.gone(cx, &key);
         }
         for (key, item) in objects {
             self.observe(cx, &source_key(&key), &item);
         }
-        self.is_listed = true;
+        if !self.watches.is_any_listed() {
+            self.commits.doubt_bundles();
+        }
+        self.watches.listed(kind);
         self.sweep.want();
     }
 
@@ -111,7 +126,7 @@ impl Sources {
 
     /// Handles that there is no such kind: that is fine, and told once.
     pub(crate) fn kind_vanished(&mut self, cx: &mut Context, kind: String) {
-        if !std::mem::replace(&mut self.is_absence_told, true) {
+        if self.watches.tells_absence() {
             cx.notify(Notice::SourcesAbsent { kind });
         }
     }
@@ -147,6 +162,7 @@ impl Sources {
     fn gone(&mut self, cx: &mut Context, key: &SourceKey) {
         let Some(source) = self.known.get_mut(key) else { return };
         source.object = None;
+        (source.announced, source.is_end_announced) = (None, false);
         self.sweep.want();
         let work = work_key(key);
         if self.reconciles.has(&work) {
@@ -164,11 +180,10 @@ impl Sources {
     pub(crate) fn modules_changed(&mut self, names: &BTreeSet<ModuleName>) {
         let mut keys = BTreeSet::new();
         for name in names {
-            if let Some(addon) = self.registration.of_module(name) {
-                keys.insert(addon.source.clone());
-                if !addon.is_registered() {
-                    self.sweep.want();
-                }
+            let Some(key) = self.modules.get(name) else { continue };
+            keys.insert(key.clone());
+            if self.registration.of_module(key, name).is_some_and(|addon| !addon.is_registered()) {
+                self.sweep.want();
             }
         }
         for key in keys {
@@ -185,9 +200,35 @@ impl Sources {
         self.sweep.want();
     }
 
-    /// Handles the answer to an effect. Returns whether it was one of a source.
-    pub(crate) fn patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
-        self.answered(run, SourceAnswer::Patched(outcome));
+    /// Raises the counter of a configuration; the command is answered when that is done. What follows from it follows from the
+    /// change of the object.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there, or about to go.
+    pub(crate) fn sync(&mut self, cx: &mut Context, id: CommandId, key: &SourceKey) -> Result<(), Failure> {
+        let refused = |what: String, advice: &str| Err(Failure::new(FailureKind::Files, what).advise(advice));
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        let Some(object) = object else {
+            return refused(format!("there is no {key}"), "`addon-operator source list` shows all");
+        };
+        if object.is_deleting {
+            return refused(
+                format!("{key} is being deleted"),
+                "`addon-operator why source NAME` shows what that waits for",
+            );
+        }
+        let (run, effect) = patches::raise(cx, key, object);
+        cx.push(effect);
+        self.syncs.await_end(run, id, key.clone());
+        Ok(())
+    }
+
+    /// Handles that an object was changed, or was not.
+    pub(crate) fn patched(&mut self, cx: &mut Context, run: RunId, outcome: Result<(), Failure>) {
+        if let Some(outcome) = self.syncs.answer(cx, run, outcome) {
+            self.answered(run, SourceAnswer::Patched(outcome));
+        }
     }
 
     /// Handles that sources were fetched.
@@ -247,14 +288,16 @@ impl Sources {
     }
 
     /// Makes what was written the registry, and has it put into force.
-    pub(super) fn registered(&mut self) {
+    pub(super) fn registered(&mut self, cx: &mut Context) {
         let Some(next) = self.next.take() else { return };
+        self.announce_retained(cx, &next);
         self.commits.registered(&self.registration, &next);
         // Others may hold less than before. Who is at work writes its status anyway.
         let is_other = |(key, source): &(&SourceKey, &Source)| {
             matches!(source.pass, Pass::Idle) && self.registration.of(key) != next.of(key)
         };
         self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
+        self.modules = next.modules();
         self.registration = next;
         self.sweep.want();
         // What was to be removed may be gone, or another one's by now.
@@ -263,7 +306,7 @@ impl Sources {
 
     /// Does everything that can be done.
     pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
-        if self.monitor.is_none() {
+        if self.watches.is_off() {
             return;
         }
         self.reconciles.wake_due(lower.cx.now);
@@ -305,16 +348,16 @@ impl Sources {
 
     /// Returns whether nothing is in flight.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.reconciles.is_at_rest() && self.commits.is_at_rest()
+        self.reconciles.is_at_rest() && self.commits.is_at_rest() && self.syncs.is_empty()
     }
 
     /// Returns how many things are kept by name or number.
     pub(crate) fn entries(&self) -> usize {
-        self.reconciles.entries() + self.known.len()
+        self.reconciles.entries() + self.known.len() + self.syncs.len()
     }
 }
 
-/// Returns the configuration that an object is. Only those for the cluster are watched.
+/// Returns the configuration that an object is: those of the cluster have no namespace.
 fn source_key(key: &Key) -> SourceKey {
     let kind = if key.namespace.is_empty() { SourceKind::Cluster } else { SourceKind::Namespaced };
     SourceKey { kind, namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) }

@@ -9,6 +9,9 @@ use crate::name::ModuleName;
 /// How many addons a status lists.
 pub(super) const LINES: usize = 500;
 
+/// The name of a line that says how many are not listed.
+const MORE: &str = "more";
+
 /// How many letters a message in a status has.
 const MESSAGE: usize = 1_000;
 
@@ -21,6 +24,8 @@ const READY: &str = "Ready";
 pub(super) struct Status {
     pub(super) phase: SourcePhase,
     pub(super) observed_generation: i64,
+    /// How many of its modules are `Running`, of how many: `1/2`. A column of kubectl shows one field, and counts nothing.
+    pub(super) modules: String,
     pub(super) repositories: Vec<RepositoryLine>,
     /// Why it is not ready, or what is missing in the list, in one line.
     #[serde(skip)]
@@ -78,6 +83,9 @@ pub(super) struct AddonLine {
 pub(super) struct ModuleLine {
     pub(super) name: ModuleName,
     pub(super) state: ModuleLineState,
+    /// Why its last run failed, for those who see nothing else of the operator.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) message: String,
 }
 
 /// What the module of an addon is doing, in one word.
@@ -166,6 +174,7 @@ impl Status {
 
     /// Drops lines that are too many, those that are fine first, and shortens messages. The last line then says how many.
     pub(super) fn shorten(&mut self) {
+        shorten(&mut self.message);
         for repository in &mut self.repositories {
             shorten(&mut repository.message);
             repository.addons.iter_mut().for_each(|addon| shorten(&mut addon.message));
@@ -187,7 +196,7 @@ impl Status {
         }
         let hidden = failed.saturating_sub(LINES);
         let summary = AddonLine {
-            name: "more".to_owned(),
+            name: MORE.to_owned(),
             status: if hidden > 0 { SourcePhase::Failed } else { SourcePhase::Ready },
             message: format!("{} more addons are not listed, {hidden} of them failed", total - LINES),
             ..AddonLine::default()
@@ -199,41 +208,77 @@ impl Status {
 }
 
 impl Status {
-    /// Adds that a module goes on although its addon is registered no more: to the line of the addon, or in one of its own.
-    pub(super) fn add_retained(&mut self, addon: &RegisteredAddon) {
-        let module = Some(ModuleLine { name: addon.bundle.name.clone(), state: ModuleLineState::Retained });
-        let is_its = |name: &str| name == addon.bundle.name.as_str();
-        if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
-            line.module = module;
-            return;
+    /// Adds that modules go on although their addons are registered no more: to the line of the addon, or in one of its own. If
+    /// there is no room for all, the last line says how many are not listed.
+    pub(super) fn add_retained<'a>(&mut self, addons: impl Iterator<Item = &'a RegisteredAddon>) {
+        let (mut lines, mut hidden) = (self.addons().count(), 0_usize);
+        for addon in addons {
+            let state = ModuleLineState::Retained;
+            let module = Some(ModuleLine { name: addon.bundle.name.clone(), state, message: String::new() });
+            let is_its = |name: &str| name == addon.bundle.name.as_str();
+            if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
+                line.module = module;
+                continue;
+            }
+            if lines >= LINES {
+                hidden += 1;
+                continue;
+            }
+            let own =
+                self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
+            if let Some(repository) = self.repositories.get_mut(own) {
+                lines += 1;
+                repository.addons.push(AddonLine {
+                    name: addon.bundle.name.to_string(),
+                    version: addon.bundle.version.clone(),
+                    id: addon.bundle.id.clone(),
+                    digest: addon.bundle.digest.to_string(),
+                    module,
+                    ..retained_line("it is not offered any more; its module goes on".to_owned())
+                });
+            }
         }
-        let own = self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
-        if let Some(repository) = self.repositories.get_mut(own) {
-            repository.addons.push(AddonLine {
-                name: addon.bundle.name.to_string(),
-                version: addon.bundle.version.clone(),
-                id: addon.bundle.id.clone(),
-                digest: addon.bundle.digest.to_string(),
-                status: SourcePhase::Failed,
-                reason: AddonReason::UnregisteringError.as_str().to_owned(),
-                message: "it is not offered any more; its module goes on".to_owned(),
-                module,
+        if let Some(last) = self.repositories.last_mut().filter(|_| hidden > 0) {
+            last.addons.push(AddonLine {
+                name: MORE.to_owned(),
+                ..retained_line(format!("{hidden} more modules that go on are not listed"))
             });
         }
+    }
+
+    /// Counts the modules, and those of them that run.
+    pub(super) fn count_modules(&mut self) {
+        let states = || self.addons().filter_map(|addon| addon.module.as_ref()).map(|module| module.state);
+        let running = states().filter(|state| *state == ModuleLineState::Running).count();
+        self.modules = format!("{running}/{}", states().count());
     }
 
     /// Returns the status without what was added about modules that go on.
     pub(super) fn without_retained(&self) -> Self {
         let mut status = self.clone();
-        let is_retained = |line: &ModuleLine| line.state == ModuleLineState::Retained;
+        let reason = AddonReason::UnregisteringError.as_str();
         for repository in &mut status.repositories {
-            repository.addons.retain(|line| !line.module.as_ref().is_some_and(is_retained));
+            repository.addons.retain(|line| {
+                let state = line.module.as_ref().map(|module| module.state);
+                line.reason != reason && state != Some(ModuleLineState::Retained)
+            });
         }
         status
     }
 }
 
-fn shorten(message: &mut String) {
+/// Returns the line of an addon that is registered no more.
+fn retained_line(message: String) -> AddonLine {
+    AddonLine {
+        status: SourcePhase::Failed,
+        reason: AddonReason::UnregisteringError.as_str().to_owned(),
+        message,
+        ..AddonLine::default()
+    }
+}
+
+/// Cuts a message to what a status may hold.
+pub(super) fn shorten(message: &mut String) {
     if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
         message.truncate(end);
         message.push('…');
@@ -243,6 +288,7 @@ fn shorten(message: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::addon::{Bundle, BundleKind, SourceKey};
 
     fn status(addons: usize, failed: usize) -> Status {
         let line = |n: usize| AddonLine {
@@ -268,6 +314,39 @@ mod tests {
         let mut all = status(LINES, 1);
         all.shorten();
         assert_eq!(all.addons().count(), LINES);
+    }
+
+    #[test]
+    fn modules_that_go_on_are_listed_while_there_is_room() {
+        let retained: Vec<RegisteredAddon> = (0..700)
+            .map(|n| RegisteredAddon {
+                source: SourceKey::cluster("a"),
+                url: String::new(),
+                bundle: Bundle {
+                    id: format!("id-{n}"),
+                    name: format!("m{n}").into(),
+                    version: "1.0.0".to_owned(),
+                    digest: format!("sha256:{n:064x}").parse().unwrap(),
+                    order: 1,
+                    kind: BundleKind::Module,
+                },
+                is_active: true,
+                is_retained: true,
+                is_withdrawn: false,
+                auto_enable: false,
+            })
+            .collect();
+        for (listed, expected) in [(0, 501), (400, 501), (700, 502)] {
+            let mut status = status(listed, 0);
+            status.shorten();
+            let before = status.clone();
+            status.add_retained(retained.iter());
+            assert_eq!(status.addons().count(), expected, "{listed}");
+            let hidden = 700 - LINES.saturating_sub(listed);
+            let last = status.addons().last().unwrap();
+            assert_eq!(last.message, format!("{hidden} more modules that go on are not listed"));
+            assert_eq!(status.without_retained(), before);
+        }
     }
 
     #[test]

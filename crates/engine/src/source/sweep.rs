@@ -17,7 +17,7 @@ use crate::reconcile::{Step, WorkKey};
 impl Sources {
     /// Has the registry looked at, if something in it would change.
     pub(super) fn look_for_sweep(&mut self, modules: &Modules, cx: &mut Context) {
-        if !std::mem::take(&mut self.sweep.is_wanted) || !self.is_listed {
+        if !std::mem::take(&mut self.sweep.is_wanted) || !self.watches.is_any_listed() {
             return;
         }
         if self.swept(modules) != self.registration {
@@ -29,7 +29,7 @@ impl Sources {
         if std::mem::take(&mut self.sweep.is_writing) {
             let failure = failed(self.sweep.answer.take());
             if failure.is_none() {
-                self.registered();
+                self.registered(cx);
             }
             self.release(work);
             return failure.map_or(Step::Done, Step::Failed);
@@ -81,7 +81,8 @@ impl Sources {
     fn vanished(&self) -> Vec<SourceKey> {
         let has_any = |key: &&SourceKey| self.registration.of(key).iter().any(RegisteredAddon::is_registered);
         let is_gone = |key: &&SourceKey| self.known.get(*key).is_none_or(|source| source.object.is_none());
-        self.registration.sources().filter(is_gone).filter(has_any).cloned().collect()
+        let known_kinds = self.registration.sources().filter(|key| self.watches.is_listed(key.kind));
+        known_kinds.filter(is_gone).filter(has_any).cloned().collect()
     }
 
     fn warn_of_vanished(&self, cx: &mut Context) {

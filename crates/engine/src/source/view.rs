@@ -1,9 +1,14 @@
 //! Pictures of configurations of sources for people.
 
+use std::collections::BTreeMap;
+
+use super::known::work_key;
 use super::sources::Sources;
-use crate::addon::SourceKey;
+use crate::addon::{SourceKey, shown_url};
 use crate::time::Time;
-use crate::view::{QueueView, SourceAddonView, SourceRepositoryView, SourceView};
+use crate::view::{
+    ModuleOriginView, ModuleView, QueueView, SourceAddonView, SourceRepositoryView, SourceView,
+};
 
 impl Sources {
     /// Returns a picture of all configurations.
@@ -12,7 +17,7 @@ impl Sources {
             let object = source.object.as_ref()?;
             let status = source.desired.as_ref().unwrap_or(&object.status);
             let repositories = status.repositories.iter().map(|line| SourceRepositoryView {
-                url: line.url.clone(),
+                url: shown_url(&line.url).into_owned(),
                 phase: line.status.as_str(),
                 reason: line.reason.clone(),
                 message: line.message.clone(),
@@ -41,11 +46,28 @@ impl Sources {
                 observed_generation: status.observed_generation,
                 is_deleting: object.is_deleting,
                 is_left_alone: source.is_left_alone(),
+                processed_at: object.processed_at.clone(),
                 processed_in: source.process_at.map(|at| at.since(now)),
+                work: self.reconciles.view_of(&work_key(key), now),
                 repositories: repositories.collect(),
             })
         };
         self.known.iter().filter_map(view).collect()
+    }
+
+    /// Adds to the pictures of modules which configuration brought them.
+    pub(crate) fn add_origins(&self, modules: &mut [ModuleView]) {
+        let addons = self.registration.iter().filter(|addon| addon.is_active);
+        let by_name: BTreeMap<_, _> = addons.map(|addon| (&addon.bundle.name, addon)).collect();
+        for module in modules {
+            module.origin = by_name.get(&module.name).map(|addon| ModuleOriginView {
+                source: addon.source.clone(),
+                url: shown_url(&addon.url).into_owned(),
+                version: addon.bundle.version.clone(),
+                digest: addon.bundle.digest.clone(),
+                is_retained: addon.is_retained,
+            });
+        }
     }
 
     /// Adds the work on configurations to the pictures of queues.

@@ -24,6 +24,8 @@ pub(crate) struct Running {
 /// What an awaited answer is about, and what has to be known when it comes.
 #[derive(Debug)]
 pub(crate) enum Answer {
+    /// The credentials of a release are written, or removed if they are not `wanted`.
+    Credentials { wanted: bool },
     /// A hook runs, or what it wrote is carried out.
     Hook(Box<HookInFlight>),
     /// The release of a module is upgraded or removed.
@@ -70,7 +72,7 @@ impl Answer {
         match self {
             Self::Hook(hook) => matches!(hook.stage, HookStage::Process),
             Self::Script(_) => true,
-            Self::Release(_) | Self::Task => false,
+            Self::Credentials { .. } | Self::Release(_) | Self::Task => false,
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) use converge::{
 };
 pub(crate) use hook_run::{BindingType, HookRun};
 pub(crate) use in_flight::{Answer, HookInFlight, HookStage, Running, ScriptInFlight};
-pub(crate) use module_delete::{DeleteStage, ModuleDelete};
+pub(crate) use module_delete::{DeleteStage, ModuleDelete, ModulePurge};
 pub(crate) use module_run::{ModuleRun, RunStage};
 pub(crate) use trigger::Trigger;
 
@@ -22,7 +22,7 @@ use crate::cause::Cause;
 use crate::context::Context;
 use crate::effect::ValuesInput;
 use crate::failure::Failure;
-use crate::name::{HookId, ModuleName, QueueName, ReleaseName, Scope, TaskId};
+use crate::name::{HookId, ModuleName, QueueName, Scope, TaskId};
 use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 
@@ -83,7 +83,7 @@ pub(crate) enum TaskKind {
     /// Install the CRDs of a module.
     ModuleEnsureCrds(ModuleName),
     /// Remove a release that no module owns.
-    ModulePurge(ReleaseName),
+    ModulePurge(ModulePurge),
     /// Run a module: its hooks and its chart.
     ModuleRun(ModuleRun),
     /// Wait until some modules ran in queues of their own.

@@ -1,6 +1,7 @@
 //! The removal of a module: how far it got.
 
-use crate::name::ModuleName;
+use crate::name::{ModuleName, ReleaseName};
+use crate::release_target::ReleaseTarget;
 
 /// The removal of a module and how far it got.
 #[derive(Clone, Debug)]
@@ -8,6 +9,16 @@ pub(crate) struct ModuleDelete {
     pub(crate) module: ModuleName,
     /// The step that runs now.
     pub(crate) stage: DeleteStage,
+    /// Whether hooks that nobody has asked for their configuration are asked for it.
+    pub(crate) reads_hooks: bool,
+}
+
+/// The removal of a release that no module owns.
+#[derive(Clone, Debug)]
+pub(crate) struct ModulePurge {
+    pub(crate) release: ReleaseName,
+    /// Where it is.
+    pub(crate) target: ReleaseTarget,
 }
 
 /// A step of a [`ModuleDelete`].
@@ -32,7 +43,7 @@ pub(crate) enum DeleteStage {
 impl ModuleDelete {
     /// Creates a removal that did not begin.
     pub(crate) fn new(module: ModuleName) -> Self {
-        Self { module, stage: DeleteStage::Begin }
+        Self { module, stage: DeleteStage::Begin, reads_hooks: true }
     }
 
     /// Records that a hook of the current stage succeeded.

@@ -21,10 +21,10 @@ pub(crate) struct ModuleRun {
 /// A step of a [`ModuleRun`].
 ///
 /// ```text
-/// Begin ─▶ OnStartup ─▶ Synchronize ─▶ BeforeHelm(0) ─▶ … ─▶ Upgrade ─▶ AfterHelm(0) ─▶ … ─▶ done
-///   ▲                                       ▲                                │
-///   ├─ fails in the module's first run ─────┼────────────────────────────────┤
-///   └─ fails later: hooks that started stay │─ values changed: runs again ───┘
+/// Begin ─▶ OnStartup ─▶ Synchronize ─▶ BeforeHelm(0) ─▶ … ─▶ Upgrade ─▶ Credentials ─▶ (Leave) ─▶ AfterHelm(0) ─▶ … ─▶ done
+///   ▲                                       ▲                                                              │
+///   ├─ fails in the module's first run ─────┼──────────────────────────────────────────────────────────────┤
+///   └─ fails later: hooks that started stay │─ values changed: runs again ─────────────────────────────────┘
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) enum RunStage {
@@ -38,6 +38,10 @@ pub(crate) enum RunStage {
     BeforeHelm(usize),
     /// The chart.
     Upgrade,
+    /// The credentials of the release, if the module has plans.
+    Credentials,
+    /// The removal of the release from where it was before.
+    Leave,
     /// The n-th `afterHelm` hook.
     AfterHelm {
         n: usize,
@@ -65,7 +69,12 @@ impl ModuleRun {
 
     /// Returns whether the chart was not rendered yet.
     pub(crate) fn is_before_upgrade(&self) -> bool {
-        !matches!(self.stage, RunStage::AfterHelm { .. })
+        !matches!(self.stage, RunStage::Credentials | RunStage::Leave | RunStage::AfterHelm { .. })
+    }
+
+    /// Returns whether the release is being removed from where it was before.
+    pub(crate) fn is_leaving(&self) -> bool {
+        matches!(self.stage, RunStage::Leave)
     }
 
     /// Records that a hook of the current stage succeeded.

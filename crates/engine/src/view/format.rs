@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use crate::addon::SourceKey;
 use crate::failure::Failure;
 use crate::name::{ModuleName, QueueName};
 
@@ -82,6 +83,17 @@ pub(super) fn why_queue(queue: &QueueName) -> String {
 /// Returns the command that explains a module.
 pub(super) fn why_module(module: &ModuleName) -> String {
     format!("`addon-operator why module {module}`")
+}
+
+/// Returns the command that explains a configuration of module sources.
+pub(super) fn why_source(source: &SourceKey) -> String {
+    format!("`addon-operator why source {}`", source.address())
+}
+
+/// Returns a text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join(" … ")
 }
 
 /// Returns lines with columns of equal width, the first line being `head`; nothing trails.

@@ -7,6 +7,7 @@ pub mod journal;
 mod mask;
 mod problems;
 mod source;
+pub mod sources;
 pub mod status;
 mod suggestion;
 pub mod why;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::memory::ShortMemory;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::notice::{TaskInfo, TaskType};
+use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 
 pub use crate::secrets::Secrets;
@@ -27,7 +29,7 @@ pub use footprint::Footprint;
 pub use format::{Format, escaped, span};
 pub use mask::{ends, masked, masked_text};
 pub use problems::{Problem, problems};
-pub use source::{SourceAddonView, SourceRepositoryView, SourceView};
+pub use source::{ModuleOriginView, SourceAddonView, SourceRepositoryView, SourceView};
 pub use suggestion::nearest;
 
 /// What the operator is doing, at one moment.
@@ -189,6 +191,8 @@ pub struct ModuleView {
     pub order: u32,
     /// Where its files are.
     pub path: Arc<str>,
+    /// Where it comes from, if a module source brought it.
+    pub origin: Option<ModuleOriginView>,
     /// `disabled`, `starting`, `running`, `failed`, `deleting`, `parked` or `orphaned`.
     pub phase: &'static str,
     /// How long it has been so.
@@ -207,6 +211,8 @@ pub struct ModuleView {
     pub revision: Option<u32>,
     /// What is known about its release.
     pub release: &'static str,
+    /// Where its release is, or belongs if there is none; `None` for the operator's own namespace.
+    pub elsewhere: Option<ReleaseTarget>,
     /// Whether it is in maintenance.
     pub maintenance: bool,
     /// Why its release is left alone, if it is.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::format::{Format, span, why_module, why_queue};
+use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
-use super::{ModuleView, QueueView, View, WatchView};
+use super::{ModuleView, QueueView, SourceView, View, WatchView};
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
+use crate::notice::TaskType;
 
 /// How many warnings about files are told.
 const WARNINGS: usize = 20;
@@ -39,6 +40,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     for module in &view.modules {
         problems.extend(module_problem(view, module, format));
     }
+    problems.extend(view.sources.iter().filter_map(|source| source_problem(source, format)));
     problems.extend(view.modules.iter().filter_map(changed_problem));
     problems.extend(view.modules.iter().filter_map(taken_problem));
     problems.extend(unwatched_problems(view));
@@ -102,7 +104,9 @@ fn memory_problem(memory: ShortMemory) -> Problem {
 fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
     let head = queue.tasks.first()?;
     // The run of a module is told of with the module.
-    let failure = head.last_failure.as_ref().filter(|_| !head.kind.is_module_run())?;
+    // So is the work on a module source with that.
+    let is_told = head.kind.is_module_run() || head.kind == TaskType::AddonsReconcile;
+    let failure = head.last_failure.as_ref().filter(|_| !is_told)?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();
     let hook = head.hook.as_ref().map(|hook| format!(" {hook}")).unwrap_or_default();
@@ -162,6 +166,28 @@ fn module_problem(view: &View, module: &ModuleView, format: Format<'_>) -> Optio
         None => (format!("its last run failed, {since} ago: {failed}"), advice::about_module(error, name)),
     };
     told(what, format!("{advice}; more: {}", why_module(name)))
+}
+
+/// Returns what is wrong with a configuration of module sources.
+fn source_problem(source: &SourceView, format: Format<'_>) -> Option<Problem> {
+    let failure = source.work.as_ref().and_then(|work| Some((work, work.last_failure.as_ref()?)));
+    let what = if let Some((work, failure)) = failure {
+        let since = work.blocked_for.map(span).unwrap_or_default();
+        format!("the work on it fails for {since}: {}", format.failure(failure))
+    } else if source.is_left_alone {
+        "is left alone: somebody else writes its status, too".to_owned()
+    } else if source.phase == "Failed" && !source.is_deleting {
+        let next = source.processed_in.map(|time| format!(" (tried again in {})", span(time)));
+        format!("is failed: {}{}", (format.show)(&source.message), next.unwrap_or_default())
+    } else {
+        return None;
+    };
+    Some(Problem {
+        about: source.key.to_string(),
+        what,
+        advice: format!("{} says what to do", why_source(&source.key)),
+        module: None,
+    })
 }
 
 fn changed_problem(module: &ModuleView) -> Option<Problem> {

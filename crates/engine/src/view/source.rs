@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::addon::SourceKey;
+use super::TaskView;
+use crate::addon::{Digest, SourceKey};
 use crate::name::ModuleName;
 
 /// A configuration of module sources.
@@ -22,8 +23,12 @@ pub struct SourceView {
     pub is_deleting: bool,
     /// Whether its status is not written any more, since somebody else writes it.
     pub is_left_alone: bool,
+    /// When its status was written last, as that says; empty before the first time.
+    pub processed_at: String,
     /// How long until it is processed again by itself.
     pub processed_in: Option<Duration>,
+    /// The work on it, if there is any.
+    pub work: Option<TaskView>,
     /// Its repositories, in the order of its spec.
     pub repositories: Vec<SourceRepositoryView>,
 }
@@ -31,7 +36,7 @@ pub struct SourceView {
 /// A repository of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceRepositoryView {
-    /// Its URL as the spec has it.
+    /// Its URL as the spec has it, without what is secret in it.
     pub url: String,
     /// `Ready` or `Failed`.
     pub phase: &'static str,
@@ -60,4 +65,45 @@ pub struct SourceAddonView {
     pub message: String,
     /// Its module, and what that does: `Registered`, `Enabled`, `Running`, `Error` or `Retained`.
     pub module: Option<(ModuleName, &'static str)>,
+}
+
+/// Where a module comes from that is in no directory of files.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ModuleOriginView {
+    /// The configuration that brought it.
+    pub source: SourceKey,
+    /// The URL of its repository, without what is secret in it.
+    pub url: String,
+    /// The version of its bundle.
+    pub version: String,
+    /// The digest of its bundle.
+    pub digest: Digest,
+    /// Whether it goes on although it is registered no more.
+    pub is_retained: bool,
+}
+
+impl SourceView {
+    /// Returns a name that no other one has: `cac/platform` or `ac/team/tools`.
+    pub fn address(&self) -> String {
+        self.key.address()
+    }
+
+    /// Returns whether a person means this one: `NAME`, `NAMESPACE/NAME`, or one of both behind a kind.
+    pub fn is_called(&self, text: &str) -> bool {
+        let SourceKey { kind, namespace, name } = &self.key;
+        let own = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
+        let names = [name.to_string(), own.clone()];
+        let is_kind = |word: &str| {
+            let word = word.to_lowercase();
+            let long = kind.as_str().to_lowercase();
+            word == kind.short() || word == long || word.strip_suffix('s') == Some(&long)
+        };
+        names.iter().any(|name| name == text)
+            || text.split_once('/').is_some_and(|(word, rest)| is_kind(word) && rest == own)
+    }
+
+    /// Iterates over the addons of all repositories.
+    pub fn addons(&self) -> impl Iterator<Item = &SourceAddonView> {
+        self.repositories.iter().flat_map(|repository| &repository.addons)
+    }
 }

@@ -1,13 +1,15 @@
 //! The state of everything on one screen.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::format::{Format, columns, count, span};
+use super::format::{Format, columns, count, one_line, span};
 use super::problems::problems;
-use super::{ModuleView, QueueView, View, WatchView};
+use super::{ModuleOriginView, ModuleView, QueueView, View, WatchView, sources};
 use crate::event::{TakenObject, UnwatchedKind};
+use crate::notice::TaskType;
 
 /// How many modules one screen has room for.
 const MODULES: usize = 20;
@@ -44,7 +46,7 @@ pub fn data(view: &View, format: Format<'_>) -> Value {
         .map(|problem| json!({"about": problem.about, "what": problem.what, "advice": problem.advice}))
         .collect();
     let (missing, failed) = broken_watches(view);
-    json!({
+    let mut data = json!({
         "headline": headline(view),
         "ready": converge.first_done,
         "converge": {
@@ -63,7 +65,11 @@ pub fn data(view: &View, format: Format<'_>) -> Value {
             "broken": failed,
         },
         "problems": problems,
-    })
+    });
+    if let Some(fields) = data.as_object_mut().filter(|_| !view.sources.is_empty()) {
+        fields.insert("sources".to_owned(), sources::list(view, format));
+    }
+    data
 }
 
 fn broken_watches(view: &View) -> (usize, usize) {
@@ -103,6 +109,16 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if let Some(broken) = &module.broken_version {
         data.insert("brokenVersion".to_owned(), format.failure(broken).into());
     }
+    if let Some(ModuleOriginView { source, url, version, digest, is_retained }) = &module.origin {
+        let origin = json!({
+            "source": source.address(),
+            "url": url,
+            "version": version,
+            "digest": digest.to_string(),
+            "retained": is_retained,
+        });
+        data.insert("origin".to_owned(), origin);
+    }
     if let Some(problem) = &module.config_problem {
         data.insert("configProblem".to_owned(), format.failure(problem).into());
     }
@@ -121,6 +137,11 @@ fn queue_data(queue: &QueueView, format: Format<'_>) -> Value {
 /// Returns what a queue is doing, in few words.
 fn queue_state(queue: &QueueView, format: Format<'_>) -> String {
     let Some(head) = queue.tasks.first() else { return "idle".to_owned() };
+    if head.kind == TaskType::AddonsReconcile {
+        // No source waits for another one.
+        let running = queue.tasks.iter().filter(|task| task.running.is_some()).count();
+        return format!("{running} at work, {} wait", queue.tasks.len() - running);
+    }
     let since = head.blocked_for.map(span).unwrap_or_default();
     if let Some(running) = head.running {
         let again = if head.failures > 0 { format!(", failing for {since}") } else { String::new() };
@@ -141,6 +162,7 @@ pub fn text(view: &View, format: Format<'_>) -> String {
     text.push_str(&modules_text(view, format));
     text.push('\n');
     text.push_str(&queues_text(view, format));
+    text.push_str(&sources_text(view));
     let (missing, failed) = broken_watches(view);
     let objects: usize = view.watches.iter().map(|watch| watch.objects).sum();
     let _ = write!(text, "\nWatches: {}, {}", view.watches.len(), count(objects, "object"));
@@ -159,6 +181,19 @@ pub fn text(view: &View, format: Format<'_>) -> String {
         let _ = writeln!(text, "  ! {} {what}\n      do: {}", problem.about, problem.advice);
     }
     text
+}
+
+/// Returns how many module sources there are in which phase; nothing if there is none.
+fn sources_text(view: &View) -> String {
+    let mut phases: BTreeMap<&str, usize> = BTreeMap::new();
+    for source in &view.sources {
+        *phases.entry(sources::phase(source)).or_default() += 1;
+    }
+    if phases.is_empty() {
+        return String::new();
+    }
+    let counts: Vec<String> = phases.into_iter().map(|(phase, count)| format!("{count} {phase}")).collect();
+    format!("\nModule sources: {} (`addon-operator source list`)\n", counts.join(", "))
 }
 
 /// Modules in the order in which they matter to who looks.
@@ -257,11 +292,6 @@ fn queues_text(view: &View, format: Format<'_>) -> String {
         );
     }
     text
-}
-
-fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join(" … ")
 }
 
 /// Returns the beginning of a text, on one line.

@@ -37,7 +37,9 @@ impl Files {
         self.modules.push(Module {
             name: ModuleName::from(name),
             key: key.as_str().into(),
+            chart_key: key.as_str().into(),
             order,
+            namespace: None,
             path: format!("/modules/{order:03}-{name}").into(),
             content: 1,
             origin: engine::Origin::Files,
@@ -46,6 +48,8 @@ impl Files {
             static_values: Arc::new(json!({})),
             schemas: Arc::default(),
             hooks: Vec::new(),
+            layout: engine::ValuesLayout::Section,
+            plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
             crds: Vec::new(),

@@ -29,16 +29,17 @@ macro_rules! variants {
 
 variants! { EVENTS, event_name, Event:
     Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, TimerFired, WatchFailed, WatchRestored,
+    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    TimerFired, WatchFailed, WatchRestored,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Announce, AnswerCommand, AnswerReview, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
+    Announce, AnswerCommand, AnswerReview, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
     LoadModule, LoadModules, Notify, PatchObjects, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
-    StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease,
+    StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
 }
 
 const TASKS: [&str; 14] = [
@@ -158,6 +159,7 @@ fn tour() {
         .at(20, config(300, &[("global", "a: 2"), ("yEnabled", "false")]));
     world.after(25, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
     crate::sources::tour();
+    crate::plans::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

@@ -8,7 +8,7 @@ use engine::snapshot::{Item, Key};
 use engine::{
     AddonProblem, AddonReason, Bundle, BundleKind, Catalog, Config, Digest, Effect, Engine, Event, Failure,
     FailureKind, Fetched, FetchedAddon, FetchedRepository, Module, ModuleLink, Origin, OwnedRelease,
-    Registry, RepositoryProblem, RepositoryReason, RunId, SourceKey, SourceSpec, StoreError,
+    Registry, ReleaseTarget, RepositoryProblem, RepositoryReason, RunId, SourceKey, SourceSpec, StoreError,
 };
 use serde_json::{Value, json};
 
@@ -16,6 +16,9 @@ use crate::build::Files;
 use crate::world::World;
 
 pub(crate) const KIND: &str = "ClusterAddonsConfiguration";
+
+/// The kind of objects whose name here is `namespace/name`.
+pub(crate) const NAMESPACED: &str = "AddonsConfiguration";
 
 /// What a repository offers, by URL.
 pub(crate) type Offer = Result<Vec<FetchedAddon>, RepositoryProblem>;
@@ -26,6 +29,8 @@ pub(crate) struct Repositories {
     pub(crate) objects: BTreeMap<String, Value>,
     version: u64,
     pub(crate) offers: BTreeMap<String, Offer>,
+    /// Whether nobody has asked the hooks of bundles for their configuration.
+    has_unread_hooks: bool,
     /// What each bundle is as a module.
     pub(crate) bundles: BTreeMap<Digest, Module>,
     /// The bundles in the store directory.
@@ -47,6 +52,11 @@ pub(crate) fn config() -> Config {
     Config { namespace: "ops".to_owned(), source_workers: 4, ..Config::default() }
 }
 
+/// Returns how an object is called here.
+fn full_name(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
 /// Returns the digest that a number stands for.
 pub(crate) fn digest(number: u64) -> Digest {
     format!("sha256:{number:064x}").parse().unwrap()
@@ -63,7 +73,7 @@ pub(crate) fn addon(name: &str, version: &str, number: u64) -> FetchedAddon {
         kind: BundleKind::Module,
     };
     let (name, version) = (name.to_owned(), version.to_owned());
-    FetchedAddon { name, version, is_chosen: true, outcome: Ok(bundle) }
+    FetchedAddon { name, version, is_chosen: true, privileged: Vec::new(), outcome: Ok(bundle) }
 }
 
 /// Returns the addon with another id.
@@ -125,7 +135,7 @@ impl World {
 
     /// Edits the spec of a configuration, which is created if it is not there.
     pub(crate) fn edits(&mut self, name: &str, edit: impl FnOnce(&mut Value)) {
-        let new = || json!({"metadata": {"name": name, "generation": 0}, "spec": {"repositories": []}});
+        let new = || json!({"metadata": {"name": name, "uid": format!("uid-of-{name}"), "generation": 0}, "spec": {"repositories": []}});
         let mut object = self.repositories.objects.get(name).cloned().unwrap_or_else(new);
         edit(&mut object["spec"]);
         object["metadata"]["generation"] = json!(object["metadata"]["generation"].as_i64().unwrap() + 1);
@@ -194,13 +204,16 @@ impl World {
         let is_gone = !object["metadata"]["deletionTimestamp"].is_null()
             && object["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
         let item = Item::unfiltered(object.to_string().into_bytes().into(), true);
-        let key = Key::new("", name);
+        let (kind, key) = match name.split_once('/') {
+            Some((namespace, name)) => (NAMESPACED, Key::new(namespace, name)),
+            None => (KIND, Key::new("", name)),
+        };
         if is_gone {
             self.repositories.objects.remove(name);
         } else {
             self.repositories.objects.insert(name.to_owned(), object);
         }
-        self.watched(KIND, key, is_gone, &Arc::new(item));
+        self.watched(kind, key, is_gone, &Arc::new(item));
     }
 
     /// Changes the object of a configuration, as the API server does.
@@ -214,7 +227,7 @@ impl World {
     }
 
     fn patch_one(&mut self, source: &SourceKey, patch: &ObjectPatch) -> Result<(), Failure> {
-        let name = &patch.target.name;
+        let name = &full_name(&patch.target.namespace, &patch.target.name);
         let Some(mut object) = self.repositories.objects.get(name).cloned() else {
             assert!(patch.ignore_missing_object || patch.target.subresource.is_none());
             return Ok(());
@@ -247,7 +260,8 @@ impl World {
             _ => panic!("sources do not do this: {patch}"),
         };
         assert_eq!(self.monitors.values().filter(|kind| *kind == KIND).count(), 1);
-        self.repositories.writes.push(format!("{} {name} {what}", source.name));
+        let author = full_name(&source.namespace, &source.name);
+        self.repositories.writes.push(format!("{author} {name} {what}"));
         self.stores(name, object);
         Ok(())
     }
@@ -264,7 +278,8 @@ impl World {
             self.repositories.stored.extend(addon.outcome.iter().map(|bundle| bundle.digest.clone()));
         }
         let outcome = Ok(fetched);
-        let takes = self.repositories.takes.get(&*source.name).copied().unwrap_or(20);
+        let name = full_name(&source.namespace, &source.name);
+        let takes = self.repositories.takes.get(&name).copied().unwrap_or(20);
         self.send_in(takes, Event::SourceFetched { run, outcome });
     }
 
@@ -308,12 +323,13 @@ impl World {
         self.send_in(5, Event::BundlesDropped { run, outcome: Ok(()) });
     }
 
-    pub(crate) fn owned_releases(&self) -> Vec<OwnedRelease> {
-        let owned = |name: &String| OwnedRelease {
-            name: name.as_str().into(),
-            is_sourced: self.repositories.marked.contains(name),
+    pub(crate) fn owned_releases(&self, target: &ReleaseTarget) -> Vec<OwnedRelease> {
+        let owned = |place: &String| {
+            let name = place.split('/').next_back().unwrap();
+            let is_sourced = self.repositories.marked.contains(name);
+            (self.place(name, target) == *place).then(|| OwnedRelease { name: name.into(), is_sourced })
         };
-        self.deployed.keys().map(owned).collect()
+        self.deployed.keys().filter_map(owned).collect()
     }
 
     pub(crate) fn mark(&mut self, effect: &Effect) {
@@ -324,12 +340,22 @@ impl World {
 
     /// The operator ends at once and starts again.
     pub(crate) fn restarts(&mut self) {
-        let links = self.repositories.registry.links();
-        let (catalog, registry) = (self.repositories.catalog(&links), self.repositories.registry.clone());
+        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        let registry = self.repositories.registry.clone();
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
         self.engine = Engine::with_registry(config, catalog, &registry);
         self.forgets_everything();
         self.send_in(0, Event::Started);
+    }
+
+    /// Does the same, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
+    pub(crate) fn restarts_unread(&mut self) {
+        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        for module in catalog.modules.iter().filter(|module| module.origin.digest().is_some()) {
+            self.loads.entry(module.name.to_string()).or_default().push_back(Arc::clone(module));
+        }
+        self.repositories.has_unread_hooks = true;
+        self.restarts();
     }
 }
 
@@ -337,7 +363,13 @@ impl Repositories {
     fn catalog(&self, links: &[ModuleLink]) -> Catalog {
         let mut files = self.files.clone();
         let stored = links.iter().filter(|link| self.stored.contains(&link.digest));
-        files.modules.extend(stored.filter_map(|link| self.bundles.get(&link.digest).cloned()));
+        files.modules.extend(stored.filter_map(|link| {
+            let module = self.bundles.get(&link.digest)?.clone();
+            let key = values::name::camel(link.name.as_str()).as_str().into();
+            let hooks = if self.has_unread_hooks { Vec::new() } else { module.hooks };
+            let has_unread_hooks = self.has_unread_hooks;
+            Some(Module { name: link.name.clone(), key, hooks, has_unread_hooks, ..module })
+        }));
         files.catalog()
     }
 }

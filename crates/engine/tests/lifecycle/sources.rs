@@ -1,11 +1,11 @@
 //! Module sources: from an object to a module that runs, and back.
 
-use engine::{AddonReason, Event, Failure, FailureKind, Notice, StoreError};
+use engine::{AddonReason, Config, Event, Failure, FailureKind, Notice, StoreError};
 use serde_json::json;
 
 use crate::build::{config as config_map, files};
 use crate::random::Random;
-use crate::repositories::{addon, broken, digest, sourced, unreachable_index, with_id};
+use crate::repositories::{addon, broken, config, digest, sourced, sourced_with, unreachable_index, with_id};
 use crate::world::World;
 
 const URL: &str = "https://{key}@repo/index.yaml";
@@ -38,6 +38,14 @@ pub(crate) fn tour() {
     world.deletes("a");
     world.run_for(5_000);
     assert!(world.repositories.objects.is_empty() && world.deployed.keys().eq(["base"]));
+    let mut world = late();
+    world.send_in(0, Event::SourceKindsServed);
+    world.run_for(100);
+}
+
+/// A world whose kinds of module sources are not there yet.
+fn late() -> World {
+    sourced_with(&files(), Config { are_source_kinds_served: false, ..config() })
 }
 
 fn has(trace: &str, what: &str) -> bool {
@@ -55,10 +63,60 @@ fn a01_a02_a03_a22_an_addon_is_registered_and_its_module_runs() {
     assert_eq!(world.states("a"), ["web Running"]);
     let status = world.status("a");
     assert_eq!((&status["observedGeneration"], &status["repositories"][0]["url"]), (&json!(1), &json!(URL)));
+    assert_eq!(status["modules"], "1/1");
     assert!(status["lastProcessedTime"].is_string() && status["conditions"][0]["status"] == "True");
     assert!(has(&trace, "run hook web/start.sh") && world.repositories.marked.contains("web"), "{trace}");
     let told = world.announcements.iter().filter(|told| told.source.is_some());
     assert_eq!(told.map(|told| told.reason).collect::<Vec<_>>(), ["SourceReady"]);
+}
+
+/// Returns what was announced about configurations since the last call, and forgets all.
+fn told(world: &mut World) -> Vec<String> {
+    let all = std::mem::take(&mut world.announcements);
+    let about = all.into_iter().filter_map(|told| Some((told.source?, told.warning, told.reason)));
+    about.map(|(source, warning, reason)| format!("{} {warning} {reason}", source.uid)).collect()
+}
+
+#[test]
+fn each_change_of_a_phase_is_announced_once() {
+    let mut world = ready();
+    assert_eq!(told(&mut world), ["uid-of-a false SourceReady"]);
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(3_000);
+    assert_eq!(told(&mut world), Vec::<String>::new(), "it is ready as before");
+    world.offers(URL, Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(2));
+    world.run_for(3_000);
+    assert_eq!(told(&mut world), ["uid-of-a true ModulesRetained", "uid-of-a true SourceFailed"]);
+    world.run_for(1_500_000);
+    world.restarts();
+    world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+    world.run_for(1_500_000);
+    assert_eq!(told(&mut world), Vec::<String>::new(), "it fails as before");
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(1_500_000);
+    assert_eq!(told(&mut world), ["uid-of-a false SourceReady"]);
+    world.deletes("a");
+    world.run_for(5_000);
+    assert_eq!(told(&mut world), ["uid-of-a false SourceRemoved"]);
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!(told(&mut world), ["uid-of-a false SourceReady"], "another object");
+}
+
+#[test]
+fn a_failure_says_first_what_failed_first() {
+    let mut world = web();
+    let odd = broken(addon("odd", "1.0.0", 3), AddonReason::LoadingError);
+    world.offers("bad", Ok(vec![odd]));
+    world.applies("a", &["bad", "gone", URL]);
+    world.run_for(3_000);
+    let told = world.announcements.iter().find(|told| told.reason == "SourceFailed").unwrap();
+    let message = &told.message;
+    let starts = "ClusterAddonsConfiguration a is failed: 1 repository and 1 addon failed, nothing is registered; \
+                  odd 1.0.0: LoadingError: ";
+    assert!(message.starts_with(starts), "{message}");
+    assert!(message.ends_with(world.status("a")["conditions"][0]["message"].as_str().unwrap()));
 }
 
 #[test]
@@ -294,6 +352,58 @@ fn a28_a_built_in_module_is_never_replaced() {
 }
 
 #[test]
+fn a18_hooks_of_a_removal_run_also_after_a_restart() {
+    // The object is deleted while nobody looks.
+    let mut world = ready();
+    world.deletes("a");
+    world.restarts_unread();
+    let trace = world.run_for(8_000);
+    let place = |what: &str| trace.find(what).unwrap_or_else(|| panic!("no {what}: {trace}"));
+    assert!(place("uninstall web") < place("run hook web/end.sh"), "{trace}");
+    assert!(world.repositories.objects.is_empty(), "{trace}");
+    // The release was removed, its last hook was not run.
+    let mut world = ready().fails("web/end.sh", 1);
+    world.deletes("a");
+    let trace = world.run_for(3_000);
+    assert!(has(&trace, "run hook web/end.sh") && !world.deployed.contains_key("web"), "{trace}");
+    assert!(world.repositories.objects.contains_key("a"));
+    world.restarts_unread();
+    let trace = world.run_for(8_000);
+    assert!(has(&trace, "run hook web/end.sh") && world.repositories.objects.is_empty(), "{trace}");
+}
+
+#[test]
+fn a_removal_goes_on_without_hooks_that_can_not_be_read() {
+    let mut world = ready();
+    world.deletes("a");
+    world.restarts_unread();
+    world.loads.clear();
+    let trace = world.run_for(8_000);
+    assert!(has(&trace, "uninstall web") && world.repositories.objects.is_empty(), "{trace}");
+    assert!(
+        world.noticed(
+            |notice| matches!(notice, Notice::Warned { message, .. } if message.contains("without its hooks"))
+        ) > 0
+    );
+}
+
+#[test]
+fn a_built_in_module_that_took_the_name_stays_when_the_source_goes() {
+    let mut world = ready();
+    world.repositories.files = files().module(10, "base").module(20, "web");
+    world.repositories.bundles.clear();
+    world.restarts();
+    world.run_for(3_000);
+    assert!(world.deployed.contains_key("web"));
+    world.edits("a", |spec| spec["reprocessRequest"] = json!(1));
+    world.run_for(3_000);
+    world.deletes("a");
+    let trace = world.run_for(8_000);
+    assert!(world.repositories.objects.is_empty() && world.deployed.contains_key("web"), "{trace}");
+    assert!(!has(&trace, "uninstall web"), "{trace}");
+}
+
+#[test]
 fn a31_a_bad_edit_frees_the_ids_and_the_module_goes_on() {
     let mut world = ready();
     world.offers("bad", Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
@@ -351,10 +461,28 @@ fn a_deletion_may_leave_the_modules() {
 
 #[test]
 fn a33_without_the_kind_nothing_happens_and_one_line_says_so() {
-    let mut world = sourced(&files()).without_kind(crate::repositories::KIND);
+    let [cluster, namespaced] = [crate::repositories::KIND, crate::repositories::NAMESPACED];
+    let mut world = sourced(&files()).without_kind(cluster).without_kind(namespaced);
     let trace = world.run_for(60_000);
     assert_eq!(world.noticed(|notice| matches!(notice, Notice::SourcesAbsent { .. })), 1);
-    assert_eq!(trace.matches("start monitor").count(), 1, "{trace}");
+    assert_eq!(trace.matches("start monitor").count(), 2, "{trace}");
+}
+
+#[test]
+fn kinds_that_come_later_are_looked_after_without_a_restart() {
+    let mut world = late();
+    let trace = world.run_for(60_000);
+    assert_eq!(world.noticed(|notice| matches!(notice, Notice::SourcesAbsent { .. })), 1);
+    assert!(has(&trace, "await kinds of sources") && !has(&trace, "start monitor"), "{trace}");
+    world.bundle(1, "web", &[]);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.applies("a", &[URL]);
+    world.send_in(0, Event::SourceKindsServed);
+    // Told twice, they are watched once.
+    world.send_in(10, Event::SourceKindsServed);
+    let trace = world.run_for(6_000);
+    assert_eq!(trace.matches("start monitor").count(), 2, "one for each kind: {trace}");
+    assert!(has(&trace, "keep 1 bundles"), "{trace}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, PatchAuthor, ReleaseAction, ReleaseOutcome, RunId, TakenObject, Time, ValuesInput,
-    Verdict, View,
+    MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome, ReleaseTarget, RunId,
+    TakenObject, Time, ValuesInput, Verdict, View,
 };
 
 use crate::build::{Files, changed};
@@ -52,11 +52,19 @@ pub(crate) struct World {
     /// What scripts say that have no plan; yes if there is nothing else.
     answers: Option<Answers>,
     releases: BTreeMap<String, VecDeque<Result<Planned, Failure>>>,
-    loads: BTreeMap<String, VecDeque<Arc<Module>>>,
+    pub(crate) loads: BTreeMap<String, VecDeque<Arc<Module>>>,
     pub(crate) patching: VecDeque<Result<(), Failure>>,
     saving: VecDeque<Result<(), Failure>>,
+    /// How the next writes of credentials end.
+    pub(crate) crediting: VecDeque<Result<(), Failure>>,
+    /// The Secrets with credentials: the template of each, by module.
+    pub(crate) credentials: BTreeMap<String, String>,
     durations: BTreeMap<String, u64>,
-    /// What the cluster holds.
+    /// The operator's own namespace.
+    namespace: String,
+    /// The namespaces in which nobody gave the `ServiceAccount` any rights.
+    pub(crate) powerless: BTreeSet<String>,
+    /// What the cluster holds, by the name of the release; in another namespace than the operator's by `namespace/name`.
     pub(crate) deployed: BTreeMap<String, (u32, u64)>,
     objects: BTreeMap<String, BTreeMap<Key, Arc<Item>>>,
     missing_kinds: BTreeSet<String>,
@@ -90,7 +98,10 @@ impl World {
     }
 
     pub(crate) fn with_config(files: &Files, config: Config) -> Self {
+        let namespace = config.namespace.clone();
         let mut world = Self {
+            namespace,
+            powerless: BTreeSet::new(),
             engine: Engine::new(config, files.catalog()),
             now: Time::START,
             trace: String::new(),
@@ -105,6 +116,8 @@ impl World {
             loads: BTreeMap::new(),
             patching: VecDeque::new(),
             saving: VecDeque::new(),
+            crediting: VecDeque::new(),
+            credentials: BTreeMap::new(),
             durations: BTreeMap::new(),
             deployed: BTreeMap::new(),
             objects: BTreeMap::new(),
@@ -443,6 +456,7 @@ impl World {
         | Event::ModulesLoaded { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
+        | Event::CredentialsWritten { run, .. }
         | Event::CrdsEnsured { run, .. }
         | Event::ModuleLoaded { run, .. }
         | Event::ReleaseFinished { run, .. }
@@ -476,6 +490,7 @@ impl World {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::AwaitSourceKinds
             | Effect::Exit
             | Effect::ForgetRelease { .. }
             | Effect::Notify(_)
@@ -507,10 +522,14 @@ impl World {
                 self.in_flight.insert(run, None);
                 self.send_in(OTHER, Event::CrdsEnsured { run, outcome: Ok(()) });
             }
-            Effect::ListReleases { run } => {
+            Effect::ListReleases { run, targets } => {
                 self.in_flight.insert(run, None);
-                let releases = self.owned_releases();
-                self.send_in(OTHER, Event::ReleasesListed { run, outcome: Ok(releases) });
+                let lists = targets.iter().map(|target| OwnedReleases {
+                    target: target.clone(),
+                    outcome: self.refusal(target).map_or_else(|| Ok(self.owned_releases(target)), Err),
+                });
+                let outcome = Ok(lists.collect());
+                self.send_in(OTHER, Event::ReleasesListed { run, outcome });
             }
             Effect::LoadModule { run, module } => {
                 self.in_flight.insert(run, None);
@@ -575,13 +594,31 @@ impl World {
             Effect::StopMonitor { monitor } => {
                 self.monitors.remove(&monitor);
             }
-            Effect::UninstallRelease { run, release } => self.uninstall(run, release.as_str()),
-            Effect::UpgradeRelease { run, module, values, .. } => {
+            Effect::UninstallRelease { run, release, target } => {
+                self.uninstall(run, release.as_str(), &target);
+            }
+            Effect::UpgradeRelease { run, module, values, target, .. } => {
                 let checksum =
                     values::Checksum::of(&(&*values.global, values.module.as_ref().map(|m| &*m.values)));
-                self.upgrade(run, &module, &checksum.to_string());
+                self.upgrade(run, (&module, &target), &checksum.to_string());
+            }
+            Effect::WriteCredentials { run, module, template, .. } => {
+                self.write_credentials(run, &module, template);
             }
         }
+    }
+
+    fn write_credentials(&mut self, run: RunId, module: &Module, template: Option<Arc<str>>) {
+        self.in_flight.insert(run, None);
+        let outcome = self.crediting.pop_front().unwrap_or(Ok(()));
+        if outcome.is_ok() {
+            let name = module.name.to_string();
+            match template {
+                Some(template) => drop(self.credentials.insert(name, template.to_string())),
+                None => drop(self.credentials.remove(&name)),
+            }
+        }
+        self.send_in(OTHER, Event::CredentialsWritten { run, outcome });
     }
 
     /// Answers a watch with all objects of its kind.
@@ -661,27 +698,47 @@ impl World {
         self.send_in(OTHER + 1, Event::ConfigChanged { version, data });
     }
 
-    fn uninstall(&mut self, run: RunId, name: &str) {
+    /// Returns how the world calls a release.
+    pub(crate) fn place(&self, name: &str, target: &ReleaseTarget) -> String {
+        let ReleaseTarget { namespace, account } = target;
+        if **namespace == *self.namespace && account.is_none() {
+            name.to_owned()
+        } else {
+            format!("{namespace}/{name}")
+        }
+    }
+
+    fn refusal(&self, target: &ReleaseTarget) -> Option<Failure> {
+        let is_powerless = target.account.is_some() && self.powerless.contains(&*target.namespace);
+        is_powerless.then(|| Failure::new(FailureKind::Cluster, "secrets is forbidden"))
+    }
+
+    fn uninstall(&mut self, run: RunId, name: &str, target: &ReleaseTarget) {
         self.in_flight.insert(run, Some("main".to_owned()));
         let planned = self.releases.get_mut(name).and_then(VecDeque::pop_front);
         let outcome = if let Some(Err(failure)) = planned {
             Err(failure)
+        } else if let Some(refusal) = self.refusal(target) {
+            Err(refusal)
         } else {
-            let known = self.deployed.remove(name).is_some();
+            let known = self.deployed.remove(&self.place(name, target)).is_some();
+            self.credentials.remove(name);
             let action = if known { ReleaseAction::Uninstalled } else { ReleaseAction::Absent };
             Ok(ReleaseOutcome { action, revision: 0, checksum: 0, changed: None, taken_over: Vec::new() })
         };
         self.send_in(RELEASE, Event::ReleaseFinished { run, outcome });
     }
 
-    fn upgrade(&mut self, run: RunId, module: &Module, checksum: &str) {
+    fn upgrade(&mut self, run: RunId, (module, target): (&Module, &ReleaseTarget), checksum: &str) {
         self.in_flight.insert(run, None);
         let checksum = u64::from_str_radix(&checksum[..15], 16).unwrap();
         let name = module.name.to_string();
         let planned = self.releases.get_mut(&name).and_then(VecDeque::pop_front);
         let mut needed = self.needed_kinds.get(&name).into_iter().flatten();
         let lacked = needed.find(|kind| self.missing_kinds.contains(*kind));
+        let (place, refusal) = (self.place(&name, target), self.refusal(target));
         let outcome = match (lacked, planned) {
+            (None, _) if refusal.is_some() => Err(refusal.unwrap()),
             (Some(kind), _) => {
                 Err(Failure::new(FailureKind::MissingKind, format!("no matches for kind {kind}")))
             }
@@ -692,7 +749,7 @@ impl World {
                         self.kind_appears_in(RELEASE, &kind);
                     }
                 }
-                let known = self.deployed.get(&name).copied();
+                let known = self.deployed.get(&place).copied();
                 let real = match known {
                     None => ReleaseAction::Installed,
                     Some((_, its)) if its == checksum => ReleaseAction::Unchanged,
@@ -707,7 +764,7 @@ impl World {
                     known.map_or(0, |(revision, _)| revision) + u32::from(action != ReleaseAction::Unchanged);
                 // What is said to have changed does so each time.
                 let checksum = checksum + if changed.is_some() { u64::from(revision) } else { 0 };
-                self.deployed.insert(name, (revision, checksum));
+                self.deployed.insert(place, (revision, checksum));
                 Ok(ReleaseOutcome { action, revision, checksum, changed, taken_over })
             }
         };
@@ -753,6 +810,7 @@ impl World {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each effect")]
     fn shown_effect(&self, effect: &Effect) -> String {
         match effect {
             Effect::Announce(_) | Effect::Notify(_) => String::new(),
@@ -762,6 +820,7 @@ impl World {
                 format!("answer {id} {}", if outcome.is_ok() { "ok" } else { "failed" })
             }
             Effect::CancelRun { run } => format!("cancel {run}"),
+            Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
             Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
             Effect::FetchSource { run, source, .. } => format!("fetch {source} {run}"),
             Effect::KeepBundles { run, registry } => format!("keep {} bundles {run}", registry.addons.len()),
@@ -771,8 +830,15 @@ impl World {
             }
             Effect::EnsureCrds { run, module } => format!("ensure CRDs of {} {run}", module.name),
             Effect::Exit => "exit".to_owned(),
-            Effect::ForgetRelease { module } => format!("forget release {module}"),
-            Effect::ListReleases { run } => format!("list releases {run}"),
+            Effect::ForgetRelease { module, target } => {
+                format!("forget release {}", self.place(module.as_str(), target))
+            }
+            Effect::ListReleases { run, targets } => {
+                let others = targets.iter().skip(1).map(ToString::to_string).collect::<Vec<_>>();
+                let others = others.join(" and in ");
+                let and = if others.is_empty() { "" } else { " and in " };
+                format!("list releases {run}{and}{others}")
+            }
             Effect::LoadModule { run, module } => format!("load module {module} {run}"),
             Effect::PatchObjects { run, author: PatchAuthor::Hook(hook), patches } => {
                 format!("patch {} objects for {hook} {run}", patches.len())
@@ -811,16 +877,26 @@ impl World {
                 format!("start monitor {monitor} of {}", spec.selection.kind)
             }
             Effect::StopMonitor { monitor } => format!("stop monitor {monitor}"),
-            Effect::UninstallRelease { run, release } => format!("uninstall {release} {run}"),
-            Effect::UpgradeRelease { run, module, values, maintenance, .. } => {
+            Effect::UninstallRelease { run, release, target } => {
+                format!("uninstall {} {run}", self.place(release.as_str(), target))
+            }
+            Effect::UpgradeRelease { run, module, values, maintenance, target, .. } => {
                 let note = if *maintenance { " in maintenance" } else { "" };
                 let values = match &values.module {
                     Some(module) if self.shows_values => format!(" {} {}", values.global, module.values),
                     _ => String::new(),
                 };
-                format!("upgrade {} {run}{note}{values}", module.name)
+                format!("upgrade {} {run}{note}{values}", self.place(module.name.as_str(), target))
             }
-            Effect::WatchRelease { module } => format!("watch release {module}"),
+            Effect::WatchRelease { module, target } => {
+                format!("watch release {}", self.place(module.as_str(), target))
+            }
+            Effect::WriteCredentials { run, module, template: Some(template), revision, .. } => {
+                format!("write credentials of {} revision {revision} {run} from {template}", module.name)
+            }
+            Effect::WriteCredentials { run, module, .. } => {
+                format!("remove credentials of {} {run}", module.name)
+            }
         }
     }
 }
@@ -834,13 +910,14 @@ fn shown_context(context: &engine::hook::BindingContext) -> String {
     }
 }
 
-fn shown_event(event: &Event) -> String {
-    fn end<T>(outcome: &Result<T, Failure>) -> String {
-        match outcome {
-            Ok(_) => "ok".to_owned(),
-            Err(failure) => format!("failed: {failure}"),
-        }
+fn end<T>(outcome: &Result<T, Failure>) -> String {
+    match outcome {
+        Ok(_) => "ok".to_owned(),
+        Err(failure) => format!("failed: {failure}"),
     }
+}
+
+fn shown_event(event: &Event) -> String {
     match event {
         Event::Started => "started".to_owned(),
         Event::BundlesDropped { run, outcome } => format!("bundles dropped {run} {}", end(outcome)),
@@ -857,6 +934,7 @@ fn shown_event(event: &Event) -> String {
         }
         Event::ConfigRejected { failure } => format!("ConfigMap rejected: {failure}"),
         Event::ConfigSaved { run, outcome } => format!("saved {run} {}", end(outcome)),
+        Event::CredentialsWritten { run, outcome } => format!("credentials {run} {}", end(outcome)),
         Event::CrdsEnsured { run, outcome } => format!("CRDs {run} {}", end(outcome)),
         Event::CronFired { line } => format!("cron {line}"),
         Event::HookFinished { run, outcome, .. } => format!("hook {run} {}", end(outcome)),
@@ -889,7 +967,8 @@ fn shown_event(event: &Event) -> String {
             format!("watch of {watch} failed: {failure}")
         }
         Event::ReleasesListed { run, outcome } => {
-            let names: Vec<&str> = outcome.iter().flatten().map(|owned| owned.name.as_str()).collect();
+            let lists = outcome.iter().flatten().flat_map(|list| list.outcome.iter().flatten());
+            let names: Vec<&str> = lists.map(|owned| owned.name.as_str()).collect();
             format!("releases {run} [{}]", names.join(" "))
         }
         Event::ReviewRequested { id, webhook, .. } => format!("review {id} of {webhook}"),
@@ -901,6 +980,7 @@ fn shown_event(event: &Event) -> String {
         Event::MemoryChanged { used, limit } => format!("memory {used} of {limit}"),
         Event::TimerFired => "timer".to_owned(),
         Event::WatchFailed { monitor, failure } => format!("watch {monitor} failed: {failure}"),
+        Event::SourceKindsServed => "kinds of sources are served".to_owned(),
         Event::WatchRestored { monitor } => format!("watch {monitor} works"),
     }
 }

@@ -1,6 +1,7 @@
 //! Reads the properties of one mapping and notes everything that does not fit.
 
 use serde_json::{Map, Value};
+use values::json_type;
 
 use super::report::{Path, Report};
 
@@ -169,7 +170,7 @@ impl<'a> Fields<'a> {
 
     fn expect<T>(&self, path: &Path, read: Option<T>, wanted: &str, found: &Value) -> Option<T> {
         if read.is_none() {
-            let found = type_name(found);
+            let found = json_type(found);
             self.report.note(path, format!("{path} must be of type {wanted}: \"{found}\""));
         }
         read
@@ -184,18 +185,6 @@ fn whole(value: &Value) -> Option<i64> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
     #[expect(clippy::cast_possible_truncation, reason = "the cast keeps to the nearest number that fits")]
     Some(number as i64)
-}
-
-/// Returns the word that the reference operator has for the type of a value.
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Returns how many bytes must be added, left out or replaced to make one name the other; case does not count.

@@ -17,11 +17,10 @@ mod v0;
 mod v1;
 
 use serde_json::Value;
-use values::yaml;
+use values::{json_type, yaml};
 
 pub use self::error::{Compile, ConfigError, MAX_BYTES};
 pub use self::fields::distance;
-use self::fields::type_name;
 pub use self::report::{Violation, Violations};
 use super::spec::{ConfigVersion, HookKind, HookSpec};
 use crate::name::HookName;
@@ -59,7 +58,7 @@ pub fn parse_with(
         // A hook that prints nothing is told what an empty mapping is told.
         Value::Null => &empty,
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            return Err(ConfigError::NotMapping(type_name(&value)));
+            return Err(ConfigError::NotMapping(json_type(&value)));
         }
     };
     match version(map, text)? {

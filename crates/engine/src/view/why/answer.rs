@@ -9,7 +9,7 @@ use crate::cause::Cause;
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("there is no {what} {name}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
 pub struct Unknown {
-    /// What was asked about: `module`, `queue` or `task`.
+    /// What was asked about: `module`, `queue`, `source` or `task`.
     pub what: &'static str,
     /// Its name.
     pub name: String,
@@ -20,7 +20,7 @@ pub struct Unknown {
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// What it is about: `module`, `queue` or `task`.
+    /// What it is about: `module`, `queue`, `source` or `task`.
     pub about: &'static str,
     /// Its name.
     pub name: String,

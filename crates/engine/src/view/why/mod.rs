@@ -6,6 +6,7 @@ pub(super) mod advice;
 mod answer;
 mod module;
 mod queue;
+mod source;
 mod task;
 mod text;
 
@@ -17,10 +18,15 @@ use super::suggestion::nearest;
 pub use answer::{Answer, Link, Unknown};
 pub use module::module;
 pub use queue::queue;
+pub use source::source;
 pub use task::task;
 
 /// Reports that there is no such thing, and which one may be meant.
-fn unknown<'k>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'k str>) -> Unknown {
+pub(super) fn unknown<'k>(
+    what: &'static str,
+    name: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Unknown {
     let hint = match nearest(name, known) {
         Some(near) => format!("did you mean {near}?"),
         None => "`addon-operator status` shows the names".to_owned(),

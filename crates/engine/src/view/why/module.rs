@@ -7,9 +7,9 @@ use super::advice;
 use super::{Answer, Link, Unknown, unknown_module};
 use crate::failure::Failure;
 use crate::notice::TaskType;
-use crate::view::format::{Format, span, times, why_queue};
+use crate::view::format::{Format, span, times, why_queue, why_source};
 use crate::view::problems;
-use crate::view::{ModuleView, OpinionView, QueueView, Source, TaskView, View, WatchView};
+use crate::view::{ModuleOriginView, ModuleView, OpinionView, QueueView, Source, TaskView, View, WatchView};
 
 /// Returns why the module `name` is on or off, and what it is doing.
 pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
@@ -24,6 +24,7 @@ pub fn module(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unk
     };
     let tasks: Vec<(&QueueView, usize, &TaskView)> = tasks_of(view, module);
     judge(view, module, &tasks, format, &mut answer);
+    origin(module, &mut answer);
     facts(view, module, format, &mut answer);
     for (queue, place, task) in tasks {
         answer.facts.push(("task", place_of(queue, place, task, format)));
@@ -230,6 +231,17 @@ fn broken_watches<'v>(
     })
 }
 
+/// Tells which module source brought the module, if one did.
+fn origin(module: &ModuleView, answer: &mut Answer) {
+    let Some(ModuleOriginView { source, url, version, digest, is_retained }) = &module.origin else { return };
+    let mut told = format!("version {version} of {source}, {url}, {digest}");
+    if *is_retained {
+        told.push_str(", registered no more: it goes on as it is");
+        answer.advice.push(format!("{} shows why its source does not bring it any more", why_source(source)));
+    }
+    answer.facts.push(("source", told));
+}
+
 fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
         let usual = "correct that key of the ConfigMap; it is taken up by itself";
@@ -256,7 +268,8 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         Some(revision) => format!("{}, revision {revision}", module.release),
         None => module.release.to_owned(),
     };
-    fact("release", release);
+    let place = module.elsewhere.as_ref().map(|place| format!(", in {place}")).unwrap_or_default();
+    fact("release", release + &place);
     if let Some((what, _)) = changed {
         fact("changed", what);
     }

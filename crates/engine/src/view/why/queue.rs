@@ -2,6 +2,7 @@
 
 use super::answer::chain;
 use super::{Answer, Unknown, advice, unknown};
+use crate::notice::TaskType;
 use crate::view::format::{Format, count, span, times};
 use crate::view::{QueueView, TaskView, View};
 
@@ -21,6 +22,17 @@ pub fn queue(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unkn
         verdict: format!("queue {name} is empty: nothing waits"),
         ..Answer::default()
     };
+    if let Some(TaskType::AddonsReconcile) = queue.tasks.first().map(|task| task.kind) {
+        answer.state = "sources";
+        answer.verdict = format!(
+            "queue {name} has {}, and none of them holds back another",
+            count(queue.tasks.len(), "module source")
+        );
+        answer
+            .advice
+            .push("`addon-operator source list` shows all, `addon-operator why source NAME` one".to_owned());
+        return Ok(answer);
+    }
     let Some(head) = queue.tasks.first() else {
         if let Some(ago) = view.converge.finished_ago.filter(|_| queue.name.is_main()) {
             answer.facts.push(("last converge", format!("ended {} ago", span(ago))));

@@ -1,0 +1,89 @@
+//! Where the releases of modules belong, and where each is.
+
+use std::collections::BTreeSet;
+
+use super::{Modules, Phase};
+use crate::configuration::Configuration;
+use crate::failure::{Failure, FailureKind};
+use crate::name::{ModuleName, ReleaseName};
+use crate::release_target::ReleaseTarget;
+use crate::task::{ModuleDelete, ModulePurge, TaskKind};
+
+impl Modules {
+    /// Returns where the release of a module belongs: with its files or with a configuration for the whole cluster the place
+    /// that its files name, and with a configuration of one namespace that one, with no more rights than were given there.
+    pub(crate) fn release_target(&self, configuration: &Configuration, name: &ModuleName) -> ReleaseTarget {
+        let module = self.states.get(name);
+        let is_built_in = module.is_some_and(|module| module.spec.origin.digest().is_none());
+        if let Some(namespace) = configuration.namespace_of(name).filter(|_| !is_built_in) {
+            return ReleaseTarget::of_namespace(namespace);
+        }
+        let named = module.and_then(|module| module.spec.namespace.as_deref());
+        ReleaseTarget::of_operator(named.unwrap_or(&self.config.namespace))
+    }
+
+    /// Returns where the operator's own modules are that name no other place.
+    pub(super) fn own_target(&self) -> ReleaseTarget {
+        ReleaseTarget::of_operator(&self.config.namespace)
+    }
+
+    /// Returns where there may be releases of ours: the operator's own namespace first, then those that modules belong to.
+    pub(crate) fn release_targets(&self, configuration: &Configuration) -> Vec<ReleaseTarget> {
+        let own = self.own_target();
+        let with_files = self.states.keys().map(|name| self.release_target(configuration, name));
+        let of_sources = configuration.namespaces().map(ReleaseTarget::of_namespace);
+        let others: BTreeSet<ReleaseTarget> =
+            with_files.chain(of_sources).filter(|target| *target != own).collect();
+        std::iter::once(own).chain(others).collect()
+    }
+
+    /// Returns where the release of a module is, or belongs if it is not known to be anywhere.
+    pub(crate) fn release_place(&self, configuration: &Configuration, name: &ModuleName) -> ReleaseTarget {
+        let known = self.states.get(name).and_then(|module| module.places.next());
+        known.cloned().unwrap_or_else(|| self.release_target(configuration, name))
+    }
+
+    /// Returns where the release of a module was before it came to where it is, if it is still there, too.
+    pub(crate) fn left_place(&self, name: &ModuleName) -> Option<ReleaseTarget> {
+        self.states.get(name)?.places.next_left().cloned()
+    }
+
+    /// Returns whether there is a release of a module anywhere.
+    pub(crate) fn is_somewhere(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(|module| module.places.next().is_some())
+    }
+
+    /// Records that a release is gone from a place.
+    pub(super) fn place_left(&mut self, release: &ReleaseName, target: &ReleaseTarget) {
+        if let Some(module) = self.states.get_mut(&ModuleName::from(release.as_str())) {
+            module.places.removed(target);
+        }
+    }
+
+    /// Returns what removes the release of a module, or why that may not be.
+    pub(crate) fn removal(
+        &self,
+        configuration: &Configuration,
+        name: &ModuleName,
+    ) -> Result<TaskKind, Failure> {
+        let release = ReleaseName::from(name.as_str());
+        if self.config.ignore_release.as_ref() == Some(&release) {
+            let message = format!("release {name} is the operator's own (HELM_IGNORE_RELEASE)");
+            return Err(Failure::new(FailureKind::Release, message));
+        }
+        match self.states.get(name) {
+            Some(module) if module.is_on() => {
+                let message = format!("module {name} is enabled, its release is in use");
+                Err(Failure::new(FailureKind::Release, message)
+                    .advise(format!("`addon-operator module disable {name}` removes it with its hooks")))
+            }
+            Some(module) if module.phase != Phase::Orphaned => {
+                Ok(TaskKind::ModuleDelete(ModuleDelete::new(name.clone())))
+            }
+            Some(_) | None => {
+                let target = self.release_place(configuration, name);
+                Ok(TaskKind::ModulePurge(ModulePurge { release, target }))
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is announced about a configuration: changes of its phase, modules that go on without it, and its end. Each once.
+
+use super::registration::Registration;
+use super::sources::Sources;
+use super::status::SourcePhase;
+use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey, SourceReference};
+use crate::context::Context;
+use crate::effect::{Announcement, Effect};
+
+impl Sources {
+    /// Announces that a configuration became ready, or failed.
+    pub(super) fn announce_phase(
+        &self,
+        cx: &mut Context,
+        key: &SourceKey,
+        phase: SourcePhase,
+        message: &str,
+    ) {
+        let is_ready = phase == SourcePhase::Ready;
+        let (reason, word) = if is_ready { ("SourceReady", "ready") } else { ("SourceFailed", "failed") };
+        self.announce(cx, key, (!is_ready, reason), format!("{key} is {word}: {message}"));
+    }
+
+    /// Announces which modules go on in `next` that were registered before.
+    pub(super) fn announce_retained(&self, cx: &mut Context, next: &Registration) {
+        for key in next.sources() {
+            let names = |of: &Registration| -> Vec<String> {
+                let goes_on = |addon: &&RegisteredAddon| addon.is_active && addon.is_retained;
+                of.of(key).iter().filter(goes_on).map(|addon| addon.bundle.name.to_string()).collect()
+            };
+            let before = names(&self.registration);
+            let new: Vec<String> = names(next).into_iter().filter(|name| !before.contains(name)).collect();
+            if !new.is_empty() {
+                let message =
+                    format!("{key} does not bring these modules any more; they go on: {}", new.join(", "));
+                self.announce(cx, key, (true, "ModulesRetained"), message);
+            }
+        }
+    }
+
+    /// Announces that everything was done for a configuration that is deleted.
+    pub(super) fn announce_end(&mut self, cx: &mut Context, key: &SourceKey) {
+        let Some(source) = self.known.get_mut(key) else { return };
+        if std::mem::replace(&mut source.is_end_announced, true) {
+            return;
+        }
+        let spec = source.object.as_ref().and_then(|object| object.spec.as_ref().ok());
+        let fate = match spec.map(|spec| spec.deletion_policy).unwrap_or_default() {
+            DeletionPolicy::Delete => "its modules are removed",
+            DeletionPolicy::Retain => "its modules go on",
+        };
+        self.announce(cx, key, (false, "SourceRemoved"), format!("{key} is deleted: {fate}"));
+    }
+
+    /// Announces something about the object of a configuration, if that is still there.
+    fn announce(
+        &self,
+        cx: &mut Context,
+        key: &SourceKey,
+        (warning, reason): (bool, &'static str),
+        message: String,
+    ) {
+        let object = self.known.get(key).and_then(|source| source.object.as_ref());
+        let Some(uid) = object.map(|object| object.uid.clone()) else { return };
+        let source = Some(SourceReference { key: key.clone(), uid });
+        cx.push(Effect::Announce(Announcement { module: None, source, warning, reason, message }));
+    }
+}

@@ -1,0 +1,45 @@
+//! Configurations that a person wants processed again: the counter of the spec is raised, as that person could do.
+
+use std::collections::BTreeMap;
+
+use crate::addon::SourceKey;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::failure::Failure;
+use crate::name::{CommandId, RunId};
+
+/// The commands that wait for the write of a counter.
+#[derive(Debug, Default)]
+pub(super) struct Syncs(BTreeMap<RunId, (CommandId, SourceKey)>);
+
+impl Syncs {
+    /// Has the command answered when the run ends.
+    pub(super) fn await_end(&mut self, run: RunId, id: CommandId, key: SourceKey) {
+        self.0.insert(run, (id, key));
+    }
+
+    pub(super) fn awaits(&self, run: RunId) -> bool {
+        self.0.contains_key(&run)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Answers the command that waited for a write. Returns the outcome if none did.
+    pub(super) fn answer(
+        &mut self,
+        cx: &mut Context,
+        run: RunId,
+        outcome: Result<(), Failure>,
+    ) -> Option<Result<(), Failure>> {
+        let Some((id, key)) = self.0.remove(&run) else { return Some(outcome) };
+        let told = outcome.map(|()| format!("{key} is processed again"));
+        cx.push(Effect::AnswerCommand { id, outcome: told });
+        None
+    }
+}

@@ -1,0 +1,125 @@
+//! All configurations of module sources, as data and as lines.
+
+use serde_json::{Map, Value, json};
+
+use super::format::{Format, columns, one_line, span};
+use super::why::{Unknown, unknown};
+use super::{SourceAddonView, SourceRepositoryView, SourceView, View};
+
+/// Returns the configuration that a person means: `NAME`, `NAMESPACE/NAME`, or one of both behind a kind.
+///
+/// # Errors
+///
+/// If there is none, or more than one.
+pub fn find<'v>(view: &'v View, name: &str) -> Result<&'v SourceView, Unknown> {
+    let meant: Vec<&SourceView> = view.sources.iter().filter(|source| source.is_called(name)).collect();
+    match meant.as_slice() {
+        [one] => Ok(one),
+        [] => Err(unknown("source", name, view.sources.iter().map(|source| &*source.key.name))),
+        several => {
+            let all: Vec<String> = several.iter().map(|source| source.address()).collect();
+            let hint = Some(format!("which one: {}?", all.join(" or ")));
+            Err(Unknown { what: "single source", name: name.to_owned(), hint })
+        }
+    }
+}
+
+/// Returns all configurations as data.
+pub fn data(view: &View, format: Format<'_>) -> Value {
+    json!({"sources": list(view, format)})
+}
+
+/// Returns all configurations as a list.
+pub(super) fn list(view: &View, format: Format<'_>) -> Value {
+    view.sources.iter().map(|source| source_data(source, format)).collect()
+}
+
+fn source_data(source: &SourceView, format: Format<'_>) -> Value {
+    let waits_for = source.work.as_ref().and_then(|work| work.waits_for.clone());
+    let repositories = source.repositories.iter().map(|its| repository_data(its, format));
+    json!({
+        "kind": source.key.kind.as_str(),
+        "namespace": &*source.key.namespace,
+        "name": &*source.key.name,
+        "phase": phase(source),
+        "message": (format.show)(&source.message),
+        "generation": source.generation,
+        "observedGeneration": source.observed_generation,
+        "lastProcessedTime": source.processed_at,
+        "nextSeconds": source.processed_in.map(|time| time.as_secs_f64()),
+        "waitsFor": waits_for,
+        "repositories": repositories.collect::<Vec<_>>(),
+    })
+}
+
+fn repository_data(repository: &SourceRepositoryView, format: Format<'_>) -> Value {
+    let mut data = Map::from_iter([
+        ("url".to_owned(), Value::from(repository.url.clone())),
+        ("status".to_owned(), repository.phase.into()),
+    ]);
+    add_problem(&mut data, &repository.reason, &repository.message, format);
+    let addons = repository.addons.iter().map(|addon| addon_data(addon, format));
+    data.insert("addons".to_owned(), addons.collect());
+    data.into()
+}
+
+fn addon_data(addon: &SourceAddonView, format: Format<'_>) -> Value {
+    let mut data = Map::from_iter([
+        ("name".to_owned(), Value::from(addon.name.clone())),
+        ("version".to_owned(), addon.version.clone().into()),
+        ("digest".to_owned(), addon.digest.clone().into()),
+        ("status".to_owned(), addon.phase.into()),
+    ]);
+    add_problem(&mut data, &addon.reason, &addon.message, format);
+    if let Some((name, state)) = &addon.module {
+        data.insert("module".to_owned(), json!({"name": name.as_str(), "state": state}));
+    }
+    data.into()
+}
+
+fn add_problem(data: &mut Map<String, Value>, reason: &str, message: &str, format: Format<'_>) {
+    if !reason.is_empty() {
+        data.insert("reason".to_owned(), reason.into());
+        data.insert("message".to_owned(), (format.show)(message).into());
+    }
+}
+
+/// Returns all configurations as a table.
+pub fn text(view: &View, format: Format<'_>) -> String {
+    if view.sources.is_empty() {
+        return "There is no module source: docs/sources.md says how to apply one.\n".to_owned();
+    }
+    let row = |source: &SourceView| {
+        vec![
+            source.key.kind.as_str().to_owned(),
+            source.key.namespace.to_string(),
+            source.key.name.to_string(),
+            phase(source).to_owned(),
+            modules(source),
+            source.processed_at.clone(),
+            source.processed_in.map(span).unwrap_or_default(),
+            one_line(&(format.show)(&source.message)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = view.sources.iter().map(row).collect();
+    columns(&["KIND", "NAMESPACE", "NAME", "PHASE", "MODULES", "PROCESSED", "NEXT IN", "MESSAGE"], &rows, "")
+}
+
+/// Returns how far a configuration is, in one word.
+pub fn phase(source: &SourceView) -> &'static str {
+    if source.is_deleting { "Deleting" } else { source.phase }
+}
+
+/// Returns how many modules a configuration has, and how many of them go on without it.
+pub fn modules(source: &SourceView) -> String {
+    let states: Vec<&str> =
+        source.addons().filter_map(|addon| addon.module.as_ref()).map(|(_, state)| *state).collect();
+    let retained = states.iter().filter(|state| **state == RETAINED).count();
+    match retained {
+        0 => states.len().to_string(),
+        retained => format!("{}, {retained} retained", states.len()),
+    }
+}
+
+/// What the status calls a module that goes on although it is registered no more.
+pub(super) const RETAINED: &str = "Retained";

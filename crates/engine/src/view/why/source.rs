@@ -1,0 +1,167 @@
+//! Why a configuration of module sources is pending or failed, what it waits for, and when it is tried again.
+
+use std::fmt::Write as _;
+
+use super::answer::chain;
+use super::{Answer, Unknown, advice};
+use crate::addon::{AddonReason, RepositoryReason};
+use crate::view::format::{Format, count, span, times};
+use crate::view::sources::{RETAINED, find, phase};
+use crate::view::{SourceAddonView, SourceRepositoryView, SourceView, TaskView, View};
+
+/// How many addons are told one by one.
+const SHOWN: usize = 20;
+
+/// Returns why the configuration is in its phase.
+pub fn source(view: &View, name: &str, format: Format<'_>) -> Result<Answer, Unknown> {
+    let source = find(view, name)?;
+    let mut answer = Answer { about: "source", name: source.address(), ..Answer::default() };
+    judge(source, format, &mut answer);
+    let mut told = format!("{} at generation {}", phase(source), source.observed_generation);
+    if source.observed_generation != source.generation {
+        let _ = write!(told, ", its object has {}", source.generation);
+    }
+    answer.facts.push(("phase", told));
+    if !source.processed_at.is_empty() {
+        answer.facts.push(("processed", source.processed_at.clone()));
+    }
+    if let Some(time) = source.processed_in {
+        answer.facts.push(("processed again in", span(time)));
+    }
+    if let Some(work) = &source.work {
+        answer.chain = chain(&work.chain);
+        answer.facts.push(("task", task(work, format)));
+    }
+    for repository in &source.repositories {
+        answer.facts.push(("repository", repository_text(repository, format)));
+        if let Ok(reason) = repository.reason.parse() {
+            add(&mut answer.advice, about_repository(reason));
+        }
+    }
+    addons(source, format, &mut answer);
+    if !source.is_deleting && source.phase != "Pending" {
+        let sync = format!("`addon-operator source sync {}` has it processed at once", source.address());
+        answer.advice.push(sync);
+    }
+    Ok(answer)
+}
+
+fn judge(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
+    let (key, message) = (&source.key, (format.show)(&source.message));
+    let waits = source.work.as_ref().and_then(|work| work.waits_for.as_ref());
+    let waits = waits.map(|reason| format!(", and waits for {}", (format.show)(reason))).unwrap_or_default();
+    let failure = source.work.as_ref().and_then(|work| Some((work, work.last_failure.as_ref()?)));
+    (answer.state, answer.verdict) = if source.is_deleting {
+        ("deleting", format!("{key} is being deleted{waits}"))
+    } else if source.is_left_alone {
+        answer.advice.push("find who else writes its status: two operators may look after the same objects; an edit of its spec ends this".to_owned());
+        ("left alone", format!("{key} is left alone: somebody else writes its status, too"))
+    } else {
+        match source.phase {
+            "Ready" => ("ready", format!("{key} is ready: {message}{waits}")),
+            "Failed" => ("failed", format!("{key} is failed: {message}")),
+            _ => ("pending", format!("{key} was not processed yet{waits}")),
+        }
+    };
+    if let Some((work, failure)) = failure {
+        answer.state = "failing";
+        let _ = write!(
+            answer.verdict,
+            "; the work on it failed {}: {}",
+            times(work.failures),
+            format.failure(failure)
+        );
+        answer.advice.push(advice::about(failure, work));
+    }
+}
+
+fn task(work: &TaskView, format: Format<'_>) -> String {
+    let mut text = format!("{} {}", work.id, work.kind);
+    let _ = match (work.running, work.retry_in, &work.waits_for) {
+        (Some(running), _, _) => write!(text, " runs for {}", span(running)),
+        (None, Some(retry), _) => write!(text, " begins in {}", span(retry)),
+        (None, None, Some(reason)) => write!(text, " waits for {}", (format.show)(reason)),
+        (None, None, None) => write!(text, " waits for a free worker (--source-workers)"),
+    };
+    text
+}
+
+fn repository_text(repository: &SourceRepositoryView, format: Format<'_>) -> String {
+    let SourceRepositoryView { url, phase, reason, message, addons } = repository;
+    if reason.is_empty() {
+        format!("{url}: {phase}, {}", count(addons.len(), "addon"))
+    } else {
+        format!("{url}: {reason}: {}", (format.show)(message))
+    }
+}
+
+/// Tells of addons: those that failed first, then those whose modules go on, then the others.
+fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
+    let is_retained =
+        |addon: &SourceAddonView| addon.module.as_ref().is_some_and(|(_, state)| *state == RETAINED);
+    let mut addons: Vec<&SourceAddonView> = source.addons().collect();
+    addons.sort_by_key(|addon| (addon.reason.is_empty(), !is_retained(addon)));
+    for addon in addons.iter().take(SHOWN) {
+        let SourceAddonView { name, version, phase, reason, message, module, .. } = addon;
+        let mut text = format!("{name} {version}: ");
+        if reason.is_empty() {
+            text.push_str(phase);
+        } else {
+            let _ = write!(text, "{reason}: {}", (format.show)(message));
+        }
+        if let Some((module, state)) = module {
+            let _ = write!(text, ", module {module} is {state}");
+        }
+        answer.facts.push(("addon", text));
+    }
+    if addons.len() > SHOWN {
+        answer.facts.push(("addon", format!("… and {} more", addons.len() - SHOWN)));
+    }
+    for addon in &addons {
+        if let Ok(reason) = addon.reason.parse() {
+            add(&mut answer.advice, about_addon(reason));
+        }
+    }
+    if addons.iter().any(|addon| is_retained(addon)) {
+        let text = "modules that are Retained go on as they are; switch them off in the ConfigMap, or let the source offer them again";
+        add(&mut answer.advice, text);
+    }
+}
+
+/// Adds an advice, once.
+fn add(advice: &mut Vec<String>, text: &str) {
+    if !advice.iter().any(|known| known == text) {
+        advice.push(text.to_owned());
+    }
+}
+
+fn about_repository(reason: RepositoryReason) -> &'static str {
+    match reason {
+        RepositoryReason::EmptyURLError => "write the URL of an index file into spec.repositories[].url",
+        RepositoryReason::FetchingIndexError => {
+            "look whether the URL answers with an index and whether its host may be asked (--source-allow); it is tried again by itself"
+        }
+        RepositoryReason::TemplatingURLError => {
+            "make the Secret with that key, in a namespace that may be read (--source-secret-namespaces)"
+        }
+    }
+}
+
+fn about_addon(reason: AddonReason) -> &'static str {
+    match reason {
+        AddonReason::ConflictInSpecifiedRepositories => {
+            "offer one of the two only: spec.repositories[].include names what is wanted"
+        }
+        AddonReason::ConflictWithAlreadyRegisteredAddon => {
+            "take it out of one of the two; this one is tried again when the other is gone"
+        }
+        AddonReason::FetchingError => "publish the bundle where the index says; it is tried again by itself",
+        AddonReason::LoadingError => {
+            "correct the bundle; `addon-operator source lint` shows the same problems before it is published"
+        }
+        AddonReason::RegisteringError => {
+            "look whether the operator may write Secrets in its namespace, and whether the disk of --source-dir has room"
+        }
+        AddonReason::UnregisteringError => "nothing: it is removed when its module may go",
+    }
+}

@@ -1,0 +1,418 @@
+//! Configurations of one namespace: their modules, where those are released, and what nobody may do by them.
+
+use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, ReleaseAction};
+use serde_json::json;
+
+use crate::build::{config as config_map, files, reread};
+use crate::random::Random;
+use crate::repositories::{addon, config, sourced, sourced_with, with_id};
+use crate::world::World;
+
+const URL: &str = "https://repo/index.yaml";
+
+/// A world in which a repository offers the chart `web`, and the module of each of these keys is switched on.
+fn offering(keys: &[&str]) -> World {
+    let mut world = sourced(&files().module(10, "base"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.bundle(1, "web", &[]);
+    let flags: Vec<String> = keys.iter().map(|key| format!("{key}Enabled")).collect();
+    let flags: Vec<(&str, &str)> = flags.iter().map(|flag| (flag.as_str(), "true")).collect();
+    world.send_in(0, config_map(200, &flags));
+    world.run_for(3_000);
+    world
+}
+
+fn releases(world: &World) -> Vec<&str> {
+    world.deployed.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a07_one_id_in_the_cluster_and_in_two_namespaces_is_no_conflict() {
+    let mut world = offering(&["web", "aWeb", "bWeb"]);
+    for name in ["x", "a/x", "b/x"] {
+        world.applies(name, &[URL]);
+    }
+    world.run_for(5_000);
+    for (name, state) in [("x", "web Running"), ("a/x", "a-web Running"), ("b/x", "b-web Running")] {
+        assert_eq!((world.phase(name).as_str(), world.problems(name)), ("Ready", Vec::new()), "{name}");
+        assert_eq!(world.states(name), [state]);
+    }
+    assert_eq!(releases(&world), ["a/a-web", "b/b-web", "base", "web"]);
+}
+
+#[test]
+fn what_goes_on_without_its_configuration_is_never_given_to_another_scope() {
+    let mut world = offering(&["aWeb"]);
+    let twin = Ok(vec![with_id(addon("a-web", "1.0.0", 4), "id-twin")]);
+    world.bundle(4, "a-web", &[]);
+    world.offers("two", twin);
+    world.applies("x", &["two"]);
+    world.run_for(3_000);
+    assert_eq!(world.states("x"), ["a-web Running"]);
+    // The index can't be read: the module goes on, and people of the namespace wait for its name.
+    world.applies("x", &["gone"]);
+    world.applies("a/x", &[URL]);
+    let trace = world.run_for(8_000);
+    assert_eq!((world.phase("x").as_str(), world.phase("a/x").as_str()), ("Failed", "Failed"), "{trace}");
+    assert_eq!(world.states("x"), ["a-web Retained"]);
+    assert!(!trace.contains("uninstall") && !releases(&world).contains(&"a/a-web"), "{trace}");
+}
+
+#[test]
+fn a15_a_deletion_bumps_what_failed_in_its_namespace_only() {
+    let mut world = offering(&[]);
+    world.offers("two", Ok(vec![with_id(addon("twin", "2.0.0", 4), "id-web")]));
+    for scope in ["", "a/", "b/"] {
+        world.applies(&format!("{scope}x"), &[URL]);
+        world.run_for(2_000);
+        world.applies(&format!("{scope}y"), &["two"]);
+        world.applies(&format!("{scope}z"), &["gone"]);
+        world.run_for(2_000);
+    }
+    world.repositories.writes.clear();
+    world.deletes("a/x");
+    world.run_for(5_000);
+    let bumps = world.repositories.writes.iter().filter(|write| write.contains("reprocessRequest"));
+    let bumps: Vec<&str> = bumps.map(String::as_str).collect();
+    assert_eq!(bumps, ["a/x a/y reprocessRequest 1", "a/x a/z reprocessRequest 1"]);
+    assert_eq!((world.phase("a/y").as_str(), world.phase("b/y").as_str()), ("Ready", "Failed"));
+    assert!(!world.repositories.objects.contains_key("a/x"));
+}
+
+#[test]
+fn a29_what_would_act_with_the_operators_rights_is_refused_in_a_namespace() {
+    let mut world = offering(&["web", "aWeb"]);
+    let mut unsafe_one = addon("web", "1.0.0", 1);
+    unsafe_one.privileged = vec!["enabled".to_owned(), "hooks/".to_owned()];
+    world.offers(URL, Ok(vec![unsafe_one]));
+    for name in ["x", "a/x"] {
+        world.applies(name, &[URL]);
+    }
+    world.run_for(3_000);
+    assert_eq!((world.phase("x").as_str(), world.phase("a/x").as_str()), ("Ready", "Failed"));
+    let problem = &world.problems("a/x")[0];
+    assert!(problem.starts_with("LoadingError: an AddonsConfiguration brings charts only"), "{problem}");
+    assert!(problem.contains("enabled, hooks/"), "{problem}");
+    assert_eq!(releases(&world), ["base", "web"]);
+}
+
+#[test]
+fn a29_a_module_without_rights_says_so_and_holds_up_nobody() {
+    let mut world = offering(&["aWeb"]);
+    world.powerless.insert("a".to_owned());
+    world.applies("a/x", &[URL]);
+    world.run_for(30_000);
+    assert_eq!((world.phase("a/x").as_str(), world.states("a/x")), ("Ready", vec!["a-web Error".to_owned()]));
+    let view = world.view();
+    let module = view.modules.iter().find(|module| module.name.as_str() == "a-web").unwrap();
+    assert!(module.last_error.as_ref().unwrap().message.contains("forbidden"), "{:?}", module.last_error);
+    assert_eq!(
+        module.elsewhere.as_ref().unwrap().to_string(),
+        "namespace a as its ServiceAccount addon-operator"
+    );
+    let status = world.status("a/x");
+    assert_eq!(status["repositories"][0]["addons"][0]["module"]["message"], "secrets is forbidden");
+    // A converge goes past it, and so does one after a restart.
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    world.run_for(30_000);
+    assert!(world.view().converge.first_done);
+    // It is tried again, and runs as soon as it may.
+    world.powerless.clear();
+    world.run_for(10_000);
+    assert_eq!(
+        (world.states("a/x"), releases(&world)),
+        (vec!["a-web Running".to_owned()], vec!["a/a-web", "base"])
+    );
+    // Its removal waits for rights that were taken away, and nobody waits for it.
+    world.powerless.insert("a".to_owned());
+    world.deletes("a/x");
+    world.run_for(10_000);
+    assert!(world.repositories.objects.contains_key("a/x"));
+    world.send_in(0, config_map(201, &[("baseEnabled", "false")]));
+    world.run_for(5_000);
+    assert_eq!(releases(&world), ["a/a-web"]);
+    world.powerless.clear();
+    world.run_for(10_000);
+    assert!(releases(&world).is_empty() && world.repositories.objects.is_empty());
+}
+
+#[test]
+fn a_removal_that_fails_is_there_once_however_many_converges_there_are() {
+    let mut world = offering(&["aWeb"]);
+    world.applies("a/x", &[URL]);
+    world.run_for(3_000);
+    world.powerless.insert("a".to_owned());
+    world.deletes("a/x");
+    world.run_for(20_000);
+    for id in 1..6 {
+        world.send_in(0, Event::Commanded { id: CommandId::new(id), command: Command::Converge });
+        world.run_for(20_000);
+    }
+    let removals = world.queue("main").iter().filter(|line| line.starts_with("ModuleDelete")).count();
+    assert_eq!(removals, 1, "{:?}", world.queue("main"));
+    world.powerless.clear();
+    world.run_for(20_000);
+    assert_eq!(releases(&world), ["base"]);
+    assert!(!world.repositories.objects.contains_key("a/x"));
+}
+
+#[test]
+fn a_module_without_rights_holds_up_no_module_that_runs_beside_it() {
+    let config = Config { module_concurrency: 4, ..config() };
+    let files = files().module(50, "beside").module(60, "behind");
+    let mut world = sourced_with(&files, config);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.bundle(1, "web", &[]);
+    world.powerless.insert("a".to_owned());
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    world.applies("a/x", &[URL]);
+    world.run_for(10_000);
+    assert_eq!(world.states("a/x"), ["a-web Error"]);
+    // Everything runs again, the module of the namespace among others.
+    world.send_in(0, config_map(201, &[("aWebEnabled", "true"), ("global", "new: 1")]));
+    world.run_for(20_000);
+    let view = world.view();
+    let phases: Vec<_> = view.modules.iter().map(|module| (module.name.as_str(), module.revision)).collect();
+    assert_eq!(phases, [("a-web", None), ("beside", Some(2)), ("behind", Some(2))]);
+    world.powerless.clear();
+    world.run_for(10_000);
+    assert_eq!(world.states("a/x"), ["a-web Running"]);
+}
+
+#[test]
+fn a_name_that_does_not_survive_is_a_loading_error_that_says_so() {
+    let mut world = offering(&[]);
+    world.applies("team-2/x", &[URL]);
+    world.run_for(3_000);
+    let problem = &world.problems("team-2/x")[0];
+    assert!(problem.starts_with("LoadingError: ") && problem.contains("team-2-web"), "{problem}");
+}
+
+#[test]
+fn a_composed_name_that_collides_is_a_conflict_and_both_are_named() {
+    let mut world = offering(&[]);
+    world.offers("cluster", Ok(vec![addon("a-web", "2.0.0", 4)]));
+    world.applies("x", &["cluster"]);
+    world.run_for(2_000);
+    world.applies("a/x", &[URL]);
+    world.run_for(2_000);
+    let conflict = "ConflictWithAlreadyRegisteredAddon: its name is registered by ClusterAddonsConfiguration x: a-web:2.0.0 in cluster";
+    assert_eq!(world.problems("a/x"), [conflict]);
+    // The other way round, and between two namespaces.
+    let mut world = offering(&[]);
+    world.offers("longer", Ok(vec![addon("b-web", "2.0.0", 4)]));
+    world.offers("cluster", Ok(vec![addon("a-b-web", "2.0.0", 5)]));
+    world.applies("a/x", &["longer"]);
+    world.run_for(2_000);
+    world.applies("a-b/x", &[URL]);
+    world.applies("x", &["cluster"]);
+    world.run_for(2_000);
+    let conflict = "ConflictWithAlreadyRegisteredAddon: its name is registered by AddonsConfiguration a/x: a-b-web:2.0.0 in longer";
+    assert_eq!(
+        (world.problems("a-b/x"), world.problems("x")),
+        (vec![conflict.to_owned()], vec![conflict.to_owned()])
+    );
+    // A module of files.
+    let mut world = sourced(&files().module(10, "a-web"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.applies("a/x", &[URL]);
+    world.run_for(2_000);
+    assert!(world.problems("a/x")[0].contains("the built-in module /modules/010-a-web"));
+}
+
+#[test]
+fn a_bundle_never_switches_itself_on_in_a_namespace() {
+    let mut world = offering(&[]);
+    world.applies("a/x", &[URL]);
+    world.edits("a/x", |spec| spec["autoEnable"] = json!(true));
+    world.run_for(10_000);
+    assert_eq!(
+        (world.phase("a/x").as_str(), world.states("a/x")),
+        ("Ready", vec!["a-web Registered".to_owned()])
+    );
+}
+
+#[test]
+fn a_restart_finds_the_releases_of_namespaces_and_removes_none() {
+    let mut world = offering(&["aWeb"]);
+    world.applies("a/x", &[URL]);
+    world.run_for(3_000);
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    let trace = world.run_for(10_000);
+    assert!(trace.contains("and in namespace a as its ServiceAccount addon-operator"), "{trace}");
+    assert!(trace.contains("Unchanged") && !trace.contains("uninstall"), "{trace}");
+    // Off while the operator was away: it is removed from where it is.
+    world.restarts();
+    world.send_in(0, config_map(201, &[]));
+    world.run_for(10_000);
+    assert_eq!(releases(&world), ["base"]);
+}
+
+#[test]
+fn what_is_being_removed_is_not_forgotten_because_it_may_not_be_listed() {
+    let mut world = offering(&["aWeb"]);
+    world.applies("a/x", &[URL]);
+    world.run_for(3_000);
+    world.powerless.insert("a".to_owned());
+    world.deletes("a/x");
+    world.run_for(1_000);
+    world.restarts();
+    world.send_in(0, config_map(200, &[("aWebEnabled", "true")]));
+    world.run_for(10_000);
+    assert!(world.repositories.objects.contains_key("a/x") && releases(&world) == ["a/a-web", "base"]);
+    world.powerless.clear();
+    world.run_for(10_000);
+    assert!(world.repositories.objects.is_empty() && releases(&world) == ["base"]);
+}
+
+/// A world with a module whose release is in the namespace that a test says, by the file `module.yaml`.
+fn placed(namespace: Option<&str>) -> crate::build::Files {
+    let namespace = namespace.map(Into::into);
+    files().module(10, "web").with(|module| {
+        module.namespace = namespace;
+        module.content =
+            module.namespace.as_ref().map_or(1, |name: &std::sync::Arc<str>| name.len() as u64 + 1);
+    })
+}
+
+#[test]
+fn a_release_that_moves_is_installed_where_it_belongs_and_then_removed_where_it_was() {
+    let mut world = World::new(&placed(None));
+    world.run_for(3_000);
+    assert_eq!(releases(&world), ["web"]);
+    for (namespace, expected, steps) in [
+        (
+            Some("one"),
+            "one/web",
+            ["forget release web", "upgrade one/web", "watch release one/web", "uninstall web"],
+        ),
+        (
+            Some("three"),
+            "three/web",
+            ["forget release one/web", "upgrade three/web", "watch release three/web", "uninstall one/web"],
+        ),
+        (
+            None,
+            "web",
+            ["forget release three/web", "upgrade web", "watch release web", "uninstall three/web"],
+        ),
+    ] {
+        world.send_in(0, reread(&placed(namespace)));
+        let trace = world.run_for(3_000);
+        assert_eq!(releases(&world), [expected], "{trace}");
+        let places: Vec<usize> = steps.iter().map(|step| trace.find(step).expect(step)).collect();
+        assert!(places.is_sorted(), "{trace}");
+    }
+}
+
+#[test]
+fn a_release_stays_where_it_was_until_it_is_where_it_belongs() {
+    let mut world = World::new(&placed(None));
+    world.run_for(3_000);
+    let failures = (0..3).map(|_| Err("no such namespace"));
+    let mut world = failures.fold(world, |world, failure| world.release("web", failure));
+    world.send_in(0, reread(&placed(Some("one"))));
+    world.run_for(3_000);
+    assert_eq!(releases(&world), ["web"]);
+    world.run_for(20_000);
+    assert_eq!(releases(&world), ["one/web"]);
+    // Switched off in the middle of a move: it is removed from both places.
+    let mut world = world.release("web", Err("no such namespace"));
+    world.send_in(0, reread(&placed(Some("three"))));
+    world.run_for(100);
+    assert_eq!(releases(&world), ["one/web"]);
+    world.send_in(0, config_map(201, &[("webEnabled", "false")]));
+    world.run_for(10_000);
+    assert!(releases(&world).is_empty(), "{}", world.trace);
+}
+
+#[test]
+fn a_release_that_moved_while_the_operator_was_away_leaves_the_operators_namespace() {
+    let mut world = World::new(&placed(Some("one"))).deployed("web");
+    let trace = world.run_for(5_000);
+    assert_eq!(releases(&world), ["one/web"], "{trace}");
+    assert!(trace.find("upgrade one/web").unwrap() < trace.find("uninstall web").unwrap(), "{trace}");
+    // What somebody else's namespace holds says nothing about modules that belong elsewhere.
+    let mut world = World::new(&placed(Some("one")).module(20, "db")).deployed("db").deployed("one/db");
+    world.run_for(5_000);
+    assert_eq!(releases(&world), ["db", "one/db", "one/web"]);
+    assert_eq!(
+        world.noticed(|notice| matches!(
+            notice,
+            Notice::ReleaseRan { action: Some(ReleaseAction::Uninstalled), .. }
+        )),
+        0
+    );
+}
+
+/// Random edits, deletions, restarts, faults, and rights that come and go, in the cluster and in two namespaces.
+#[test]
+fn whatever_happens_every_release_is_where_its_configuration_says() {
+    for seed in 0..200 {
+        life(seed);
+    }
+}
+
+fn life(seed: u64) {
+    let mut random = Random(seed);
+    let addons = ["web", "db"];
+    let names = ["a", "b", "x/a", "x/b", "y/a"];
+    let mut world = sourced(&files().module(10, "base"));
+    for (n, name) in (1..).zip(addons) {
+        world.bundle(n, name, &[]);
+        world.offers(name, Ok(vec![addon(name, "1.0.0", n)]));
+    }
+    let flags = ["webEnabled", "dbEnabled", "xWebEnabled", "xDbEnabled", "yWebEnabled", "yDbEnabled"];
+    let config = || config_map(200, &flags.map(|flag| (flag, "true")));
+    world.send_in(0, config());
+    world.run_for(1_000);
+    for _ in 0..random.below(25) {
+        let name = names[usize::try_from(random.below(5)).unwrap()];
+        let url = addons[usize::try_from(random.below(2)).unwrap()];
+        let object = world.repositories.objects.get(name);
+        let is_there = object.is_some_and(|its| its["metadata"]["deletionTimestamp"].is_null());
+        match random.below(8) {
+            0 if is_there => world.deletes(name),
+            1 => {
+                world.restarts();
+                world.send_in(1, config());
+            }
+            2 => world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "500"))),
+            3 => drop(world.powerless.insert("x".to_owned())),
+            4 => world.powerless.clear(),
+            _ if is_there || !world.repositories.objects.contains_key(name) => world.applies(name, &[url]),
+            _ => {}
+        }
+        world.run_for([0, 15, 60, 2_000][usize::try_from(random.below(4)).unwrap()]);
+    }
+    world.patching.clear();
+    world.powerless.clear();
+    // Long enough for every one that failed to be looked at again. What was forbidden at a start is looked for at the next.
+    world.run_until(1_000_000);
+    world.restarts();
+    world.send_in(1, config());
+    world.run_until(2_000_000);
+    assert!(world.repositories.faults.is_empty(), "seed {seed}: {:?}", world.repositories.faults);
+    assert!(world.queue("main").is_empty(), "seed {seed}");
+    let (objects, registry) = (&world.repositories.objects, &world.repositories.registry);
+    let place = |addon: &engine::RegisteredAddon| match &*addon.source.namespace {
+        "" => addon.bundle.name.to_string(),
+        namespace => format!("{namespace}/{}", addon.bundle.name),
+    };
+    let active = registry.addons.iter().filter(|addon| addon.is_active);
+    let mut expected: Vec<String> = active.map(place).chain(["base".to_owned()]).collect();
+    expected.sort();
+    let marked = &world.repositories.marked;
+    let deployed: Vec<_> = world.deployed.keys().cloned().collect();
+    assert_eq!(deployed, expected, "seed {seed}: {objects:?} {marked:?}");
+    for (scope, url) in ["", "x/", "y/"].into_iter().flat_map(|scope| addons.map(|url| (scope, url))) {
+        let is_in = |name: &str| name.rfind('/').map_or("", |slash| &name[..=slash]) == scope;
+        let in_scope = objects.iter().filter(|(name, _)| is_in(name)).map(|(_, object)| object);
+        let owners: Vec<_> =
+            in_scope.filter(|object| object["spec"]["repositories"][0]["url"] == url).collect();
+        let ready = owners.iter().filter(|object| object["status"]["phase"] == "Ready").count();
+        assert_eq!(ready, usize::from(!owners.is_empty()), "seed {seed}: {scope}{url} {objects:?}");
+    }
+}
