@@ -14,7 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Catalog, Engine, Event, Failure, FailureKind, Module, OwnedRelease, ReleaseName, ValuesInput};
+use engine::{
+    Catalog, Engine, Event, Failure, FailureKind, Module, Origin, OwnedReleases, ReleaseName, ReleaseTarget,
+    ValuesInput,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -28,7 +31,7 @@ use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics,
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Effects, Inbox, Questions, Stopped};
 use crate::effects::{Adapters, MemoryGauge, Running};
-use crate::helm::{self, Helm};
+use crate::helm::{self, ReleaseTargets};
 use crate::hook::{HookRunner, Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Releases};
 use crate::jq::Threads;
@@ -171,23 +174,24 @@ fn measure(request_metrics: &[RequestMetrics; 2], telemetry: &Arc<Telemetry>) {
 }
 
 /// What the socket shows of releases, as text.
-struct ReleaseTexts(Arc<Helm>);
+struct ReleaseTexts(Arc<ReleaseTargets>);
 
 impl Releases for ReleaseTexts {
-    fn list(&self) -> BoxFuture<'_, Result<String, Failure>> {
-        let lines = |owned: Vec<OwnedRelease>| {
-            owned.iter().map(|release| release.name.to_string()).collect::<Vec<_>>().join("\n")
+    fn list(&self, targets: Vec<ReleaseTarget>) -> BoxFuture<'_, Result<String, Failure>> {
+        let lines = |lists: Vec<OwnedReleases>| {
+            let releases = lists.into_iter().flat_map(|list| list.outcome.unwrap_or_default());
+            releases.map(|release| release.name.to_string()).collect::<Vec<_>>().join("\n")
         };
-        async move { self.0.list().await.map(lines) }.boxed()
+        async move { self.0.list(&targets).await.map(lines) }.boxed()
     }
 
     fn watched(&self) -> BTreeMap<String, Vec<String>> {
         self.0.watched()
     }
 
-    fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>> {
+    fn history(&self, release: String, target: ReleaseTarget) -> BoxFuture<'_, Result<String, Failure>> {
         async move {
-            let revisions = self.0.history(&release).await?;
+            let revisions = self.0.of(&target).history(&release).await?;
             let line = |revision: &helm::Revision| {
                 let time = revision.changed.and_then(|seconds| Timestamp::from_second(seconds).ok());
                 let time = time.map_or_else(|| "-".to_owned(), |time| time.to_string());
@@ -198,22 +202,30 @@ impl Releases for ReleaseTexts {
         .boxed()
     }
 
-    fn render(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+    fn render(
+        &self,
+        (module, target): (Arc<Module>, ReleaseTarget),
+        values: ValuesInput,
+    ) -> BoxFuture<'_, Result<String, Failure>> {
         async move {
             if !module.has_chart {
                 return Ok(String::new());
             }
-            Ok(self.0.render(&module, &values).await?.manifest)
+            Ok(self.0.of(&target).render(&module, &values).await?.manifest)
         }
         .boxed()
     }
 
-    fn diff(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>> {
+    fn diff(
+        &self,
+        (module, target): (Arc<Module>, ReleaseTarget),
+        values: ValuesInput,
+    ) -> BoxFuture<'_, Result<String, Failure>> {
         async move {
             if !module.has_chart {
                 return Ok(String::new());
             }
-            self.0.diff(&module, &values).await
+            self.0.of(&target).diff(&module, &values).await
         }
         .boxed()
     }
@@ -222,7 +234,7 @@ impl Releases for ReleaseTexts {
 /// What is made before the other adapters, since others ask it too.
 pub(crate) struct Parts {
     pub(crate) telemetry: Arc<Telemetry>,
-    pub(crate) helm: Arc<Helm>,
+    pub(crate) helm: Arc<ReleaseTargets>,
     pub(crate) discovery: Discovery,
     pub(crate) monitors: Monitors,
     pub(crate) sources: Arc<Sources>,
@@ -256,7 +268,7 @@ impl Operator {
             WatchTiming::PassedOn(took) => timed.watch_passed_on(monitor, took),
         });
         report_watches(&discovery, &inbox);
-        let helm = Helm::new(around.client.clone(), discovery.clone(), helm_settings(settings));
+        let helm = ReleaseTargets::new(around.client.clone(), discovery.clone(), helm_settings(settings));
         let sources = sources::of(around)?;
         let counted = Arc::clone(&telemetry);
         sources.metrics().listen(move |FetchObservation { scheme, outcome, took }| {
@@ -309,16 +321,19 @@ impl Operator {
             Ok(registry) => registry,
             Err(outcome) => return Ok(outcome),
         };
-        match sources::are_looked_after(&parts.discovery, registry.as_ref(), around, &channels.1).await {
-            Ok(true) => {}
-            Ok(false) => config_of_engine.source_workers = 0,
+        match sources::are_kinds_served(&parts.discovery, registry.as_ref(), around, &channels.1).await {
+            Ok(are_served) => config_of_engine.are_source_kinds_served = are_served,
             Err(outcome) => return Ok(outcome),
         }
+        if registry.is_none() || (around.once && !config_of_engine.are_source_kinds_served) {
+            config_of_engine.source_workers = 0;
+        }
         let registry = registry.unwrap_or_default();
-        let catalog = if registry.addons.is_empty() {
+        let is_stale = catalog.modules.iter().any(|module| module.origin != Origin::Files);
+        let catalog = if registry.addons.is_empty() && !is_stale {
             catalog
         } else {
-            // Bundles that were not on the disk are there now.
+            // Bundles that were not on the disk are there now, and those that are not registered are not.
             host.loader.load().await.context("the modules can't be loaded")?
         };
         let reports = parts.discovery.watch_reports();
@@ -467,6 +482,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         started_at: Timestamp::now(),
         quote_values: false,
         source_workers: settings.sources.workers,
+        are_source_kinds_served: true,
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
     }

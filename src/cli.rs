@@ -7,6 +7,7 @@ mod commands;
 mod hook;
 mod output;
 mod request;
+mod source;
 mod tables;
 mod test;
 
@@ -27,7 +28,6 @@ use crate::config::{Environment, LogType, OptionSources, Settings, settings};
 use crate::dev::{self, Dev};
 use crate::helm::template::TemplateArgs;
 use crate::process::memory;
-use crate::source;
 use crate::telemetry::log::Log;
 use crate::telemetry::progress_bar;
 
@@ -59,7 +59,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Some(("template", inner)) => template(inner),
         Some(("hook", inner)) => hook::run(inner),
         Some(("test", inner)) => test::run(inner),
-        Some(("crds", _)) => print(source::CRDS),
+        Some(("source", inner)) => source::run(&matches, inner),
+        Some(("crds", _)) => print(crate::source::CRDS),
         Some(("version", _)) => print(&format!("addon-operator {}\n", env!("CARGO_PKG_VERSION"))),
         Some(("debug-options", _)) => debug_options(),
         Some(("completion", inner)) => completion(inner),

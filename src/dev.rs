@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use apiserver::{ApiServer, Endpoint};
-use rustix::fs::{FlockOperation, flock};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tower::Layer as _;
@@ -18,6 +17,7 @@ use tower::Layer as _;
 use crate::app::{self, Outcome, Surroundings};
 use crate::cluster::connect_in_process;
 use crate::config::{Environment, OptionSources, Settings};
+use crate::file_lock::{FileLock, HANDOVER};
 use crate::hook::shell_framework;
 use crate::source;
 
@@ -124,7 +124,7 @@ fn greet(address: SocketAddr, wanted_port: u16, kubeconfig: &Path, namespace: &s
 /// The directory of a `dev`, which no other one uses at the same time.
 struct StateDir {
     path: PathBuf,
-    _lock: fs::File,
+    _lock: FileLock,
 }
 
 impl StateDir {
@@ -144,9 +144,9 @@ impl StateDir {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path.join(MARKER))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let Ok(lock) = FileLock::new(lock, HANDOVER) else {
             anyhow::bail!("another dev uses it; end that one, or name another directory");
-        }
+        };
         fs::write(path.join(MARKER), MARKED)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
         for name in MADE.iter().filter(|_| reset) {
@@ -321,7 +321,7 @@ type Started = anyhow::Result<(Endpoint, String)>;
 
 async fn serve(state: PathBuf, sender: &std::sync::mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
     let start = async {
-        let server = ApiServer::builder().simulate(SIMULATED).state(state).build()?;
+        let server = ApiServer::builder().impersonation().simulate(SIMULATED).state(state).build()?;
         let serving = server.serve(TcpListener::bind("127.0.0.1:0").await?)?;
         anyhow::Ok((server, serving))
     };

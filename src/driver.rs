@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::view::ConvergeView;
 use engine::{
-    Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, Time, ValuesInput,
-    View,
+    Command, CommandId, Effect, Engine, Event, Failure, Inspection, Module, ModuleName, ReleaseTarget, Time,
+    ValuesInput, View,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -64,7 +64,7 @@ impl Default for Start {
 }
 
 /// A module with what its chart reads.
-type ChartInput = (Arc<Module>, ValuesInput);
+type ChartInput = ((Arc<Module>, ReleaseTarget), ValuesInput);
 
 #[derive(Debug)]
 enum Question {
@@ -186,7 +186,7 @@ impl Questions {
     }
 
     /// Returns a module with the values that its chart would be rendered with, for the socket only.
-    pub async fn chart_input(&self, module: ModuleName) -> Option<(Arc<Module>, ValuesInput)> {
+    pub async fn chart_input(&self, module: ModuleName) -> Option<ChartInput> {
         let (answer, input) = oneshot::channel();
         self.questions.send(Question::Chart(module, answer)).await.ok()?;
         input.await.ok()?

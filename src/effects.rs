@@ -10,13 +10,14 @@ use std::time::Duration;
 use engine::object_patch::ObjectPatch;
 use engine::{
     Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, Module, ModuleLink, ModuleName, Notice,
-    PatchAuthor, Registry, ReleaseName, RunId, ShortMemory, SourceKey, SourceSpec, StoreError, ValuesInput,
+    PatchAuthor, Registry, ReleaseName, ReleaseTarget, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
+    ValuesInput,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::driver::{Effects, Inbox};
-use crate::helm::{Cancellation, Helm, ReleaseRun};
+use crate::helm::{Cancellation, CredentialsRun, ReleaseRun, ReleaseTargets};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
 use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
@@ -37,7 +38,7 @@ pub struct Adapters {
     /// Writes Kubernetes Events.
     pub events: EventRecorder,
     /// Installs, upgrades and removes releases.
-    pub helm: Arc<Helm>,
+    pub helm: Arc<ReleaseTargets>,
     /// Fetches bundles of modules and keeps them.
     pub sources: Arc<Sources>,
     /// Watches objects.
@@ -130,6 +131,7 @@ impl Effects for Adapters {
             Effect::Announce(announcement) => self.events.record(announcement),
             // The driver itself answers commands and ends; no admission or conversion server asks anything.
             Effect::AnswerCommand { .. } | Effect::AnswerReview { .. } | Effect::Exit => {}
+            Effect::AwaitSourceKinds => self.monitors.await_source_kinds(inbox),
             Effect::CancelRun { run } => {
                 if let Some(cancel) = self.running.remove(run) {
                     let _ = cancel.send(());
@@ -140,8 +142,8 @@ impl Effects for Adapters {
             Effect::KeepBundles { run, registry } => self.keep_bundles(run, registry, inbox),
             Effect::LoadModules { run, links } => self.load_modules(run, links, inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
-            Effect::ForgetRelease { module } => self.helm.forget(&module),
-            Effect::ListReleases { run } => self.list_releases(run, inbox),
+            Effect::ForgetRelease { module, target } => self.helm.forget(&target, &module),
+            Effect::ListReleases { run, targets } => self.list_releases(run, targets, inbox),
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
@@ -157,11 +159,14 @@ impl Effects for Adapters {
             Effect::SetSchedules { lines } => self.clock.set(lines, inbox),
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
-            Effect::UninstallRelease { run, release } => self.uninstall(run, release, inbox),
-            Effect::UpgradeRelease { run, module, values, maintenance, source } => {
-                self.upgrade(run, module, values, (maintenance, source), inbox);
+            Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
+            Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
+                self.upgrade(run, (module, target), values, (maintenance, source), inbox);
             }
-            Effect::WatchRelease { module } => self.helm.watch(module, inbox),
+            Effect::WatchRelease { module, target } => self.helm.watch(&target, module, inbox),
+            Effect::WriteCredentials { run, module, template, values, revision, target } => {
+                self.write_credentials(run, (module, target), (template, values, revision), inbox);
+            }
         }
     }
 }
@@ -277,7 +282,7 @@ impl Adapters {
     fn upgrade(
         &self,
         run: RunId,
-        module: Arc<Module>,
+        (module, target): (Arc<Module>, ReleaseTarget),
         values: ValuesInput,
         (maintenance, source): (bool, Option<SourceKey>),
         inbox: &Inbox,
@@ -287,26 +292,42 @@ impl Adapters {
             let cancellation = Cancellation::on(cancel);
             let source = source.as_ref();
             let release = ReleaseRun { module: &module, values: &values, maintenance, source };
-            let outcome = helm.upgrade_until(release, &cancellation).await;
+            let outcome = helm.upgrade(&target, release, &cancellation).await;
             running.remove(run);
             Event::ReleaseFinished { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
-    fn uninstall(&self, run: RunId, release: ReleaseName, inbox: &Inbox) {
+    fn write_credentials(
+        &self,
+        run: RunId,
+        (module, target): (Arc<Module>, ReleaseTarget),
+        (template, values, revision): (Option<Arc<str>>, ValuesInput, u32),
+        inbox: &Inbox,
+    ) {
+        let helm = Arc::clone(&self.helm);
+        let work = async move {
+            let template = template.as_deref();
+            let credentials = CredentialsRun { module: &module, template, values: &values, revision };
+            Event::CredentialsWritten { run, outcome: helm.write_credentials(&target, credentials).await }
+        };
+        spawn(inbox, work, move |failure| Event::CredentialsWritten { run, outcome: Err(failure) });
+    }
+
+    fn uninstall(&self, run: RunId, release: ReleaseName, target: ReleaseTarget, inbox: &Inbox) {
         let (helm, running, cancel) = (Arc::clone(&self.helm), self.running.clone(), self.running.add(run));
         let work = async move {
-            let outcome = helm.uninstall_until(&release, &Cancellation::on(cancel)).await;
+            let outcome = helm.uninstall(&target, &release, &Cancellation::on(cancel)).await;
             running.remove(run);
             Event::ReleaseFinished { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
-    fn list_releases(&self, run: RunId, inbox: &Inbox) {
+    fn list_releases(&self, run: RunId, targets: Vec<ReleaseTarget>, inbox: &Inbox) {
         let helm = Arc::clone(&self.helm);
-        let work = async move { Event::ReleasesListed { run, outcome: helm.list().await } };
+        let work = async move { Event::ReleasesListed { run, outcome: helm.list(&targets).await } };
         spawn(inbox, work, move |failure| Event::ReleasesListed { run, outcome: Err(failure) });
     }
 
@@ -336,7 +357,7 @@ mod tests {
 
     impl Effects for Defective {
         fn begin(&mut self, effect: Effect, inbox: &Inbox) {
-            if let Effect::ListReleases { run } = effect {
+            if let Effect::ListReleases { run, .. } = effect {
                 inbox.answer(Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
             } else if let Effect::RunHook { run, hook, .. } = effect {
                 let (begun, ran) = (Arc::clone(&self.begun), Arc::clone(&self.ran));

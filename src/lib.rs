@@ -8,6 +8,7 @@ pub mod dev;
 mod directory_trust;
 pub mod driver;
 pub mod effects;
+mod file_lock;
 pub mod helm;
 pub mod hook;
 pub mod http;

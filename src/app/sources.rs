@@ -1,5 +1,6 @@
 //! Module sources at the start of the operator: what fetches them, what is registered, and whether they are looked after.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::source::allow::{AllowList, AllowedHost, Prefix};
@@ -65,16 +66,23 @@ pub(super) async fn restore(
     });
     let Some(restored) = restored.await? else { return Ok(None) };
     for (digest, failure) in restored.problems {
-        tracing::error!(error = %failure, "bundle {digest} can't be restored; its module is left as it is");
+        let of_it = restored.registry.addons.iter().filter(|addon| addon.bundle.digest == digest);
+        let sources: BTreeSet<String> = of_it.map(|addon| addon.source.to_string()).collect();
+        let sources = sources.into_iter().collect::<Vec<_>>().join(", ");
+        tracing::error!(
+            error = %failure,
+            "bundle {digest} can't be restored; its module is not there, and its release is left as it is. `addon-operator \
+             source sync` of {sources} fetches it again"
+        );
     }
     Ok(Some(restored.registry))
 }
 
-/// Returns whether module sources are looked after: their kind is served, or modules of them are registered. An API server
-/// that is away is waited for, except with `--once`.
+/// Returns whether there is one of the kinds of module sources, or modules of them are registered. An API server that is
+/// away is waited for, except with `--once`.
 ///
-/// `registry` is `None` if nobody may look after them. Who has no such kind pays nothing for sources.
-pub(super) async fn are_looked_after(
+/// `registry` is `None` if nobody may look after them: then nothing is asked.
+pub(super) async fn are_kinds_served(
     discovery: &Discovery,
     registry: Option<&Registry>,
     around: &Surroundings,
@@ -84,19 +92,12 @@ pub(super) async fn are_looked_after(
     if !registry.addons.is_empty() {
         return Ok(true);
     }
-    let kind = SourceKind::Cluster.as_str();
+    let kinds = [SourceKind::Cluster, SourceKind::Namespaced].map(SourceKind::as_str);
     let complaint = "the API server does not say which kinds there are";
     let wanted = Wanted { what: "the kinds of the API server", complaint };
-    let is_served = answered(&wanted, around, channels, || async {
-        let served = discovery.serves(SourceKey::API_VERSION, kind).await;
+    answered(&wanted, around, channels, || async {
+        let served = discovery.serves_any(SourceKey::API_VERSION, &kinds).await;
         served.map_err(|error| Failure::of(FailureKind::Cluster, &error))
-    });
-    let is_served = is_served.await?;
-    if !is_served {
-        tracing::info!(
-            "module sources are off: there is no kind {kind}; for modules from repositories run `addon-operator crds \
-             | kubectl apply -f -` and restart the operator"
-        );
-    }
-    Ok(is_served)
+    })
+    .await
 }

@@ -97,7 +97,9 @@ impl Question<'_> {
         let text = match self.command {
             ("config", "set") if status < 400 => tables::parameter_is_set(self.leaf),
             // These are ours; what the reference has too is followed by an empty line as there.
-            ("status" | "why" | "journal" | "graph" | "converge", _) | ("module", "status") => text,
+            ("status" | "why" | "journal" | "graph" | "converge" | "source", _) | ("module", "status") => {
+                text
+            }
             _ => text + "\n",
         };
         let is_text = matches!(format_of(self.leaf).as_str(), "text" | "");

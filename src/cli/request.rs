@@ -128,6 +128,8 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
             get(format!("/module/{module}/render?debug={}&diff={}", on("debug"), on("diff")))
         }
         ("module", "history") => get(format!("/module/{module}/history")),
+        ("source", "list") => get(format!("/source/list.{format}")),
+        ("source", "sync") => post(format!("/source/{module}/sync")),
         ("module", _) => post(format!("/module/{module}/{command}")),
         _ => return None,
     })

@@ -10,6 +10,20 @@ use super::list::Collection;
 use super::request::Requests;
 use super::watch::{Reflector, Update, WatchReports};
 
+/// The CRDs, as far as whoever depends on them has to know.
+#[derive(Debug, Default)]
+pub(crate) struct Crds {
+    /// Whether each is established, by its name: `widgets.example.com`.
+    established: BTreeMap<String, bool>,
+}
+
+impl Crds {
+    /// Returns whether there is a CRD with this name, and it is established.
+    pub(crate) fn is_established(&self, name: &str) -> bool {
+        self.established.get(name).is_some_and(|is_established| *is_established)
+    }
+}
+
 /// As much of a CRD as is read.
 #[derive(Deserialize)]
 struct Crd {
@@ -42,53 +56,47 @@ impl Crd {
     }
 }
 
-/// Watches the CRDs for as long as `changes` has receivers.
+/// Watches the CRDs for as long as `crds` has receivers.
 ///
-/// Calls `refresh` after any change, because it may have changed the kinds that there are, and counts `changes` up
+/// Calls `refresh` after any change, because it may have changed the kinds that there are, and wakes the receivers
 /// when a CRD was established, removed, or is not established any more. What it calls is told whether there are CRDs.
 pub(super) async fn watch_crds(
     requests: &Requests,
     reports: &WatchReports,
-    changes: &watch::Sender<u64>,
+    crds: &watch::Sender<Crds>,
     refresh: impl Fn(bool),
 ) {
     let collection = Collection::new("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
     let report = reports.of("CustomResourceDefinitions");
     let mut reflector = Reflector::<Crd>::reporting(requests.clone(), collection, report);
-    let mut established: BTreeMap<String, bool> = BTreeMap::new();
     loop {
         let update = tokio::select! {
             update = reflector.next() => update,
-            () = changes.closed() => return,
+            () = crds.closed() => return,
         };
-        let is_news = match update {
-            Update::Listed(crds) => {
-                let is_first = established.is_empty();
-                let now = crds.into_iter().map(|crd| (crd.is_established(), crd.metadata.name));
-                let now = now.map(|(established, name)| (name, established)).collect();
+        match update {
+            Update::Listed(listed) => {
+                let now = listed.into_iter().map(|crd| (crd.is_established(), crd.metadata.name));
+                let now: BTreeMap<String, bool> =
+                    now.map(|(is_established, name)| (name, is_established)).collect();
                 // The kinds were asked for before the first list came; what happened in between is found now.
-                let is_news = std::mem::replace(&mut established, now) != established || is_first;
+                let is_news = { crds.borrow().established.is_empty() || crds.borrow().established != now };
                 if is_news {
-                    refresh(!established.is_empty());
+                    refresh(!now.is_empty());
+                    crds.send_modify(|crds| crds.established = now);
                 }
-                is_news
             }
             Update::Changed(WatchEvent::Added | WatchEvent::Modified, crd) => {
                 refresh(true);
                 let now = crd.is_established();
-                established.insert(crd.metadata.name, now) != Some(now)
+                crds.send_if_modified(|crds| crds.established.insert(crd.metadata.name, now) != Some(now));
             }
             Update::Changed(WatchEvent::Deleted, crd) => {
                 refresh(true);
-                established.remove(&crd.metadata.name).is_some()
+                crds.send_if_modified(|crds| crds.established.remove(&crd.metadata.name).is_some());
             }
-            Update::Failed(error) => {
-                tracing::debug!("the watch of CRDs begins anew: {error}");
-                false
-            }
-        };
-        if is_news {
-            changes.send_modify(|count| *count += 1);
+            Update::Failed(error) => tracing::debug!("the watch of CRDs begins anew: {error}"),
+            Update::Restored => {}
         }
     }
 }

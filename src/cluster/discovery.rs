@@ -10,7 +10,7 @@ use kube::discovery::ApiResource;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use super::crd_watch::watch_crds;
+use super::crd_watch::{Crds, watch_crds};
 use super::request::{PATIENCE, Requests, encode_segment};
 use super::watch::WatchReports;
 use crate::lasting_task::lasting;
@@ -50,8 +50,8 @@ pub struct Discovery {
     known: Arc<Mutex<Known>>,
     /// Held by who asks the API server: all others wait for the same answer.
     asking: Arc<tokio::sync::Mutex<()>>,
-    /// Where the watch of CRDs, once somebody needed it, counts its changes.
-    crd_changes: Arc<Mutex<Option<watch::Sender<u64>>>>,
+    /// Where the watch of CRDs, once somebody needed it, says which there are.
+    crd_changes: Arc<Mutex<Option<watch::Sender<Crds>>>>,
     reports: WatchReports,
 }
 
@@ -194,12 +194,12 @@ impl Discovery {
     /// Returns a receiver that changes whenever a CRD was established, changed or removed.
     ///
     /// The CRDs are watched, once for all, for as long as there is such a receiver: most operators need none.
-    pub(crate) fn crd_changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn crd_changes(&self) -> watch::Receiver<Crds> {
         let mut changes = self.crd_changes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = changes.as_ref().filter(|sender| !sender.is_closed()) {
             return sender.subscribe();
         }
-        let (sender, receiver) = watch::channel(0);
+        let (sender, receiver) = watch::channel(Crds::default());
         *changes = Some(sender.clone());
         let discovery = self.clone();
         let (requests, reports) = (Requests::new(self.client.clone()), self.watch_reports());
@@ -262,13 +262,15 @@ impl Discovery {
         Ok(all.into())
     }
 
-    /// Returns whether the API server serves a kind, by the newest picture that there is: nothing is asked for it alone.
+    /// Returns whether the API server serves any of these kinds, by the newest picture that there is: nothing is asked for them
+    /// alone.
     ///
     /// # Errors
     ///
     /// When there is no picture yet and the API server can't be asked.
-    pub async fn serves(&self, api_version: &str, kind: &str) -> Result<bool, ResolveError> {
-        Ok(find(&self.all().await?, api_version, kind).is_some())
+    pub async fn serves_any(&self, api_version: &str, kinds: &[&str]) -> Result<bool, ResolveError> {
+        let all = self.all().await?;
+        Ok(kinds.iter().any(|kind| find(&all, api_version, kind).is_some()))
     }
 
     /// Returns the kind that `api_version` and `kind` mean. Without a version it is found as client-go's `RESTMapper` finds it:

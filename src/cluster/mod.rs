@@ -4,6 +4,7 @@ mod client;
 mod crd_watch;
 mod deadline;
 mod discovery;
+mod impersonation;
 pub(crate) mod list;
 mod rate_limit;
 mod refusal;
@@ -15,7 +16,9 @@ pub use client::{
     Access, ConnectError, connect, connect_in_process, failure, is_already_there, is_conflict, is_not_found,
     server_host,
 };
+pub(crate) use crd_watch::Crds;
 pub use discovery::{Discovery, ResolveError, Resource};
+pub use impersonation::impersonating;
 pub use rate_limit::RateLimit;
 pub use request::RequestError;
 pub use request_metrics::{RequestMetrics, RequestObservation};

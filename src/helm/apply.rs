@@ -16,6 +16,7 @@ use super::object::{self, Key, Object, is_kept};
 use super::object_diff;
 use super::taken_objects::TakenObjects;
 use crate::cluster::request::{RequestError, Requests};
+use crate::cluster::watch::Backoff;
 use crate::cluster::{Discovery, ResolveError, Resource};
 
 /// How many objects of one kind are written at the same time.
@@ -27,8 +28,9 @@ const ATTEMPTS: usize = 4;
 /// How long a CRD may take to be established.
 const ESTABLISH: Duration = Duration::from_secs(30);
 
-/// How long is waited between two looks at a CRD.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long is waited between two looks at a CRD. Most are established at once; an API server that can't be asked is not
+/// asked all the time.
+const LOOK_AGAIN: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(1_500));
 
 const CRD: &str = "CustomResourceDefinition";
 
@@ -308,7 +310,7 @@ pub(super) async fn established(requests: &Requests, name: &str) -> Result<(), R
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
     let mut unseen = None;
     let look = async {
-        loop {
+        for looks in 1_u32.. {
             unseen = match requests.get(&path).await {
                 Ok(Some(crd)) if is_established(&crd) => return Ok(()),
                 Ok(_) => None,
@@ -316,8 +318,9 @@ pub(super) async fn established(requests: &Requests, name: &str) -> Result<(), R
                 Err(error) if matches!(error.code(), 0 | 429 | 500..) => Some(error),
                 Err(error) => return Err(ReleaseError::from(error)),
             };
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(LOOK_AGAIN.after(looks)).await;
         }
+        Ok(())
     };
     let looked = tokio::time::timeout(ESTABLISH, look).await;
     looked.unwrap_or_else(|_| {

@@ -11,10 +11,11 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::look_schedule::LookSchedule;
+use super::look_schedule::{LookReason, LookSchedule};
 use super::object::Key;
 use super::tracked_objects::{SharedKinds, TrackedObjects};
 use super::writers::{ManagedFields, Writers};
+use crate::cluster::Crds;
 use crate::cluster::Resource;
 use crate::cluster::watch::Update;
 
@@ -23,10 +24,12 @@ use crate::cluster::watch::Update;
 pub(super) struct DriftState {
     pub(super) releases: BTreeMap<String, TrackedRelease>,
     kinds: SharedKinds,
+    /// Whether kinds are watched in the namespaces of objects, and never as a whole.
+    pub(super) is_in_namespaces: bool,
     /// By the path of the collection.
     pub(super) watches: BTreeMap<String, WatchedCollection>,
     /// Keeps the CRDs watched, so that the kinds of the cluster are looked up again when one changes.
-    pub(super) crds: Option<watch::Receiver<u64>>,
+    pub(super) crds: Option<watch::Receiver<Crds>>,
     /// The objects that others may have changed.
     pub(super) looks: LookSchedule,
     /// Whether somebody looks at them.
@@ -62,6 +65,8 @@ pub(super) struct TrackedRelease {
     pub(super) paused: bool,
     /// Whether an object is gone since the last upgrade.
     lost: bool,
+    /// Whether that was reported.
+    is_loss_told: bool,
     /// Counts what is written and tracked anew.
     generation: u64,
     /// The objects that were reported as changed, each with the place.
@@ -82,15 +87,21 @@ pub(super) struct Doubt {
     pub(super) key: Key,
     pub(super) resource: Resource,
     generation: u64,
-    writers: Writers,
+    /// Who has written it; `None` if no watch shows it.
+    writers: Option<Writers>,
 }
 
 /// What a look at an object shows.
-pub(super) struct Finding {
-    /// The place of the first rendered field that others have changed, if there is one.
-    pub(super) changed: Option<String>,
-    /// Who has written no rendered field.
-    pub(super) harmless: Vec<u64>,
+pub(super) enum Finding {
+    /// It is gone.
+    Absent,
+    /// It is there.
+    Compared {
+        /// The place of the first rendered field that others have changed, if there is one.
+        changed: Option<String>,
+        /// Who has written no rendered field.
+        harmless: Vec<u64>,
+    },
 }
 
 /// As much of an object as is read.
@@ -158,6 +169,7 @@ impl DriftState {
                 return self.gone(path, &object.name());
             }
             Update::Failed(_) => watched.tried = true,
+            Update::Restored => {}
         }
         Vec::new()
     }
@@ -200,7 +212,8 @@ impl DriftState {
             return None;
         }
         let whole = resource.path(None);
-        if self.watches.get(&whole).is_some_and(|watched| watched.is_split) {
+        let is_split = |whole: &str| self.watches.get(whole).is_some_and(|watched| watched.is_split);
+        if (self.is_in_namespaces && resource.namespaced) || is_split(&whole) {
             return Some((resource.path(Some(&key.namespace)), Some(key.namespace.clone())));
         }
         Some((whole, None))
@@ -259,12 +272,13 @@ impl DriftState {
         tracked.objects = TrackedObjects::new(objects, &mut self.kinds);
         tracked.paused = false;
         tracked.lost = false;
+        tracked.is_loss_told = false;
         tracked.generation += 1;
         if is_written {
             // What others changed of a custom resource stays so, unless the chart changed it, too.
             for key in std::mem::take(&mut tracked.changed).into_keys() {
                 if tracked.objects.get(&key).is_some() {
-                    self.looks.add(release, &key, now);
+                    self.looks.add(release, &key, LookReason::Changed, now);
                 }
             }
         } else {
@@ -274,16 +288,22 @@ impl DriftState {
         self.doubt_all(release, now);
     }
 
-    /// Has the objects of a release looked at that others may have changed before it was known.
+    /// Has the objects of a release looked at that others may have changed before it was known, and those that are not
+    /// seen: what is deleted while the release is changed by ourselves is not reported.
     pub(super) fn doubt_all(&mut self, release: &str, now: Instant) {
         let Some(tracked) = self.releases.get(release).filter(|tracked| tracked.listener.is_some()) else {
             return;
         };
         for (key, resource) in &tracked.objects {
-            let writers = self.watched(key, resource).and_then(|watched| watched.objects.get(&name_of(key)));
-            if writers.is_some_and(Writers::are_doubtful) {
-                self.looks.add(release, key, now);
-            }
+            let Some(watched) = self.watched(key, resource).filter(|watched| watched.listed) else {
+                continue;
+            };
+            let reason = match watched.objects.get(&name_of(key)) {
+                Some(writers) if writers.are_doubtful() => LookReason::Changed,
+                Some(_) => continue,
+                None => LookReason::Unseen,
+            };
+            self.looks.add(release, key, reason, now);
         }
     }
 
@@ -293,7 +313,7 @@ impl DriftState {
         for (release, tracked) in self.releases.iter().filter(|(_, tracked)| tracked.listener.is_some()) {
             for (key, resource) in &tracked.objects {
                 if watched.is_of(key, resource) && names.contains(&name_of(key)) {
-                    self.looks.add(release, key, now);
+                    self.looks.add(release, key, LookReason::Changed, now);
                 }
             }
         }
@@ -301,15 +321,27 @@ impl DriftState {
 
     /// Returns an object that is due to be looked at. One whose release we change ourselves comes later.
     pub(super) fn next_doubt(&mut self, now: Instant) -> Option<Doubt> {
-        let (release, key) = self.looks.take(now)?;
+        let (release, key, reason) = self.looks.take(now)?;
         let tracked = self.releases.get(&release).filter(|tracked| tracked.listener.is_some())?;
         if tracked.paused {
-            self.looks.add(&release, &key, now);
+            self.looks.add(&release, &key, reason, now);
             return None;
         }
         let resource = tracked.objects.get(&key)?.clone();
-        let writers = self.watched(&key, &resource)?.objects.get(&name_of(&key))?.clone();
-        Some(Doubt { generation: tracked.generation, release, key, resource, writers })
+        let writers = self.watched(&key, &resource)?.objects.get(&name_of(&key)).cloned();
+        let is_due = match (&writers, reason) {
+            (Some(writers), LookReason::Unseen) => writers.are_doubtful(),
+            (Some(_), LookReason::Changed) => true,
+            // Somebody has been told already that an object is gone.
+            (None, _) => !tracked.is_loss_told,
+        };
+        is_due.then_some(Doubt { generation: tracked.generation, release, key, resource, writers })
+    }
+
+    /// Records that a look has failed; it comes again.
+    pub(super) fn look_again(&mut self, doubt: &Doubt, now: Instant) {
+        let reason = if doubt.writers.is_some() { LookReason::Changed } else { LookReason::Unseen };
+        self.looks.add(&doubt.release, &doubt.key, reason, now);
     }
 
     /// Records what a look has shown, and returns what is to be reported of it.
@@ -317,27 +349,38 @@ impl DriftState {
         let tracked = self.releases.get_mut(&doubt.release)?;
         if tracked.paused || tracked.generation != doubt.generation {
             // It was written meanwhile.
-            self.looks.add(&doubt.release, &doubt.key, now);
+            self.look_again(doubt, now);
             return None;
         }
         let object = shown(&doubt.key);
-        let drift = match finding.changed {
-            Some(place) if tracked.changed.get(&doubt.key) == Some(&place) => None,
-            Some(place) => {
-                tracked.changed.insert(doubt.key.clone(), place.clone());
-                Some(Drift::Changed { object, place })
+        let (drift, harmless) = match finding {
+            // The watch tells it of those that it has shown.
+            Finding::Absent if doubt.writers.is_some() || tracked.is_loss_told => (None, Vec::new()),
+            Finding::Absent => {
+                tracked.lost = true;
+                tracked.is_loss_told = true;
+                tracked.changed.remove(&doubt.key);
+                (Some(Drift::Absent(object)), Vec::new())
             }
-            None => tracked.changed.remove(&doubt.key).map(|_| Drift::Restored(object)),
+            Finding::Compared { changed: Some(place), harmless } => {
+                let known = tracked.changed.insert(doubt.key.clone(), place.clone());
+                let is_known = known.as_ref() == Some(&place);
+                ((!is_known).then_some(Drift::Changed { object, place }), harmless)
+            }
+            Finding::Compared { changed: None, harmless } => {
+                (tracked.changed.remove(&doubt.key).map(|_| Drift::Restored(object)), harmless)
+            }
         };
         let report = drift.and_then(|drift| {
             let (module, sink) = tracked.listener.as_ref()?;
             Some((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }))
         });
         let path = self.collection(&doubt.key, &doubt.resource).map(|(path, _)| path);
-        if let Some(watched) = path.and_then(|path| self.watches.get_mut(&path))
+        if let Some(looked) = &doubt.writers
+            && let Some(watched) = path.and_then(|path| self.watches.get_mut(&path))
             && let Some(writers) = watched.objects.get_mut(&name_of(&doubt.key))
         {
-            writers.judge(&doubt.writers, &finding.harmless);
+            writers.judge(looked, &harmless);
         }
         report
     }
@@ -417,6 +460,7 @@ impl DriftState {
                 tracked.lost = true;
                 tracked.changed.remove(key);
                 if let Some((module, sink)) = &tracked.listener {
+                    tracked.is_loss_told = true;
                     let drift = Drift::Absent(shown(key));
                     reports.push((Arc::clone(sink), Event::ReleaseDrifted { module: module.clone(), drift }));
                 }

@@ -120,6 +120,25 @@ impl ReleaseError {
         }
     }
 
+    /// Returns whether a missing right may be the reason.
+    pub(super) fn may_be_a_refusal(&self) -> bool {
+        match self {
+            Self::Request(error) => error.code() == 403,
+            Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } => true,
+            Self::Open { .. }
+            | Self::Name(_)
+            | Self::RenderThread(_)
+            | Self::Object(_)
+            | Self::Kind { .. }
+            | Self::Kinds(_)
+            | Self::Encode(_)
+            | Self::Record { .. }
+            | Self::Cancelled
+            | Self::Crd { .. }
+            | Self::NotEstablished { .. } => false,
+        }
+    }
+
     fn kind(&self) -> FailureKind {
         match self {
             Self::Open { .. } | Self::Crd { .. } => FailureKind::Files,

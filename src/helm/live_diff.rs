@@ -27,7 +27,7 @@ impl Helm {
     pub async fn diff(&self, module: &Arc<Module>, values: &ValuesInput) -> Result<String, Failure> {
         let values = chart_values(module, values)?;
         let outcome = self.differences(module, values).await;
-        outcome.map_err(|error| error.failure("the difference can't be found"))
+        outcome.map_err(|error| self.failure(&error, "the difference can't be found"))
     }
 
     async fn differences(

@@ -14,6 +14,15 @@ const FIRST: Duration = Duration::from_millis(1_100);
 /// How long an object waits at most that others change all the time.
 const LONGEST: Duration = Duration::from_mins(5);
 
+/// Why an object is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LookReason {
+    /// Others may have changed it.
+    Changed,
+    /// The watch of its kind does not show it: the watch may be late, or somebody deleted the object while we wrote others.
+    Unseen,
+}
+
 /// The looks that are due, and when each object was looked at last: one that others change again and again is looked at
 /// less and less often, and always once after the last change.
 #[derive(Debug, Default)]
@@ -22,18 +31,23 @@ pub(super) struct LookSchedule(BTreeMap<(String, Key), Look>);
 #[derive(Debug)]
 struct Look {
     due: Option<Instant>,
+    reason: LookReason,
     last: Option<Instant>,
     pause: Duration,
 }
 
 impl LookSchedule {
     /// Has an object of a release looked at soon.
-    pub(super) fn add(&mut self, release: &str, key: &Key, now: Instant) {
-        let new = || Look { due: None, last: None, pause: FIRST };
+    pub(super) fn add(&mut self, release: &str, key: &Key, reason: LookReason, now: Instant) {
+        let new = || Look { due: None, reason, last: None, pause: FIRST };
         let look = self.0.entry((release.to_owned(), key.clone())).or_insert_with(new);
         if look.due.is_some() {
+            if reason == LookReason::Changed {
+                look.reason = reason;
+            }
             return;
         }
+        look.reason = reason;
         let mut due = now + FIRST;
         if let Some(last) = look.last {
             look.pause =
@@ -48,15 +62,16 @@ impl LookSchedule {
         self.0.values().filter_map(|look| look.due).min()
     }
 
-    /// Returns an object that is due.
-    pub(super) fn take(&mut self, now: Instant) -> Option<(String, Key)> {
+    /// Returns an object that is due, and why.
+    pub(super) fn take(&mut self, now: Instant) -> Option<(String, Key, LookReason)> {
         self.0.retain(|_, look| {
             look.due.is_some() || look.last.is_none_or(|last| now.duration_since(last) <= look.pause * 2)
         });
         let (name, look) = self.0.iter_mut().find(|(_, look)| look.due.is_some_and(|due| due <= now))?;
         look.due = None;
         look.last = Some(now);
-        Some(name.clone())
+        let (release, key) = name.clone();
+        Some((release, key, look.reason))
     }
 
     /// Forgets the objects of a release.
@@ -80,7 +95,7 @@ mod tests {
         let mut looks = Vec::new();
         for second in 0..7_200 {
             let now = start + Duration::from_secs(second);
-            schedule.add("web", &key(), now);
+            schedule.add("web", &key(), LookReason::Changed, now);
             if schedule.take(now).is_some() {
                 looks.push(second);
             }
@@ -92,18 +107,32 @@ mod tests {
         assert!(schedule.take(due).is_some() && schedule.next().is_none());
         // After a while of peace it is quick again.
         let later = due + LONGEST * 3;
-        schedule.add("web", &key(), later);
+        schedule.add("web", &key(), LookReason::Changed, later);
         assert_eq!(schedule.next(), Some(later + FIRST));
+    }
+
+    #[test]
+    fn a_change_is_a_reason_to_look_also_at_what_is_looked_for() {
+        let start = Instant::now();
+        for reasons in [[LookReason::Unseen, LookReason::Changed], [LookReason::Changed, LookReason::Unseen]]
+        {
+            let mut schedule = LookSchedule::default();
+            for reason in reasons {
+                schedule.add("web", &key(), reason, start);
+            }
+            let (.., reason) = schedule.take(start + FIRST).unwrap();
+            assert_eq!(reason, LookReason::Changed);
+        }
     }
 
     #[test]
     fn what_is_looked_at_no_more_is_forgotten() {
         let start = Instant::now();
         let mut schedule = LookSchedule::default();
-        schedule.add("web", &key(), start);
+        schedule.add("web", &key(), LookReason::Unseen, start);
         schedule.take(start + FIRST).unwrap();
         assert!(schedule.take(start + Duration::from_mins(20)).is_none() && schedule.0.is_empty());
-        schedule.add("web", &key(), start);
+        schedule.add("web", &key(), LookReason::Unseen, start);
         schedule.forget("web");
         assert_eq!(schedule.next(), None);
     }

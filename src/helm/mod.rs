@@ -15,6 +15,7 @@ mod chart_cache;
 pub mod chart_files;
 mod chart_hook;
 mod crds;
+mod credentials;
 mod drift;
 mod dsa_key;
 mod error;
@@ -28,6 +29,7 @@ mod object_diff;
 mod object_look;
 mod object_watch;
 mod record_watch;
+mod release_targets;
 mod render;
 mod render_environment;
 pub mod render_thread;
@@ -48,27 +50,29 @@ use std::time::Duration;
 
 use chart::object::KubeVersion;
 use engine::{
-    Failure, FailureKind, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, SourceKey,
+    Failure, Module, ModuleName, OwnedRelease, ReleaseName, ReleaseOutcome, ReleaseTarget, SourceKey,
     ValuesInput,
 };
 use kube::Client;
 use serde_json::{Map, Value};
 
 pub use cancellation::Cancellation;
+pub use credentials::CredentialsRun;
 pub use drift::EventSink;
 pub use error::ReleaseError;
 pub use object::ObjectError;
+pub use release_targets::ReleaseTargets;
 pub use render::RenderedModule;
 pub use upgrade::Revision;
 
-use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
+use crate::cluster::{Discovery, impersonating};
 use crate::driver::Inbox;
 use chart_cache::ChartCache;
 use first_list::FirstList;
 use last_release::{LastRelease, LastReleases};
 use object_look::ObjectLook;
-use object_watch::ObjectWatch;
+use object_watch::{ObjectWatch, WatchReach};
 use record_watch::RecordWatch;
 use storage::Storage;
 use taken_objects::TakenObjects;
@@ -113,21 +117,65 @@ pub struct Helm {
     first_list: FirstList,
     last_releases: LastReleases,
     taken_over: TakenObjects,
-    version: OnceLock<KubeVersion>,
+    version: Arc<OnceLock<KubeVersion>>,
+    /// As whom everything is done, if not as the operator.
+    guest: Option<Guest>,
+}
+
+/// A `ServiceAccount` as which releases are changed.
+struct Guest {
+    /// `namespace/name`
+    account: String,
+    /// Asks as the operator whether the namespace is going.
+    operator: Requests,
 }
 
 impl Helm {
     /// Returns an adapter that has not asked the cluster anything yet.
     pub fn new(client: Client, discovery: Discovery, settings: Settings) -> Self {
-        let requests = Requests::new(client);
         let owner = storage::owner(&settings.namespace, &settings.config_map);
-        let storage = Storage::new(requests.clone(), &settings.namespace, owner);
+        let storage = Storage::new(Requests::new(client), &settings.namespace, owner, None);
+        Self::with(storage, discovery, settings, Arc::default(), WatchReach::Cluster)
+    }
+
+    /// Returns the adapter for releases of the same operator in another target, which has not asked anything yet.
+    fn elsewhere(
+        &self,
+        client: Client,
+        discovery: Discovery,
+        settings: Settings,
+        target: &ReleaseTarget,
+    ) -> Self {
+        let account = target.account.as_deref();
+        let acting = match account {
+            Some(account) => impersonating(&client, &target.namespace, account),
+            None => client.clone(),
+        };
+        let owner = self.storage.owner().to_owned();
+        let storage = Storage::new(Requests::new(acting), &target.namespace, owner, account);
+        let version = Arc::clone(&self.version);
+        let mut helm = Self::with(storage, discovery, settings, version, WatchReach::Namespaces);
+        helm.guest = account.map(|account| Guest {
+            account: format!("{}/{account}", target.namespace),
+            operator: Requests::new(client),
+        });
+        helm
+    }
+
+    fn with(
+        storage: Storage,
+        discovery: Discovery,
+        settings: Settings,
+        version: Arc<OnceLock<KubeVersion>>,
+        reach: WatchReach,
+    ) -> Self {
+        let requests = storage.requests();
         let last_releases = LastReleases::default();
         let first_list = FirstList::new(storage.clone());
         let look =
             ObjectLook::new(requests.clone(), storage.clone(), last_releases.clone(), &settings.namespace);
         let labels = settings.extra_labels.clone();
-        let objects = ObjectWatch::new(requests.clone(), discovery.clone(), look, labels);
+        let objects = ObjectWatch::new(requests.clone(), discovery.clone(), look, labels, reach);
         Self {
             records: RecordWatch::new(
                 requests.clone(),
@@ -142,7 +190,8 @@ impl Helm {
             charts: ChartCache::default(),
             last_releases,
             taken_over: TakenObjects::default(),
-            version: OnceLock::new(),
+            version,
+            guest: None,
             requests,
             discovery,
             settings,
@@ -168,7 +217,7 @@ impl Helm {
     ) -> Result<ReleaseOutcome, Failure> {
         let values = chart_values(run.module, run.values)?;
         let outcome = self.upgrade_module(&run, &values, cancellation).await;
-        outcome.map_err(|error| error.failure("helm upgrade failed"))
+        outcome.map_err(|error| self.failure(&error, "helm upgrade failed"))
     }
 
     /// Removes a release with its history.
@@ -184,28 +233,48 @@ impl Helm {
     ) -> Result<ReleaseOutcome, Failure> {
         let name = release.as_str();
         let outcome = self.uninstall_release(name, cancellation).await;
-        outcome.map_err(|error| error.failure(&format!("helm uninstall {name} invocation error")))
+        outcome.map_err(|error| self.failure(&error, &format!("helm uninstall {name} invocation error")))
     }
 
     /// Returns the releases that carry our owner label.
     pub async fn list(&self) -> Result<Vec<OwnedRelease>, Failure> {
-        let found = self.storage.owned().await;
-        let owned = found.map_err(|error| ReleaseError::from(error).failure("can not list the releases"))?;
+        self.list_or_refusal().await?
+    }
+
+    /// Does the same. That they may not be listed is a result, other failures are an error.
+    async fn list_or_refusal(&self) -> Result<Result<Vec<OwnedRelease>, Failure>, Failure> {
+        let what = "can not list the releases";
+        let owned = match self.storage.owned().await {
+            Ok(owned) => owned,
+            Err(error) if error.code() == 403 => return Ok(Err(self.failure(&error.into(), what))),
+            Err(error) => return Err(self.failure(&error.into(), what)),
+        };
         let release = |(name, is_sourced)| OwnedRelease { name: ReleaseName::from(name), is_sourced };
-        Ok(owned.into_iter().map(release).collect())
+        Ok(Ok(owned.into_iter().map(release).collect()))
+    }
+
+    /// Returns the failure for the engine, after `what` was tried.
+    fn failure(&self, error: &ReleaseError, what: &str) -> Failure {
+        let failure = error.failure(what);
+        match &self.guest {
+            Some(Guest { account, .. }) if error.may_be_a_refusal() => failure.advise(format!(
+                "what is forbidden needs a Role for ServiceAccount {account}, as which this module is changed; \
+                 the operator needs the right to impersonate it"
+            )),
+            Some(_) | None => failure,
+        }
     }
 
     /// Writes the CRDs of a module and waits until they are established.
     pub async fn ensure_crds(&self, module: &Arc<Module>) -> Result<(), Failure> {
         let outcome = self.ensure_module_crds(module).await;
-        outcome.map_err(|error| error.failure("CRDs are not in force"))
+        outcome.map_err(|error| self.failure(&error, "CRDs are not in force"))
     }
 
     /// Returns the revisions of a release, the oldest first.
     pub async fn history(&self, release: &str) -> Result<Vec<Revision>, Failure> {
         let history = self.storage.history(release).await;
-        let history =
-            history.map_err(|error| ReleaseError::from(error).failure("can not read the release"))?;
+        let history = history.map_err(|error| self.failure(&error.into(), "can not read the release"))?;
         Ok(history.iter().map(Revision::from).collect())
     }
 
@@ -217,7 +286,7 @@ impl Helm {
     ) -> Result<RenderedModule, Failure> {
         let values = chart_values(module, values)?;
         let outcome = self.render_module(module, values).await;
-        outcome.map_err(|error| error.failure("the chart does not render"))
+        outcome.map_err(|error| self.failure(&error, "the chart does not render"))
     }
 
     /// Watches the objects and records of a module's release and reports to `inbox` what drifts.
@@ -251,27 +320,16 @@ impl Helm {
     }
 }
 
-/// Returns the values that a chart reads: the global section and that of its module.
+impl Drop for Helm {
+    fn drop(&mut self) {
+        self.records.end();
+    }
+}
+
+/// Returns the values that the chart of a module reads.
 fn chart_values(module: &Module, input: &ValuesInput) -> Result<Map<String, Value>, Failure> {
-    let mut values = Map::new();
-    let mut global = (*input.global).clone();
-    if let (Some(enabled), Value::Object(global)) = (&input.enabled_modules, &mut global) {
-        let names = enabled.iter().map(|name| Value::from(name.as_str())).collect();
-        global.insert("enabledModules".to_owned(), Value::Array(names));
-    }
-    values.insert("global".to_owned(), global);
-    let Some(section) = &input.module else {
-        let message = format!("a defect of the operator: the values of module {} are missing", module.name);
-        return Err(Failure::new(FailureKind::Bug, message));
-    };
-    values.insert(section.key.to_string(), (*section.values).clone());
-    let mut values = Value::Object(values);
+    let mut values = input.for_chart(module.layout, &module.chart_key)?;
     // Templates see every number as YAML gives it to them.
-    chart::yaml::floats(&mut values);
-    match values {
-        Value::Object(values) => Ok(values),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Ok(Map::new())
-        }
-    }
+    values.values_mut().for_each(chart::yaml::floats);
+    Ok(values)
 }

@@ -62,11 +62,13 @@ impl ObjectLook {
         true
     }
 
-    /// Returns how an object differs from what was rendered, if it is there and that is known.
+    /// Returns whether an object is there, and how it differs from what was rendered, if that is known.
     ///
     /// The API server is asked what would become of the object if it was written again: what it would only write
     /// in another way, and what its controllers have written, is no difference.
     pub(super) async fn at(&self, doubt: &Doubt) -> Result<Option<Finding>, ReleaseError> {
+        let path = path(&(doubt.key.clone(), doubt.resource.clone()));
+        let Some(mut current) = self.requests.get(&path).await? else { return Ok(Some(Finding::Absent)) };
         let Some(last) = self.last_releases.get(&doubt.release) else { return Ok(None) };
         let Some(record) = self.storage.read(&doubt.release, last.revision).await? else { return Ok(None) };
         let mut rendered = object::of_record(&record.manifest).into_iter();
@@ -79,8 +81,6 @@ impl ObjectLook {
         };
         let Some(rendered) = rendered.find(is_meant) else { return Ok(None) };
         let wanted = object::wanted(&rendered, &doubt.resource, &doubt.release, &self.namespace);
-        let path = path(&(doubt.key.clone(), doubt.resource.clone()));
-        let Some(mut current) = self.requests.get(&path).await? else { return Ok(None) };
         let writers = ManagedFields::read(&current);
         let fields = object::stored_form(&wanted);
         let harmless =
@@ -92,7 +92,7 @@ impl ObjectLook {
         let difference = Merge::of(&doubt.resource).difference(&wanted, &current);
         let (kind, change) = difference.map_err(|problem| ReleaseError::Objects(vec![problem]))?;
         if change.as_object().is_none_or(Map::is_empty) {
-            return Ok(Some(Finding { changed: None, harmless }));
+            return Ok(Some(Finding::Compared { changed: None, harmless }));
         }
         let changed = match self.requests.dry_run_patch(&path, kind, &change).await {
             Ok(after) => first_change(&before, &after, &writers),
@@ -100,7 +100,7 @@ impl ObjectLook {
             Err(error) if (400..500).contains(&error.code()) => Some(object_diff::place(&change)),
             Err(error) => return Err(error.into()),
         };
-        Ok(Some(Finding { changed, harmless }))
+        Ok(Some(Finding::Compared { changed, harmless }))
     }
 }
 

@@ -3,7 +3,8 @@
 //! There is one watch for each kind that any release owns, for the labels that all
 //! objects of modules carry; it is shared by all releases. Where the operator may not
 //! watch a kind in the whole cluster, there is one for each namespace of such objects.
-//! An object that others may have changed is read, and compared with what was rendered.
+//! An object that others may have changed is read, and compared with what was rendered. So
+//! is one that no watch shows after an upgrade.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,6 +33,15 @@ const FIRST_LIST: Duration = Duration::from_secs(10);
 /// How long a watch may fail for another reason than a missing right until that is told.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Where objects are watched.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WatchReach {
+    /// In the whole cluster, unless that is forbidden: one watch for each kind.
+    Cluster,
+    /// In the namespaces of the objects: of those that belong elsewhere there are few.
+    Namespaces,
+}
+
 /// Watches the objects of all releases.
 #[derive(Clone)]
 pub(super) struct ObjectWatch {
@@ -52,6 +62,7 @@ impl ObjectWatch {
         discovery: Discovery,
         look: ObjectLook,
         labels: BTreeMap<String, String>,
+        reach: WatchReach,
     ) -> Self {
         let mut selector = String::new();
         for (key, value) in labels {
@@ -62,7 +73,9 @@ impl ObjectWatch {
             FALLBACK.clone_into(&mut selector);
         }
         let (lists, looks) = (watch::channel(()).0, Arc::default());
-        Self { requests, discovery, look, selector, state: Arc::default(), lists, looks }
+        let mut state = DriftState::default();
+        state.is_in_namespaces = reach == WatchReach::Namespaces;
+        Self { requests, discovery, look, selector, state: Arc::new(Mutex::new(state)), lists, looks }
     }
 
     /// Reports whether no object of a release is known to be gone. Those that no watch shows are asked for.
@@ -196,33 +209,37 @@ impl ObjectWatch {
         // Not each failure of the reflector breaks this watch, so that it does not report by itself.
         let mut report =
             self.discovery.watch_reports().of(&format!("{} of releases ({path})", resource.kind));
-        let mut works = Instant::now();
+        let mut fails_since = None;
         loop {
             let update = reflector.next().await;
+            // What is new of whether the watch works. A list says nothing of that.
             let mut broken = None;
-            if let Update::Failed(error) = &update {
-                tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
-                let is_forbidden = matches!(error, WatchError::Forbidden(_));
-                if is_forbidden && is_whole && resource.namespaced {
-                    return self.split(&path, &resource);
+            match &update {
+                Update::Failed(error) => {
+                    tracing::debug!(kind = %resource.kind, "the watch for drift begins anew: {error}");
+                    let is_forbidden = matches!(error, WatchError::Forbidden(_));
+                    if is_forbidden && is_whole && resource.namespaced {
+                        return self.split(&path, &resource);
+                    }
+                    let since: Instant = *fails_since.get_or_insert_with(Instant::now);
+                    let is_told = is_forbidden || since.elapsed() >= PATIENCE;
+                    // Nothing of a kind that does not exist can be watched, and nothing is missed.
+                    if is_told && !matches!(error, WatchError::KindMissing) {
+                        report.broke(error);
+                        broken = Some(Some(error.to_string()));
+                    }
                 }
-                let is_told = is_forbidden || works.elapsed() >= PATIENCE;
-                // Nothing of a kind that does not exist can be watched, and nothing is missed.
-                if is_told && !matches!(error, WatchError::KindMissing) {
-                    report.broke(error);
-                    broken = Some(error.to_string());
+                Update::Restored => {
+                    fails_since = None;
+                    report.works();
+                    broken = Some(None);
                 }
-            } else {
-                works = Instant::now();
-                report.works();
+                Update::Listed(_) | Update::Changed(..) => {}
             }
-            let (is_failure, is_tried) = (
-                matches!(update, Update::Failed(_)),
-                matches!(update, Update::Listed(_) | Update::Failed(_)),
-            );
+            let is_tried = matches!(update, Update::Listed(_) | Update::Failed(_));
             let reports = self.lock(|state| {
                 let mut reports = state.apply(&path, update, Instant::now());
-                if broken.is_some() || !is_failure {
+                if let Some(broken) = broken {
                     reports.extend(state.set_broken(&path, broken));
                 }
                 reports
@@ -283,11 +300,11 @@ impl ObjectWatch {
                     let report = self.lock(|state| state.looked(&doubt, finding, Instant::now()));
                     send(report.into_iter().collect()).await;
                 }
-                // It is gone, which is told otherwise, or nobody knows what was rendered.
+                // Nobody knows what was rendered.
                 Ok(None) => {}
                 Err(error) => {
                     tracing::debug!(release = doubt.release, "an object can't be compared: {error}");
-                    self.lock(|state| state.looks.add(&doubt.release, &doubt.key, Instant::now()));
+                    self.lock(|state| state.look_again(&doubt, Instant::now()));
                 }
             }
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use chart::record;
 use engine::hook::WatchEvent;
 use engine::{Drift, Event};
+use tokio::task::AbortHandle;
 
 use super::error::ReleaseError;
 use super::first_list::FirstList;
@@ -46,6 +47,7 @@ pub(super) struct RecordWatch {
 #[derive(Default)]
 struct State {
     is_watching: bool,
+    task: Option<AbortHandle>,
     /// The releases whose records are about to be read.
     doubted: BTreeSet<String>,
 }
@@ -74,7 +76,16 @@ impl RecordWatch {
     pub(super) fn watch(&self) {
         if !self.lock(|state| std::mem::replace(&mut state.is_watching, true)) {
             let watch = self.clone();
-            tokio::spawn(async move { lasting("the watch of records", || watch.clone().follow()).await });
+            let follow = async move { lasting("the watch of records", || watch.clone().follow()).await };
+            let task = tokio::spawn(follow).abort_handle();
+            self.lock(|state| state.task = Some(task));
+        }
+    }
+
+    /// Ends the watch.
+    pub(super) fn end(&self) {
+        if let Some(task) = self.lock(|state| state.task.take()) {
+            task.abort();
         }
     }
 
@@ -102,10 +113,12 @@ impl RecordWatch {
                     if !std::mem::replace(&mut is_reported, true) =>
                 {
                     tracing::warn!(
-                        "the operator's ServiceAccount may not watch Secrets of its namespace: what others do to releases is seen at the next start: {error}"
+                        "{} may not watch Secrets: what others do to releases there is seen at the next start: {error}",
+                        self.storage.asker()
                     );
                 }
                 Update::Failed(error) => tracing::debug!("the watch of records begins anew: {error}"),
+                Update::Restored => {}
             }
         }
     }

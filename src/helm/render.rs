@@ -119,7 +119,7 @@ impl Helm {
     }
 
     /// Returns what templates know about the cluster.
-    async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
+    pub(super) async fn capabilities(&self) -> Result<Capabilities, ReleaseError> {
         let version = self.version().await?;
         let known = self
             .discovery

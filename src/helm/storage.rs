@@ -17,10 +17,13 @@ use crate::cluster::list::{Collection, Metadata, MetadataOnly};
 use crate::cluster::request::{Cause, PATIENCE, PatchKind, RequestError, Requests};
 
 /// The label that says whose release it is.
-const OWNER: &str = "addon-operator.io/owner";
+pub(super) const OWNER: &str = "addon-operator.io/owner";
 
 /// The label with the number of the revision that the other labels were written for.
 const REVISION: &str = "addon-operator.io/revision";
+
+/// The label with the `ServiceAccount` as which a release is changed, if not as the operator.
+const ACCOUNT: &str = "addon-operator.io/service-account";
 
 /// The label with the checksum of what was rendered.
 pub(super) const CHECKSUM: &str = "moduleChecksum";
@@ -37,6 +40,8 @@ pub(super) struct Storage {
     requests: Requests,
     namespace: String,
     owner: String,
+    /// The `ServiceAccount` as which the requests are made, if not as the operator.
+    account: Option<String>,
     encoder: Arc<Mutex<Encoder>>,
 }
 
@@ -72,8 +77,27 @@ impl StoredRevision {
 }
 
 impl Storage {
-    pub(super) fn new(requests: Requests, namespace: &str, owner: String) -> Self {
-        Self { requests, namespace: namespace.to_owned(), owner, encoder: Arc::default() }
+    pub(super) fn new(requests: Requests, namespace: &str, owner: String, account: Option<&str>) -> Self {
+        let account = account.map(str::to_owned);
+        Self { requests, namespace: namespace.to_owned(), owner, account, encoder: Arc::default() }
+    }
+
+    /// Returns what asks as the storage does.
+    pub(super) fn requests(&self) -> Requests {
+        self.requests.clone()
+    }
+
+    /// Returns the label of releases of this operator.
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Returns in whose name it asks, for people.
+    pub(super) fn asker(&self) -> String {
+        match &self.account {
+            Some(account) => format!("ServiceAccount {}/{account}", self.namespace),
+            None => "the operator's ServiceAccount".to_owned(),
+        }
     }
 
     /// Returns a record as a Secret holds it.
@@ -183,6 +207,9 @@ impl Storage {
         while let Some(page) = pages.next().await? {
             for item in page {
                 let mut item: MetadataOnly = self.read_item(&item)?;
+                if item.metadata.labels.get(ACCOUNT) != self.account.as_ref() {
+                    continue;
+                }
                 let is_marked = item.metadata.labels.get(SOURCE).is_some_and(|label| !label.is_empty());
                 if let Some(name) = item.metadata.labels.remove("name") {
                     *owned.entry(name).or_default() |= is_marked;
@@ -260,6 +287,7 @@ impl Storage {
         let mut labels = marks.all_labels();
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), version.to_string());
+        labels.extend(self.account.iter().map(|account| (ACCOUNT.to_owned(), account.clone())));
         let patch = json!({ "metadata": { "labels": labels, "annotations": marks.annotations() } });
         self.requests.edit(&self.path(release, version), PatchKind::Merge, &patch).await
     }
@@ -285,6 +313,7 @@ impl Storage {
         let mut labels = record::labels(record, extra);
         labels.insert(OWNER.to_owned(), self.owner.clone());
         labels.insert(REVISION.to_owned(), record.version.to_string());
+        labels.extend(self.account.iter().map(|account| (ACCOUNT.to_owned(), account.clone())));
         labels
     }
 }
@@ -329,7 +358,7 @@ pub(super) fn stored(secret: Metadata, release: &str) -> Option<StoredRevision> 
 
 /// Returns labels of a revision that a new one carries on: those of users.
 pub(super) fn carried(stored: &StoredRevision) -> BTreeMap<String, String> {
-    let own = [OWNER, REVISION, CHECKSUM, MAINTENANCE, SKIP_HOOKS, SOURCE];
+    let own = [OWNER, REVISION, ACCOUNT, CHECKSUM, MAINTENANCE, SKIP_HOOKS, SOURCE];
     stored
         .labels
         .iter()

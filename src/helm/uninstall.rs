@@ -7,7 +7,6 @@ use engine::{ReleaseAction, ReleaseOutcome};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Helm;
 use super::cancellation::Cancellation;
 use super::error::ReleaseError;
 use super::object::{self, Object};
@@ -15,6 +14,7 @@ use super::source_mark::Marks;
 use super::storage::StoredRevision;
 use super::upgrade::outcome;
 use super::upgrade_plan::UpgradePlan;
+use super::{Guest, Helm};
 use crate::cluster::Resource;
 
 impl Helm {
@@ -25,6 +25,28 @@ impl Helm {
         name: &str,
         cancellation: &Cancellation,
     ) -> Result<ReleaseOutcome, ReleaseError> {
+        match self.remove(name, cancellation).await {
+            Err(_) if self.is_namespace_going().await => {
+                tracing::info!(release = name, "the release goes with its namespace");
+                Ok(outcome(ReleaseAction::Absent, 0, ""))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Returns whether the namespace in which somebody else's rights count is going, and those rights with it: then what is
+    /// in it goes, too.
+    async fn is_namespace_going(&self) -> bool {
+        let Some(Guest { operator, .. }) = &self.guest else { return false };
+        match operator.get(&format!("/api/v1/namespaces/{}", self.settings.namespace)).await {
+            Ok(namespace) => {
+                namespace.is_none_or(|namespace| namespace.pointer("/metadata/deletionTimestamp").is_some())
+            }
+            Err(_) => false,
+        }
+    }
+
+    async fn remove(&self, name: &str, cancellation: &Cancellation) -> Result<ReleaseOutcome, ReleaseError> {
         self.objects.pause(name);
         self.last_releases.set(name, None);
         self.first_list.pass_by(name);
@@ -64,6 +86,10 @@ impl Helm {
         self.applier(name).delete(objects.iter()).await?;
         if let Some(record) = records.last_mut() {
             self.hooks(cancellation).run(HookEvent::PostDelete, &mut record.hooks).await?;
+        }
+        // Modules of sources may have credentials; others cost no request.
+        if history.iter().any(|stored| stored.source().is_some()) {
+            self.remove_credentials(name).await?;
         }
         // The newest is deleted last: until then the next attempt finds what is left to do.
         for stored in &history {

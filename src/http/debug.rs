@@ -9,8 +9,10 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::{Format, ModuleView, TaskView, nearest};
-use engine::{Command, Failure, Inspection, Module, ModuleName, ScopeInspection, Tally, ValuesInput};
+use engine::view::{self, Format, ModuleView, TaskView, nearest};
+use engine::{
+    Command, Failure, Inspection, Module, ModuleName, ReleaseTarget, ScopeInspection, Tally, ValuesInput,
+};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use values::patch::Operation;
@@ -42,15 +44,23 @@ impl FromRef<DebugState> for Parameters {
 /// What the socket answers about releases.
 pub trait Releases: Send + Sync {
     /// Returns the names of our releases, a line each.
-    fn list(&self) -> BoxFuture<'_, Result<String, Failure>>;
+    fn list(&self, targets: Vec<ReleaseTarget>) -> BoxFuture<'_, Result<String, Failure>>;
     /// Returns the revisions of a release, a line each.
-    fn history(&self, release: String) -> BoxFuture<'_, Result<String, Failure>>;
+    fn history(&self, release: String, target: ReleaseTarget) -> BoxFuture<'_, Result<String, Failure>>;
     /// Returns the objects that are watched for each release, as `namespace/Kind/name`, sorted.
     fn watched(&self) -> BTreeMap<String, Vec<String>>;
     /// Returns what the chart of a module renders to; empty for a module without chart.
-    fn render(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>>;
+    fn render(
+        &self,
+        module: (Arc<Module>, ReleaseTarget),
+        values: ValuesInput,
+    ) -> BoxFuture<'_, Result<String, Failure>>;
     /// Returns how the cluster differs from what the chart of a module renders to.
-    fn diff(&self, module: Arc<Module>, values: ValuesInput) -> BoxFuture<'_, Result<String, Failure>>;
+    fn diff(
+        &self,
+        module: (Arc<Module>, ReleaseTarget),
+        values: ValuesInput,
+    ) -> BoxFuture<'_, Result<String, Failure>>;
 }
 
 /// Returns the routes of the socket.
@@ -60,6 +70,8 @@ pub(super) fn router(debug: DebugState) -> Router {
         .route("/global/{file}", get(global))
         .route("/module/{file}", get(modules))
         .route("/module/{name}/{file}", get(module).post(command))
+        .route("/source/{file}", get(sources))
+        .route("/source/{name}/sync", post(sync))
         .route("/converge", post(converge))
         .route("/why/{what}/{name}", get(why))
         .route("/{file}", get(explained))
@@ -110,7 +122,10 @@ async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> R
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     match name {
-        "releases" => text_or_failure(debug.releases.list().await),
+        "releases" => {
+            let Some(inspection) = debug.questions.inspect().await else { return ended() };
+            text_or_failure(debug.releases.list(inspection.targets).await)
+        }
         "list" => {
             let mut enabled: Vec<&str> = view
                 .modules
@@ -156,7 +171,10 @@ async fn module(
     let Some(scope) = inspection.modules.get(name.as_str()) else { return unknown(&inspection, &name) };
     let (part, format) = split(&file);
     match part {
-        "history" => return text_or_failure(debug.releases.history(name).await),
+        "history" => {
+            let Some(target) = inspection.places.get(name.as_str()).cloned() else { return not_found() };
+            return text_or_failure(debug.releases.history(name, target).await);
+        }
         "render" => return render(&debug, name, &query).await,
         "status" => {
             let Some(view) = debug.questions.view().await else { return ended() };
@@ -178,6 +196,23 @@ async fn module(
         return formatted(format, &both.into());
     }
     formatted(format, &data)
+}
+
+async fn sources(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    match split(&file) {
+        ("list", "text") => text(view::sources::text(&view, OPEN)),
+        ("list", format) => formatted(format, &view::sources::data(&view, OPEN)),
+        _ => not_found(),
+    }
+}
+
+async fn sync(State(debug): State<DebugState>, Path(name): Path<String>) -> Response {
+    let Some(view) = debug.questions.view().await else { return ended() };
+    match view::sources::find(&view, &name) {
+        Ok(source) => answer(&debug, Command::SyncSource(source.key.clone())).await,
+        Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),
+    }
 }
 
 /// Renders a module. With `diff` the answer is how the cluster differs from that.
@@ -316,7 +351,11 @@ async fn command(State(debug): State<DebugState>, Path((name, what)): Path<(Stri
     let Some(inspection) = debug.questions.inspect().await else { return ended() };
     if !inspection.modules.contains_key(name.as_str()) {
         // A module that is gone can still have a release to purge. If the releases can't be listed, the command itself reports that.
-        let releases = if what == "purge" { debug.releases.list().await.ok() } else { Some(String::new()) };
+        let releases = if what == "purge" {
+            debug.releases.list(inspection.targets.clone()).await.ok()
+        } else {
+            Some(String::new())
+        };
         if releases.is_some_and(|releases| releases.lines().all(|release| release != name)) {
             return unknown(&inspection, &name);
         }

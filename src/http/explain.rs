@@ -57,7 +57,7 @@ pub(super) fn answer(
     }
 }
 
-/// Answers why a module, a queue or a task is in its state.
+/// Answers why a module, a queue, a module source or a task is in its state.
 pub(super) fn why(
     view: &View,
     what: &str,
@@ -68,10 +68,11 @@ pub(super) fn why(
     let found = match what {
         "module" => why::module(view, name, telling),
         "queue" => why::queue(view, name, telling),
+        "source" => why::source(view, name, telling),
         "task" => why::task(view, name, telling),
         other => {
             let text = format!(
-                "there is no answer about {other:?}; ask /why/module/NAME, /why/queue/NAME or /why/task/ID\n"
+                "there is no answer about {other:?}; ask /why/module/NAME, /why/queue/NAME, /why/source/NAME or /why/task/ID\n"
             );
             return (StatusCode::NOT_FOUND, text).into_response();
         }

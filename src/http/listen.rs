@@ -8,18 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::connection::{self, LIMITS};
 use super::debug::{self, DebugState};
 use super::public;
 use crate::config::Settings;
+use crate::file_lock::FileLock;
 use crate::telemetry::Telemetry;
 
 /// Why a listener can't be opened.
@@ -54,9 +52,8 @@ pub enum ListenError {
 /// How long something that listens on the socket has to accept a connection before it counts as living.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// How long another start may hold the lock of the directory of the socket, and how often that is looked at.
+/// How long another start may hold the lock of the directory of the socket.
 const LOCKED: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The running servers.
 #[derive(Debug)]
@@ -114,16 +111,9 @@ async fn bind(address: &str, port: u16, any_port: bool) -> Result<TcpListener, L
 }
 
 /// Locks a directory, as long as what is returned lives. One that can't be locked is no reason not to start.
-async fn lock(directory: &Path) -> Option<File> {
+async fn lock(directory: &Path) -> Option<FileLock> {
     let directory = File::open(directory).ok()?;
-    let end = Instant::now() + LOCKED;
-    loop {
-        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Some(directory),
-            Err(Errno::WOULDBLOCK) if Instant::now() < end => tokio::time::sleep(LOOK_AGAIN).await,
-            Err(_) => return None,
-        }
-    }
+    tokio::task::spawn_blocking(|| FileLock::new(directory, LOCKED).ok()).await.ok()?
 }
 
 /// Creates the socket with mode 0600. One that a killed operator left is replaced; nothing else is.

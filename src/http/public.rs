@@ -68,7 +68,7 @@ async fn index(State(public): State<PublicState>, Query(query): Query<BTreeMap<S
 }
 
 async fn discovery() -> Response {
-    let whys = ["/why/module/{name}", "/why/queue/{name}", "/why/task/{id}"];
+    let whys = ["/why/module/{name}", "/why/queue/{name}", "/why/source/{name}", "/why/task/{id}"];
     text(format!("GET {}\n", [PORT, &whys].concat().join("\nGET ")))
 }
 

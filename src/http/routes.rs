@@ -23,5 +23,6 @@ GET /module/releases\nGET /module/resource-monitor.{json,yaml,text}\nGET /module
 GET /module/{name}/history\nGET /module/{name}/patches.{json,yaml,text}\nGET /module/{name}/render\n\
 GET /module/{name}/snapshots.{json,yaml,text}\nGET /module/{name}/status.{json,yaml,text}\n\
 GET /module/{name}/values.{json,yaml,text}\nGET /queue/list.{json,yaml,text}\nGET /queue/main.{json,yaml,text}\n\
-GET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\nGET /why/task/{id}\n\
-POST /config/set\nPOST /converge\nPOST /module/{name}/{disable,enable,purge,resume,run}\n";
+GET /source/list.{json,yaml,text}\nGET /status.{json,yaml,text}\nGET /why/module/{name}\nGET /why/queue/{name}\n\
+GET /why/source/{name}\nGET /why/task/{id}\nPOST /config/set\nPOST /converge\n\
+POST /module/{name}/{disable,enable,purge,resume,run}\nPOST /source/{name}/sync\n";

@@ -124,6 +124,7 @@ impl ConfigSource {
                     tracing::debug!(%error, "the watch of {} broke; it is opened again", self.title);
                     continue;
                 }
+                Update::Restored => continue,
             };
             let known = match object.map(serde_json::from_value::<ConfigMap>).transpose() {
                 Ok(map) => Known::of(map),

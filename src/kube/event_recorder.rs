@@ -1,12 +1,13 @@
-//! Kubernetes Events about modules and converges. They hang on the operator's ConfigMap, since modules are no objects.
+//! Kubernetes Events. Those about modules and converges hang on the operator's ConfigMap, since modules are no objects;
+//! those about configurations of module sources hang on their objects.
 //!
 //! They are written when nothing new has come for a second, or when the operator ends: then it waits for them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::Announcement;
+use engine::{Announcement, SourceKey, SourceReference};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -27,6 +28,9 @@ const WAITING: usize = 1024;
 /// Each write moves the revision of the whole cluster on, and an API server that answers lists from its cache then waits for
 /// that revision: Events that are written in the middle of a converge slow down the look-ups of its releases.
 const QUIET: Duration = Duration::from_secs(1);
+
+/// Where Events about objects of no namespace are.
+const CLUSTER_NAMESPACE: &str = "default";
 
 /// The longest message that the API server takes.
 const LONGEST: usize = 1024;
@@ -51,14 +55,14 @@ impl Written {
 }
 
 struct Writer {
-    events: Api<Event>,
+    client: Client,
     maps: Api<ConfigMap>,
     namespace: String,
     config_map: String,
     /// The identity of the ConfigMap, once it is known: `kubectl describe` looks for it.
     uid: Option<String>,
-    /// Whether it was logged that Events can't be written.
-    complained: bool,
+    /// The namespaces of which it was logged that Events can't be written there.
+    complained: BTreeSet<String>,
     /// Those that are written next.
     held: VecDeque<(Timestamp, Announcement)>,
 }
@@ -71,12 +75,12 @@ impl EventRecorder {
         let (waiting, announcements) = mpsc::channel(WAITING);
         let (end, written) = watch::channel(());
         let writer = Writer {
-            events: Api::namespaced(client.clone(), namespace),
-            maps: Api::namespaced(client, namespace),
+            maps: Api::namespaced(client.clone(), namespace),
+            client,
             namespace: namespace.to_owned(),
             config_map: config_map.to_owned(),
             uid: None,
-            complained: false,
+            complained: BTreeSet::new(),
             held: VecDeque::new(),
         };
         let state = Arc::new(Mutex::new((writer, announcements)));
@@ -125,7 +129,7 @@ impl Writer {
     }
 
     async fn write_held(&mut self) {
-        if !self.held.is_empty() {
+        if self.held.iter().any(|(_, announcement)| announcement.source.is_none()) {
             self.identify().await;
         }
         while let Some((at, announcement)) = self.held.pop_front() {
@@ -142,15 +146,20 @@ impl Writer {
     }
 
     async fn write(&mut self, at: Timestamp, announcement: &Announcement) {
-        match self.events.create(&PostParams::default(), &self.event(at, announcement)).await {
-            Ok(_) => self.complained = false,
-            Err(error) if self.complained => tracing::debug!(%error, "an Event can't be written"),
+        let event = self.event(at, announcement);
+        let namespace = event.metadata.namespace.clone().unwrap_or_default();
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
+        match events.create(&PostParams::default(), &event).await {
+            Ok(_) => drop(self.complained.remove(&namespace)),
+            Err(error) if self.complained.contains(&namespace) => {
+                tracing::debug!(%error, "an Event can't be written");
+            }
             Err(error) => {
-                self.complained = true;
                 tracing::warn!(
                     %error,
-                    "Kubernetes Events about modules can't be written; nothing else depends on them (the operator may need the verb create for events)"
+                    "Kubernetes Events can't be written in namespace {namespace}; nothing else depends on them (the operator may need the verb create for events)"
                 );
+                self.complained.insert(namespace);
             }
         }
     }
@@ -158,23 +167,18 @@ impl Writer {
     fn event(&self, at: Timestamp, announcement: &Announcement) -> Event {
         let now = Time(at);
         let message: String = announcement.message.chars().take(LONGEST / 4).collect();
+        let (object, name) = match (&announcement.source, &announcement.module) {
+            (Some(source), _) => (source_object(source), source.key.name.to_string()),
+            (None, Some(module)) => (self.config_map(), format!("{}.{module}", self.config_map)),
+            (None, None) => (self.config_map(), self.config_map.clone()),
+        };
         Event {
             metadata: ObjectMeta {
-                generate_name: Some(match &announcement.module {
-                    Some(module) => format!("{}.{module}.", self.config_map),
-                    None => format!("{}.", self.config_map),
-                }),
-                namespace: Some(self.namespace.clone()),
+                generate_name: Some(format!("{name}.")),
+                namespace: Some(object.namespace.clone().unwrap_or_else(|| CLUSTER_NAMESPACE.to_owned())),
                 ..ObjectMeta::default()
             },
-            involved_object: ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("ConfigMap".to_owned()),
-                namespace: Some(self.namespace.clone()),
-                name: Some(self.config_map.clone()),
-                uid: self.uid.clone(),
-                ..ObjectReference::default()
-            },
+            involved_object: object,
             type_: Some(if announcement.warning { "Warning" } else { "Normal" }.to_owned()),
             reason: Some(announcement.reason.to_owned()),
             message: Some(message),
@@ -184,5 +188,29 @@ impl Writer {
             count: Some(1),
             ..Event::default()
         }
+    }
+
+    fn config_map(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("ConfigMap".to_owned()),
+            namespace: Some(self.namespace.clone()),
+            name: Some(self.config_map.clone()),
+            uid: self.uid.clone(),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+fn source_object(source: &SourceReference) -> ObjectReference {
+    let SourceReference { key, uid } = source;
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    ObjectReference {
+        api_version: given(SourceKey::API_VERSION),
+        kind: given(key.kind.as_str()),
+        namespace: given(&key.namespace),
+        name: given(&key.name),
+        uid: given(uid),
+        ..ObjectReference::default()
     }
 }

@@ -1,10 +1,13 @@
 //! Loads the catalog from files: modules, hooks, values and schemas.
 
+mod chart_bundle;
 mod error;
 mod hash;
 mod hooks;
+mod mapping;
 mod module;
 mod module_dirs;
+mod module_file;
 mod options;
 mod temporary_files;
 mod walk;

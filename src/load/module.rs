@@ -7,16 +7,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Script};
+use engine::{
+    Digest, EnabledFlag, Failure, FailureKind, Module, ModuleName, Origin, Plans, Script, ValuesLayout,
+};
 use serde_json::{Map, Value};
 use values::merge::merge;
 use values::schema::Schemas;
-use values::yaml;
 
+use super::chart_bundle::{self, BundledChart};
 use super::error::LoadError;
 use super::hash::{hash, hash_directory};
 use super::hooks::{Candidate, candidates};
+use super::mapping::read_mapping;
 use super::module_dirs::Entry;
+use super::module_file::ModuleFile;
 use super::options::LoadOptions;
 use crate::regular_file;
 
@@ -88,22 +92,6 @@ fn flag(key: &str, value: &Value) -> Result<bool, String> {
     }
 }
 
-/// Reads a YAML file that holds a mapping; `None` when there is no such file.
-fn read_mapping(path: &Path) -> Result<Option<Map<String, Value>>, String> {
-    let text = match regular_file::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("can't be read: {error}")),
-    };
-    match yaml::parse(&text).map_err(|error| error.to_string())? {
-        Value::Null => Ok(Some(Map::new())),
-        Value::Object(mapping) => Ok(Some(mapping)),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err("should be a mapping of keys to values".to_owned())
-        }
-    }
-}
-
 /// Reads a module. Returns it with the candidates for its hooks and with warnings about files that were left out.
 pub(super) fn read(
     entry: &Entry,
@@ -111,6 +99,9 @@ pub(super) fn read(
     options: &LoadOptions,
 ) -> (Module, Vec<Candidate>, Vec<String>) {
     let path = &entry.path;
+    if let Some(digest) = entry.bundle.as_ref().filter(|_| chart_bundle::is_chart_bundle(path)) {
+        return (chart_module(entry, digest, shared, options), Vec::new(), Vec::new());
+    }
     let key: Arc<str> = values::name::camel(&entry.name).into();
     let (hooks, mut warnings, unreadable) = match candidates(&path.join("hooks"), "hooks/") {
         Ok((hooks, warnings)) => (hooks, warnings, None),
@@ -119,7 +110,9 @@ pub(super) fn read(
     let mut module = Module {
         name: ModuleName::from(entry.name.as_str()),
         key: Arc::clone(&key),
+        chart_key: Arc::clone(&key),
         order: entry.order,
+        namespace: None,
         path: path.to_string_lossy().into(),
         content: 0,
         origin: Origin::Files,
@@ -127,6 +120,8 @@ pub(super) fn read(
         enabled_script: enabled_script(path, &mut warnings),
         static_values: Arc::new(Value::Object(Map::new())),
         schemas: Arc::default(),
+        layout: ValuesLayout::Section,
+        plans: Plans::default(),
         hooks: Vec::new(),
         has_unread_hooks: false,
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
@@ -136,7 +131,12 @@ pub(super) fn read(
     let outside = entry.dir_index.and_then(|index| shared.sections.get(index)?.get(&*key));
     // A bundle need not have values, whatever is asked of files.
     let strict = options.strict && entry.bundle.is_none();
-    let (own, broken) = match own_values(path, &key, strict) {
+    // The author of a bundle knows its name, and not that of the namespace in front of it.
+    let named = entry.bundle.as_ref().map_or(Ok(None), |_| bundle_key(path));
+    if let Ok(Some(own_key)) = &named {
+        module.chart_key = Arc::clone(own_key);
+    }
+    let (own, broken) = match named.and_then(|_| own_values(path, &module.chart_key, strict)) {
         Ok(own) => (own, None),
         Err(failure) => (OwnValues::default(), Some(failure)),
     };
@@ -146,6 +146,7 @@ pub(super) fn read(
         None => module.enabled = own.enabled.or(module.enabled),
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {
+        module.namespace = ModuleFile::read(path)?.namespace;
         module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);
         module.schemas = schemas(path)?;
         Ok(())
@@ -157,8 +158,48 @@ pub(super) fn read(
     (module, hooks, warnings)
 }
 
+/// Returns the module that a chart bundle is. Nothing in it is run, and its values are those of its chart and its plans.
+fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: &LoadOptions) -> Module {
+    let key: Arc<str> = values::name::camel(&entry.name).into();
+    let (chart, broken) = match chart_bundle::read(&entry.path) {
+        Ok(BundledChart { path, plans }) => (Some((path, plans)), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let (path, plans) = chart.unwrap_or_else(|| (entry.path.clone(), Plans::default()));
+    Module {
+        name: ModuleName::from(entry.name.as_str()),
+        order: entry.order,
+        path: path.to_string_lossy().into(),
+        // The plans lie beside the chart.
+        content: hash_directory(&entry.path),
+        origin: Origin::Bundle { digest: digest.clone(), enabled: None },
+        enabled: shared.enabled.get(&format!("{key}Enabled")).cloned(),
+        enabled_script: None,
+        static_values: Arc::new(Value::Object(Map::new())),
+        schemas: Arc::default(),
+        layout: ValuesLayout::Root,
+        plans,
+        hooks: Vec::new(),
+        has_unread_hooks: false,
+        has_chart: true,
+        crds: crds(&path, &options.crd_filters),
+        broken,
+        namespace: None,
+        chart_key: Arc::clone(&key),
+        key,
+    }
+}
+
 fn files(message: String) -> Failure {
     Failure::new(FailureKind::Values, message)
+}
+
+/// Returns the key that a bundle's own files use: that of the name in its `meta.yaml`.
+fn bundle_key(path: &Path) -> Result<Option<Arc<str>>, Failure> {
+    let path = path.join("meta.yaml");
+    let meta = read_mapping(&path).map_err(|message| files(format!("{}: {message}", path.display())))?;
+    let name = meta.as_ref().and_then(|meta| meta.get("name")).and_then(Value::as_str);
+    Ok(name.map(|name| values::name::camel(name).into()))
 }
 
 /// The content of a module's own `values.yaml`.

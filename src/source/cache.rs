@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::source::bundle::{self, Bundle, Problem};
+use ::source::git::ObjectId;
 use ::source::index::Index;
 use ::source::url::HttpUrl;
-use engine::Digest;
+use engine::{AddonReason, Digest};
 use sha2::{Digest as _, Sha256};
 
+use super::git::Remote;
 use super::http::Validator;
 
-/// How many lines the indexes have together that are remembered.
-const MOST_LINES: usize = 50_000;
+/// How much memory the indexes take together that are remembered, in bytes.
+const MOST_MEMORY: usize = 8 << 20;
 
 /// How many indexes and how many bundles are remembered.
 const MOST_INDEXES: usize = 1_000;
@@ -34,6 +36,30 @@ impl UrlHash {
         hash.update(url.to_string());
         Self(hash.finalize().into())
     }
+
+    /// Returns the hash of this and of something in it.
+    pub(super) fn with(self, name: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update(name);
+        Self(hash.finalize().into())
+    }
+}
+
+/// What a path of a repository is at a commit. It is that for ever.
+#[derive(Clone, Debug)]
+pub(super) enum InCommit {
+    /// An index.
+    Index(Arc<Index>),
+    /// A bundle.
+    Bundle {
+        /// The digest of its archive.
+        digest: Digest,
+        /// What was left out of it.
+        submodules: Arc<[String]>,
+    },
+    /// Nothing that can be used.
+    Problem(AddonReason, Arc<str>),
 }
 
 /// What the lint says of a bundle.
@@ -48,6 +74,25 @@ struct Answers {
     indexes: BTreeMap<UrlHash, (Validator, Arc<Index>)>,
     bundles: BTreeMap<UrlHash, (Validator, Digest)>,
     verdicts: BTreeMap<Digest, Verdict>,
+    remotes: BTreeMap<UrlHash, Remote>,
+    commits: BTreeMap<UrlHash, ObjectId>,
+    in_commits: BTreeMap<UrlHash, (ObjectId, InCommit)>,
+}
+
+impl Answers {
+    /// Makes room for what an index has.
+    fn make_room(&mut self, index: &Index) {
+        let in_commits = self.in_commits.values().filter_map(|(_, found)| match found {
+            InCommit::Index(index) => Some(index),
+            InCommit::Bundle { .. } | InCommit::Problem(..) => None,
+        });
+        let known = self.indexes.values().map(|(_, index)| index).chain(in_commits);
+        let memory = known.map(|index| index.memory()).sum::<usize>();
+        if memory + index.memory() > MOST_MEMORY || self.indexes.len() >= MOST_INDEXES {
+            self.indexes.clear();
+            self.in_commits.clear();
+        }
+    }
 }
 
 impl Cache {
@@ -62,12 +107,14 @@ impl Cache {
     pub(super) fn put_index(&self, url: UrlHash, validator: Validator, index: &Arc<Index>) {
         self.with(|answers| {
             answers.indexes.remove(&url);
-            let lines = answers.indexes.values().map(|(_, index)| index.lines().len()).sum::<usize>();
-            if lines + index.lines().len() > MOST_LINES || answers.indexes.len() >= MOST_INDEXES {
-                answers.indexes.clear();
-            }
+            answers.make_room(index);
             answers.indexes.insert(url, (validator, Arc::clone(index)));
         });
+    }
+
+    /// Forgets what was at a URL: something else is there now.
+    pub(super) fn forget_index(&self, url: UrlHash) {
+        self.with(|answers| answers.indexes.remove(&url));
     }
 
     pub(super) fn bundle(&self, url: UrlHash) -> Option<(Validator, Digest)> {
@@ -80,6 +127,59 @@ impl Cache {
                 answers.bundles.clear();
             }
             answers.bundles.insert(url, (validator, digest.clone()));
+        });
+    }
+
+    /// Returns the git server of a repository, if it answered before.
+    pub(super) fn remote(&self, repository: UrlHash) -> Option<Remote> {
+        self.with(|answers| answers.remotes.get(&repository).cloned())
+    }
+
+    pub(super) fn put_remote(&self, repository: UrlHash, remote: &Remote) {
+        self.with(|answers| {
+            if answers.remotes.len() >= MOST_INDEXES {
+                answers.remotes.clear();
+            }
+            answers.remotes.insert(repository, remote.clone());
+        });
+    }
+
+    pub(super) fn forget_remote(&self, repository: UrlHash) {
+        self.with(|answers| answers.remotes.remove(&repository));
+    }
+
+    /// Returns the commit that a repository had at its reference.
+    pub(super) fn commit(&self, repository: UrlHash) -> Option<ObjectId> {
+        self.with(|answers| answers.commits.get(&repository).copied())
+    }
+
+    pub(super) fn put_commit(&self, repository: UrlHash, commit: ObjectId) {
+        self.with(|answers| {
+            if answers.commits.len() >= MOST_INDEXES {
+                answers.commits.clear();
+            }
+            answers.commits.insert(repository, commit);
+        });
+    }
+
+    /// Returns what a path of a repository is at this commit, if it was read.
+    pub(super) fn in_commit(&self, path: UrlHash, commit: ObjectId) -> Option<InCommit> {
+        self.with(|answers| {
+            let (of, found) = answers.in_commits.get(&path)?;
+            (*of == commit).then(|| found.clone())
+        })
+    }
+
+    pub(super) fn put_in_commit(&self, path: UrlHash, commit: ObjectId, found: InCommit) {
+        self.with(|answers| {
+            answers.in_commits.remove(&path);
+            if let InCommit::Index(index) = &found {
+                answers.make_room(index);
+            }
+            if answers.in_commits.len() >= MOST_BUNDLES {
+                answers.in_commits.clear();
+            }
+            answers.in_commits.insert(path, (commit, found));
         });
     }
 

@@ -1,8 +1,9 @@
 //! Fetches what the repositories of a configuration offer. Everything is tried, also after something failed.
+//!
+//! It is long because what an index, a line of it and its bundle come to is decided in one place.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use ::source::allow::AllowList;
 use ::source::bundle::{Kind, Problem, check_listed};
@@ -23,7 +24,9 @@ use tokio::time::Instant;
 
 use super::archive::ArchiveError;
 use super::cache::{Cache, UrlHash, Verdict, verdict};
+use super::git::{Checkout, Pass};
 use super::http::{Answer, Get, HttpClient, HttpError};
+use super::observation::{FetchMetrics, FetchObservation};
 use super::secrets::Secrets;
 use super::store::{Download, Pin, Store};
 use super::tree;
@@ -37,36 +40,6 @@ const AT_A_TIME: usize = 4;
 /// The order number of a module whose bundle names no weight.
 const DEFAULT_ORDER: u32 = 1;
 
-/// A request to a repository that came to its end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct FetchObservation {
-    /// How the server was spoken to: `https`.
-    pub scheme: &'static str,
-    /// `fetched`, `unchanged` or `failed`.
-    pub outcome: &'static str,
-    /// From asking for its turn to its end.
-    pub took: Duration,
-}
-
-type Listener = Box<dyn Fn(FetchObservation) + Send + Sync>;
-
-/// Reports requests to a listener, once there is one.
-#[derive(Clone, Default)]
-pub struct FetchMetrics(Arc<OnceLock<Listener>>);
-
-impl FetchMetrics {
-    /// Sets the listener; a second one is ignored.
-    pub fn listen(&self, listener: impl Fn(FetchObservation) + Send + Sync + 'static) {
-        let _ = self.0.set(Box::new(listener));
-    }
-
-    fn observe(&self, observation: FetchObservation) {
-        if let Some(listener) = self.0.get() {
-            listener(observation);
-        }
-    }
-}
-
 /// Fetches for all configurations.
 pub(super) struct Fetcher {
     pub(super) http: HttpClient,
@@ -79,16 +52,18 @@ pub(super) struct Fetcher {
     pub(super) metrics: FetchMetrics,
     /// Parsing, unpacking and linting take memory, so they are done one at a time.
     pub(super) turns: Arc<Semaphore>,
+    /// Commits of git repositories whose objects are held.
+    pub(super) commits: Arc<Semaphore>,
 }
 
 /// Why an addon was not fetched: what is wrong with it, or with us.
-enum Stop {
+pub(super) enum Stop {
     Addon(AddonReason, String),
     Ours(Failure),
 }
 
 /// Why a repository was not read.
-enum RepositoryStop {
+pub(super) enum RepositoryStop {
     Repository(RepositoryReason, String),
     Ours(Failure),
 }
@@ -100,7 +75,7 @@ struct Wanted {
     digest: Option<::source::digest::Digest>,
 }
 
-type Outcome = Result<(Bundle, Pin), Stop>;
+type Outcome = Result<(Bundle, Vec<String>, Pin), Stop>;
 
 impl Fetcher {
     /// Returns what each repository offers, with what keeps the blobs until the engine knows of them.
@@ -109,7 +84,8 @@ impl Fetcher {
         key: &SourceKey,
         spec: &SourceSpec,
     ) -> Result<(Fetched, Vec<Pin>), Failure> {
-        let repositories = spec.repositories.iter().map(|repository| self.repository(key, repository));
+        let pass = Pass::default();
+        let repositories = spec.repositories.iter().map(|repository| self.repository(&pass, key, repository));
         let (mut fetched, mut pins) = (Fetched::default(), Vec::new());
         for outcome in futures::future::join_all(repositories).await {
             let (repository, of_repository) = outcome?;
@@ -121,11 +97,12 @@ impl Fetcher {
 
     async fn repository(
         &self,
+        pass: &Pass,
         key: &SourceKey,
         spec: &RepositorySpec,
     ) -> Result<(FetchedRepository, Vec<Pin>), Failure> {
         let mut redactor = Redactor::default();
-        match self.addons(key, spec, &mut redactor).await {
+        match self.addons(pass, key, spec, &mut redactor).await {
             Ok((addons, pins)) => Ok((FetchedRepository { outcome: Ok(addons) }, pins)),
             Err(RepositoryStop::Ours(failure)) => Err(failure),
             Err(RepositoryStop::Repository(reason, message)) => {
@@ -137,6 +114,7 @@ impl Fetcher {
 
     async fn addons(
         &self,
+        pass: &Pass,
         key: &SourceKey,
         spec: &RepositorySpec,
         redactor: &mut Redactor,
@@ -155,11 +133,15 @@ impl Fetcher {
         let index_url = index_url.map_err(|error| fetching(error.to_string()))?;
         *redactor = redactor.clone().with_credentials(index_url.credentials());
         self.allowed.check_index(&index_url).map_err(|error| fetching(error.to_string()))?;
-        let IndexUrl::Http(http_url) = &index_url else {
-            let message = "this version fetches no git repositories: publish the index over https";
-            return Err(fetching(message.to_owned()));
+        let checkout = match &index_url {
+            IndexUrl::Http(_) => None,
+            IndexUrl::Git(url) => Some(pass.checkout(url)),
         };
-        let index = self.index(http_url).await?;
+        let index = match (&index_url, &checkout) {
+            (IndexUrl::Git(url), Some(checkout)) => self.index_in(checkout, url.path()).await?,
+            (IndexUrl::Http(url), _) => self.index(url).await?,
+            (IndexUrl::Git(_), None) => return Err(fetching("the repository is not there".to_owned())),
+        };
         let include: Vec<Include> = spec.include.iter().map(include).collect();
         let selection = Selection::new(&index, &include);
         if selection.choices.len() > MOST_BUNDLES {
@@ -182,11 +164,14 @@ impl Fetcher {
         let missing = selection.missing.iter().map(|include| absent(include));
         let mut addons: Vec<FetchedAddon> = Vec::with_capacity(wanted.len());
         let mut pins = Vec::new();
-        let asking: Vec<_> = wanted.iter().map(|wanted| self.addon(&index_url, wanted)).collect();
+        let asking: Vec<_> =
+            wanted.iter().map(|wanted| self.addon(&index_url, checkout.as_deref(), wanted)).collect();
         let outcomes: Vec<Outcome> = stream::iter(asking).buffered(AT_A_TIME).collect().await;
         for (wanted, outcome) in wanted.iter().zip(outcomes) {
+            let mut privileged = Vec::new();
             let outcome = match outcome {
-                Ok((bundle, pin)) => {
+                Ok((bundle, its, pin)) => {
+                    privileged = its;
                     pins.push(pin);
                     Ok(bundle)
                 }
@@ -196,7 +181,7 @@ impl Fetcher {
                 }
             };
             let Line { name, version, .. } = wanted.line.clone();
-            addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, outcome });
+            addons.push(FetchedAddon { name, version, is_chosen: wanted.is_chosen, privileged, outcome });
         }
         addons.extend(missing);
         Ok((addons, pins))
@@ -254,20 +239,32 @@ impl Fetcher {
         let known = self.cache.index(hash);
         let limit = MAX_INDEX_BYTES as u64;
         let get = Get { url, known: known.as_ref().map(|(validator, _)| validator), limit };
-        let answer = self.observed(url, self.http.get(get, Vec::new())).await;
-        let (text, validator) = match (answer, known) {
+        let store = Arc::clone(&self.store);
+        let spool = blocking(move || store.spool()).await.map_err(RepositoryStop::Ours)?;
+        let spool = spool.map_err(|error| RepositoryStop::Ours(error.failure()))?;
+        let answer = self.observed(url, self.http.get(get, spool)).await;
+        let (spool, validator) = match (answer, known) {
             (Ok(Answer::Unchanged), Some((_, index))) => return Ok(index),
             (Ok(Answer::Unchanged), None) => return Err(fetching("the index is not there".to_owned())),
-            (Ok(Answer::New(text, validator)), _) => (text, validator),
+            (Ok(Answer::New(spool, validator)), _) => (spool, validator),
+            (Err(error), _) if error.is_ours() => {
+                return Err(RepositoryStop::Ours(Failure::of(FailureKind::Files, &error)));
+            }
             (Err(error), _) => return Err(fetching(format!("the index can't be fetched: {error}"))),
         };
-        let parsed = self.in_turn(move || Index::parse(&text)).await.map_err(RepositoryStop::Ours)?;
+        // The one before takes memory, too.
+        self.cache.forget_index(hash);
+        let parse = move || -> Result<_, Failure> {
+            let text = spool.into_reader().map_err(|error| Failure::of(FailureKind::Files, &error))?;
+            Ok(text.map_or_else(|| Index::parse(b""), Index::read))
+        };
+        let parsed = self.in_turn(parse).await.and_then(|parsed| parsed).map_err(RepositoryStop::Ours)?;
         let index = Arc::new(parsed.map_err(|error| fetching(error.to_string()))?);
         self.cache.put_index(hash, validator, &index);
         Ok(index)
     }
 
-    async fn addon(&self, index: &IndexUrl, wanted: &Wanted) -> Outcome {
+    async fn addon(&self, index: &IndexUrl, checkout: Option<&Checkout>, wanted: &Wanted) -> Outcome {
         let loading = |message: String| Stop::Addon(AddonReason::LoadingError, message);
         let fetching = |message: String| Stop::Addon(AddonReason::FetchingError, message);
         let line = &wanted.line;
@@ -276,14 +273,17 @@ impl Fetcher {
         let url = index.bundle(&line.name, entry.version.original(), given, self.allowed.protocols);
         let url = url.map_err(|error| fetching(format!("the URL of the bundle can't be used: {error}")))?;
         self.allowed.check_bundle(&url).map_err(|error| fetching(error.to_string()))?;
-        let BundleUrl::Http(url) = url else {
-            return Err(fetching("this version fetches no git repositories".to_owned()));
-        };
         let expected = wanted.digest.as_ref().map(|digest| digest.to_string().parse::<Digest>());
         let expected = expected.transpose().map_err(|error| fetching(error.to_string()))?;
-        let (digest, pin, verdict) = match expected {
-            Some(digest) => self.pinned_bundle(&url, digest).await?,
-            None => self.any_bundle(&url).await?,
+        let (digest, pin, verdict) = match (url, checkout, expected) {
+            (BundleUrl::Http(url), _, Some(digest)) => self.pinned_bundle(&url, digest).await?,
+            (BundleUrl::Http(url), _, None) => self.any_bundle(&url).await?,
+            (BundleUrl::Directory(path), Some(checkout), expected) => {
+                self.bundle_in(checkout, &path, expected.as_ref()).await?
+            }
+            (BundleUrl::Directory(_), None, _) => {
+                return Err(fetching("its index lies in no repository".to_owned()));
+            }
         };
         finish(line, entry, digest, pin, &verdict)
     }
@@ -321,7 +321,7 @@ impl Fetcher {
     }
 
     /// Returns what the lint says of a bundle that was here before; `None` if it has to be fetched.
-    async fn stored(&self, digest: &Digest) -> Result<Option<Verdict>, Stop> {
+    pub(super) async fn stored(&self, digest: &Digest) -> Result<Option<Verdict>, Stop> {
         let known = self.cache.verdict(digest);
         if let Some(Err(_)) = &known {
             return Ok(known);
@@ -367,7 +367,7 @@ impl Fetcher {
     }
 
     /// Unpacks an archive, lints it and puts it into the store.
-    async fn take(
+    pub(super) async fn take(
         &self,
         download: Download,
         expected: Option<&Digest>,
@@ -399,7 +399,7 @@ impl Fetcher {
     }
 
     /// Does what takes memory or time on a thread of its own, when it is its turn.
-    async fn in_turn<T: Send + 'static>(
+    pub(super) async fn in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
@@ -441,8 +441,10 @@ fn gone() -> Stop {
     Stop::Addon(AddonReason::FetchingError, "the server says that the bundle did not change".to_owned())
 }
 
-fn include(engine::Include { name, version }: &engine::Include) -> Include {
-    Include { name: name.clone(), version: version.clone(), digest: None }
+fn include(engine::Include { name, version, digest }: &engine::Include) -> Include {
+    // Both read the same texts.
+    let digest = digest.as_ref().and_then(|digest| ::source::digest::Digest::parse(digest.as_str()).ok());
+    Include { name: name.clone(), version: version.clone(), digest }
 }
 
 /// Returns the line of an addon that is wanted and not in the index.
@@ -453,10 +455,16 @@ fn absent(include: &Include) -> FetchedAddon {
         reason: AddonReason::FetchingError,
         message: format!("the index has no {what}: correct spec.repositories[].include, or publish it"),
     };
-    FetchedAddon { name: include.name.clone(), version, is_chosen: false, outcome: Err(problem) }
+    FetchedAddon {
+        name: include.name.clone(),
+        version,
+        is_chosen: false,
+        privileged: Vec::new(),
+        outcome: Err(problem),
+    }
 }
 
-/// Returns the bundle for the engine, or everything that is wrong with it.
+/// Returns the bundle for the engine with what in it would act with our rights, or everything that is wrong with it.
 fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdict) -> Outcome {
     let bundle = match verdict {
         Ok(bundle) => bundle,
@@ -474,20 +482,19 @@ fn finish(line: &Line, entry: &Entry, digest: Digest, pin: Pin, verdict: &Verdic
         let message = format!("the bundle can't be used: {problem}");
         return Err(Stop::Addon(AddonReason::LoadingError, message));
     }
-    if bundle.kind == Kind::Chart {
-        let message =
-            "the bundle can't be used: chart/ and plans are not run yet; put Chart.yaml beside meta.yaml";
-        return Err(Stop::Addon(AddonReason::LoadingError, message.to_owned()));
-    }
+    let privileged = bundle.privileged.clone();
     let bundle = Bundle {
         id: bundle.id.clone(),
         name: bundle.name.as_str().into(),
         version: bundle.version.to_string(),
         digest,
         order: bundle.weight.unwrap_or(DEFAULT_ORDER),
-        kind: BundleKind::Module,
+        kind: match bundle.kind {
+            Kind::Chart => BundleKind::Chart,
+            Kind::Module => BundleKind::Module,
+        },
     };
-    Ok((bundle, pin))
+    Ok((bundle, privileged, pin))
 }
 
 /// Does what waits for the disk on a thread of its own.

@@ -1,4 +1,4 @@
-//! GET over HTTP, as far as a repository needs it: redirects, conditions, and a limit for everything.
+//! HTTP as far as a repository needs it: files and git's messages, redirects, conditions, and a limit for everything.
 //!
 //! Messages name hosts and codes. They never show a URL, which may hold credentials.
 
@@ -12,8 +12,8 @@ use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
     LOCATION, USER_AGENT,
 };
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Empty};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -42,7 +42,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", e
 
 /// Sends requests through the guarded connector.
 pub(super) struct HttpClient {
-    client: Client<Connector, Empty<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
     permits: Permits,
     timeout: Duration,
     protocols: Protocols,
@@ -85,6 +85,12 @@ pub(super) enum HttpError {
     Redirect { host: String, problem: String },
     #[error("{host} sends on more than {MOST_REDIRECTS} times")]
     Redirects { host: String },
+    #[error("{host} sends a message of git on to another URL: use that one")]
+    MessageRedirect { host: String },
+    #[error("{host} is no git server at this URL (smart HTTP): it answered with a page or a file")]
+    NoGit { host: String },
+    #[error("{host} answered {status}: it wants another user and password in the URL, or refuses them")]
+    Credentials { host: String, status: StatusCode },
     #[error("the URL can't be sent to {host}")]
     Url { host: String },
     #[error("can't write what {host} sends: {source} (is the file system of --source-dir full?)")]
@@ -111,7 +117,13 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// What is asked for.
+impl<S: Sink> Sink for &mut S {
+    fn write(&mut self, part: &[u8]) -> io::Result<()> {
+        (**self).write(part)
+    }
+}
+
+/// A file that is asked for.
 pub(super) struct Get<'g> {
     /// The URL, with credentials if it has some.
     pub(super) url: &'g HttpUrl,
@@ -120,6 +132,47 @@ pub(super) struct Get<'g> {
     /// How long the body may be, in bytes.
     pub(super) limit: u64,
 }
+
+/// A message of git's protocol.
+pub(super) struct Exchange<'e> {
+    /// The URL, with credentials if it has some.
+    pub(super) url: &'e HttpUrl,
+    /// What is sent; without it, the server is asked what it can do.
+    pub(super) message: Option<Vec<u8>>,
+    /// How long the answer may be, in bytes.
+    pub(super) limit: u64,
+}
+
+/// What all requests until the last redirect have in common.
+struct Call<'c> {
+    known: Option<&'c Validator>,
+    limit: u64,
+    git: Option<GitCall>,
+}
+
+struct GitCall {
+    message: Option<Bytes>,
+}
+
+impl GitCall {
+    /// Returns the type that the answer of a git server has.
+    fn answer(&self) -> &'static str {
+        match self.message {
+            Some(_) => "application/x-git-upload-pack-result",
+            None => "application/x-git-upload-pack-advertisement",
+        }
+    }
+}
+
+/// The type of git's messages.
+const GIT_REQUEST: HeaderValue = HeaderValue::from_static("application/x-git-upload-pack-request");
+
+/// Some servers answer only those whose name begins so.
+const GIT_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("git/addon-operator-", env!("CARGO_PKG_VERSION")));
+
+/// Asks for the newest version of git's protocol; a server that does not know it ignores this.
+const GIT_PROTOCOL: (&str, &str) = ("git-protocol", "version=2");
 
 impl HttpClient {
     /// Returns a client with `in_flight` requests at a time, each of which may take `timeout` from its turn on.
@@ -137,28 +190,57 @@ impl HttpClient {
 
     /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.
     pub(super) async fn get<S: Sink>(&self, get: Get<'_>, mut sink: S) -> Result<Answer<S>, HttpError> {
-        let mut url = get.url.clone();
+        let call = Call { known: get.known, limit: get.limit, git: None };
+        match self.send(get.url, &call, &mut sink).await? {
+            (Some(validator), _) => Ok(Answer::New(sink, validator)),
+            (None, _) => Ok(Answer::Unchanged),
+        }
+    }
+
+    /// Sends a message of git's protocol and hands the answer to `sink`. Returns the URL that answered.
+    pub(super) async fn exchange(
+        &self,
+        exchange: Exchange<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<HttpUrl, HttpError> {
+        let git = GitCall { message: exchange.message.map(Bytes::from) };
+        let call = Call { known: None, limit: exchange.limit, git: Some(git) };
+        self.send(exchange.url, &call, sink).await.map(|(_, url)| url)
+    }
+
+    /// Sends a request, as often as it is sent on. Returns what stands for the answer, if that is a new one.
+    async fn send(
+        &self,
+        url: &HttpUrl,
+        call: &Call<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<(Option<Validator>, HttpUrl), HttpError> {
+        let mut url = url.clone();
         let mut left = self.timeout;
         for _ in 0..=MOST_REDIRECTS {
             // The permit of a host is given back before that of the next one is asked for.
             let permit = self.permits.acquire(&host(&url)).await;
             let begun = Instant::now();
-            let asked = tokio::time::timeout(left, self.ask(&url, &get, &mut sink)).await;
+            let asked = tokio::time::timeout(left, self.ask(&url, call, sink)).await;
             drop(permit);
             left = left.saturating_sub(begun.elapsed());
             match asked.map_err(|_| HttpError::Late { host: host(&url), timeout: self.timeout })?? {
-                Step::Read(validator) => return Ok(Answer::New(sink, validator)),
-                Step::Unchanged => return Ok(Answer::Unchanged),
+                Step::Read(validator) => return Ok((Some(validator), url)),
+                Step::Unchanged => return Ok((None, url)),
                 Step::Redirect(next) => url = next,
             }
         }
         Err(HttpError::Redirects { host: host(&url) })
     }
 
-    async fn ask(&self, url: &HttpUrl, get: &Get<'_>, sink: &mut impl Sink) -> Result<Step, HttpError> {
+    /// Returns the request for a URL.
+    fn request(url: &HttpUrl, call: &Call<'_>) -> Result<Request<Full<Bytes>>, HttpError> {
         let unsendable = || HttpError::Url { host: host(url) };
-        let mut request = Request::get(url.to_string()).header(USER_AGENT, AGENT).header(ACCEPT, "*/*");
-        if let Some(known) = get.known {
+        let message = call.git.as_ref().and_then(|git| git.message.clone());
+        let method = if message.is_some() { Method::POST } else { Method::GET };
+        let mut request = Request::builder().method(method).uri(url.to_string());
+        request = request.header(USER_AGENT, if call.git.is_some() { GIT_AGENT } else { AGENT });
+        if let Some(known) = call.known {
             let conditions = [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.modified)];
             for (name, value) in conditions {
                 if let Some(value) = value {
@@ -172,21 +254,45 @@ impl HttpClient {
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
-        let request = request.body(Empty::new()).map_err(|_| unsendable())?;
+        request = match &call.git {
+            Some(git) => request.header(ACCEPT, git.answer()).header(GIT_PROTOCOL.0, GIT_PROTOCOL.1),
+            None => request.header(ACCEPT, "*/*"),
+        };
+        if message.is_some() {
+            request = request.header(CONTENT_TYPE, GIT_REQUEST);
+        }
+        request.body(Full::new(message.unwrap_or_default())).map_err(|_| unsendable())
+    }
+
+    async fn ask(&self, url: &HttpUrl, call: &Call<'_>, sink: &mut impl Sink) -> Result<Step, HttpError> {
+        let request = Self::request(url, call)?;
         let response = self.client.request(request).await.map_err(|error| no_answer(&error, url))?;
         let (headers, status) = (response.headers(), response.status());
         match status {
-            StatusCode::NOT_MODIFIED if get.known.is_some() => return Ok(Step::Unchanged),
+            StatusCode::NOT_MODIFIED if call.known.is_some() => return Ok(Step::Unchanged),
             StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT => {
+                if call.git.as_ref().is_some_and(|git| git.message.is_some()) {
+                    return Err(HttpError::MessageRedirect { host: host(url) });
+                }
                 let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
                 return self.redirect(url, location.unwrap_or_default()).map(Step::Redirect);
             }
             StatusCode::OK => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if call.git.is_some() => {
+                return Err(HttpError::Credentials { host: host(url), status });
+            }
             _ => return Err(HttpError::Status { host: host(url), status }),
+        }
+        if let Some(git) = &call.git {
+            let found = headers.get(CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
+            let found = found.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+            if found != git.answer().as_bytes() {
+                return Err(HttpError::NoGit { host: host(url) });
+            }
         }
         let is_html =
             headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
@@ -195,7 +301,7 @@ impl HttpClient {
         }
         let short = |name| headers.get(name).filter(|value| value.len() <= LONGEST_VALIDATOR).cloned();
         let validator = Validator { etag: short(ETAG), modified: short(LAST_MODIFIED) };
-        read(response, get.limit, url, sink).await?;
+        read(response, call.limit, url, sink).await?;
         Ok(Step::Read(validator))
     }
 
@@ -211,7 +317,7 @@ impl HttpClient {
 }
 
 /// Returns the host with its port, as messages and permits name it.
-fn host(url: &HttpUrl) -> String {
+pub(super) fn host(url: &HttpUrl) -> String {
     let (name, port) = (url.host(), url.port());
     match (name.contains(':'), port == url.scheme().port()) {
         (true, true) => format!("[{name}]"),

@@ -3,6 +3,7 @@
 //! ```text
 //! repository ─▶ connector ─▶ http ─▶ archive ─▶ store ─▶ secrets
 //!               addresses    limits  entries    blobs    cluster
+//!                              └─▶ git ─▶ pack ─┘
 //! ```
 
 mod address;
@@ -11,8 +12,12 @@ mod cache;
 mod connector;
 mod crds;
 mod fetch;
+mod git;
 mod http;
+mod observation;
+mod pack;
 mod permits;
+mod publish;
 mod secrets;
 mod sources;
 mod store;
@@ -20,7 +25,8 @@ mod tree;
 
 pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust};
 pub use crds::{CRDS, crds};
-pub use fetch::{FetchMetrics, FetchObservation};
+pub use observation::{FetchMetrics, FetchObservation};
+pub use publish::{Inspected, Packed, index, inspect, pack};
 pub use sources::{Options, Restored, Sources};
 
 /// Returns where the links to bundles are in the store directory, for the loader of modules.

@@ -12,13 +12,17 @@ use tokio::sync::Semaphore;
 
 use super::cache::Cache;
 use super::connector::{AuthoritiesError, Connector, Trust};
-use super::fetch::{FetchMetrics, Fetcher, blocking};
-use super::http::{HttpClient, Sink as _};
+use super::fetch::{Fetcher, blocking};
+use super::http::HttpClient;
+use super::observation::FetchMetrics;
 use super::secrets::Secrets;
 use super::store::Store;
 
 /// How many bundles are read from the cluster at a time.
 const RESTORED_AT_A_TIME: usize = 4;
+
+/// How many commits of git repositories are read at a time.
+const COMMITS_AT_A_TIME: usize = 2;
 
 /// How sources are fetched and kept.
 #[derive(Clone)]
@@ -77,6 +81,7 @@ impl Sources {
             cache: Cache::default(),
             metrics: metrics.clone(),
             turns: Arc::new(Semaphore::new(1)),
+            commits: Arc::new(Semaphore::new(COMMITS_AT_A_TIME)),
         };
         Ok(Self { fetcher, store, secrets, metrics })
     }
@@ -169,14 +174,20 @@ impl Sources {
         if found.is_some() {
             return Ok(());
         }
-        let packed = self.secrets.read_bundle(digest).await?;
+        let store = Arc::clone(&self.store);
+        let mut download = blocking(move || store.download()).await?.map_err(|error| error.failure())?;
+        self.secrets.read_bundle(digest, &mut download).await?;
         let (store, of) = (Arc::clone(&self.store), digest.clone());
         blocking(move || {
-            let mut download = store.download().map_err(|error| error.failure())?;
-            let files = engine::FailureKind::Files;
-            download.write(&packed).map_err(|error| Failure::of(files, &error))?;
-            let (staged, _) = download.finish()?;
-            staged.unpack().map_err(|error| Failure::of(files, &error))?;
+            let (staged, found) = download.finish()?;
+            if found != of {
+                let text = format!(
+                    "the bundle {of} can't be used: what its Secrets hold has the digest {found}; a part is missing, or was \
+                     changed"
+                );
+                return Err(Failure::new(engine::FailureKind::Cluster, text));
+            }
+            staged.unpack().map_err(|error| Failure::of(engine::FailureKind::Files, &error))?;
             store.put(staged, &of).map(|_| ()).map_err(|error| error.failure())
         })
         .await?

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Digest, Failure, FailureKind, ModuleLink};
-use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use thiserror::Error;
@@ -32,6 +31,7 @@ use super::archive::{self, ArchiveError};
 use super::http::Sink;
 use super::tree;
 use crate::directory_trust::{Trust, judge};
+use crate::file_lock::{FileLock, HANDOVER};
 use crate::regular_file;
 
 const LOCK: &str = "lock";
@@ -75,7 +75,7 @@ pub(super) struct Store {
 
 #[derive(Debug, Default)]
 struct State {
-    lock: Option<File>,
+    lock: Option<FileLock>,
     /// Blobs that were compared with their tree by this process.
     verified: BTreeSet<Digest>,
     /// How many fetches in flight found a blob.
@@ -112,6 +112,32 @@ pub(super) struct Download {
     staged: Staged,
     file: File,
     hash: Sha256,
+}
+
+/// Takes what is read once and not kept into a file without a name. A kill leaves nothing of it.
+pub(super) struct Spool {
+    staging: PathBuf,
+    /// There is none until there is something to write.
+    file: Option<File>,
+}
+
+impl Sink for Spool {
+    fn write(&mut self, part: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile_in(&self.staging)?),
+        };
+        io::Write::write_all(file, part)
+    }
+}
+
+impl Spool {
+    /// Returns what was taken, from its beginning on; `None` if that is nothing.
+    pub(super) fn into_reader(self) -> io::Result<Option<File>> {
+        let Some(mut file) = self.file else { return Ok(None) };
+        io::Seek::rewind(&mut file)?;
+        Ok(Some(file))
+    }
 }
 
 impl Sink for Download {
@@ -182,8 +208,7 @@ impl Store {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let lock = options.open(&path).map_err(|source| DiskError::Io { path, source })?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| DiskError::Taken { path: self.path.clone() })?;
+        let lock = FileLock::new(lock, HANDOVER).map_err(|_| DiskError::Taken { path: self.path.clone() })?;
         let [_, _, staging] = &dirs;
         match fs::remove_dir_all(staging) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -263,6 +288,19 @@ impl Store {
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(dir.path().join(PACKED));
         Ok(Download { file: file.map_err(io)?, staged: Staged { dir }, hash: Sha256::new() })
+    }
+
+    /// Returns a place for what is read once and not kept.
+    pub(super) fn spool(&self) -> Result<Spool, DiskError> {
+        self.open()?;
+        Ok(Spool { staging: self.path.join(STAGING), file: None })
+    }
+
+    /// Returns an empty file without a name, for what is needed while something is fetched.
+    pub(super) fn scratch_file(&self) -> Result<File, DiskError> {
+        self.open()?;
+        let staging = self.path.join(STAGING);
+        tempfile::tempfile_in(&staging).map_err(|source| DiskError::Io { path: staging, source })
     }
 
     /// Keeps a blob while the pin lives, and until it was named or the bundles after next are dropped.

@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ::source::bundle::tree::{Content, Entry, Tree, needs_content, top_directory};
+use ::source::bundle::tree::{Content, Entry, MAX_READ_BYTES, Tree, needs_content, top_directory};
 use sha2::{Digest as _, Sha256};
 use walkdir::WalkDir;
 
 use crate::regular_file;
+
+/// How much of a file is read at a time, in bytes.
+const BUFFER: usize = 64 << 10;
 
 /// Returns the digest of the files, directories and links below `root`: their names, modes and contents.
 pub(super) fn digest(root: &Path) -> io::Result<String> {
@@ -21,17 +24,33 @@ pub(super) fn digest(root: &Path) -> io::Result<String> {
         let kind = entry.file_type();
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let mode = entry.metadata()?.permissions().mode() & 0o7777;
-        let (letter, mode, content) = if kind.is_dir() {
-            ('d', 0, Vec::new())
-        } else if kind.is_symlink() {
-            ('l', 0, fs::read_link(entry.path())?.as_os_str().as_bytes().to_vec())
-        } else {
-            ('f', mode, regular_file::read(entry.path())?)
-        };
         let path = path.as_os_str().as_bytes();
-        all.update(format!("{letter} {mode:o} {} {}\n", path.len(), content.len()));
-        all.update(path);
-        all.update(&content);
+        let mut begin = |letter: char, mode: u32, length: u64| {
+            all.update(format!("{letter} {mode:o} {} {length}\n", path.len()));
+            all.update(path);
+        };
+        if kind.is_dir() {
+            begin('d', 0, 0);
+        } else if kind.is_symlink() {
+            let target = fs::read_link(entry.path())?;
+            let target = target.as_os_str().as_bytes();
+            begin('l', 0, target.len() as u64);
+            all.update(target);
+        } else {
+            let file = regular_file::open(entry.path())?;
+            begin('f', mode, file.metadata()?.len());
+            // A file may be as large as all of a bundle.
+            let mut file = BufReader::with_capacity(BUFFER, file);
+            loop {
+                let part = file.fill_buf()?;
+                if part.is_empty() {
+                    break;
+                }
+                all.update(part);
+                let length = part.len();
+                file.consume(length);
+            }
+        }
     }
     Ok(hex(&all.finalize()))
 }
@@ -48,6 +67,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 /// Returns a bundle as the lint reads it: only files whose content it needs are read.
 pub(super) fn read(root: &Path) -> io::Result<Tree> {
     let mut tree = Tree::new();
+    let mut left = MAX_READ_BYTES;
     for entry in WalkDir::new(root).min_depth(1) {
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
@@ -60,7 +80,9 @@ pub(super) fn read(root: &Path) -> io::Result<Tree> {
         } else {
             let metadata = entry.metadata()?;
             let is_executable = metadata.permissions().mode() & 0o111 != 0;
-            if needs_content(path) {
+            // The lint says that there is too much.
+            if needs_content(path) && metadata.len() <= left {
+                left -= metadata.len();
                 Entry::file(regular_file::read(entry.path())?, is_executable)
             } else {
                 Entry::File { content: Content::Size(metadata.len()), is_executable }

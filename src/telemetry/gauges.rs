@@ -56,6 +56,11 @@ impl Metrics {
                 }
             }
         });
+        self.configurations.renew(|gauges| {
+            for source in &view.sources {
+                gauges.count(&[source.key.kind.as_str(), source.phase]);
+            }
+        });
         self.watches_broken.renew(|gauges| {
             for watch in &view.watches {
                 let reason = match (&watch.missing_kind, &watch.failure) {
@@ -69,5 +74,45 @@ impl Metrics {
                 gauges.count(&[watch.name.as_str(), "failure"]);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::view::SourceView;
+    use engine::{Catalog, Config, Engine, SourceKey};
+
+    use crate::telemetry::Telemetry;
+
+    #[test]
+    fn configurations_are_counted_by_kind_and_phase_if_there_are_any() {
+        let telemetry = Telemetry::new("p_").unwrap();
+        let mut view = Engine::new(Config::default(), Catalog::default()).view();
+        let scraped = |view: &_| telemetry.metrics(Some(view)).collect::<String>();
+        assert!(!scraped(&view).contains("addons_"), "who has no source sees nothing of them");
+        let source = |name: &str, phase| SourceView {
+            key: SourceKey::cluster(name),
+            phase,
+            message: String::new(),
+            generation: 1,
+            observed_generation: 1,
+            is_deleting: false,
+            is_left_alone: false,
+            processed_at: String::new(),
+            processed_in: None,
+            work: None,
+            repositories: Vec::new(),
+        };
+        view.sources = vec![source("a", "Ready"), source("b", "Failed"), source("c", "Ready")];
+        let text = scraped(&view);
+        for (phase, count) in [("Ready", 2), ("Failed", 1)] {
+            let line = format!(
+                "p_addons_configurations{{kind=\"ClusterAddonsConfiguration\",phase=\"{phase}\"}} {count}\n"
+            );
+            assert!(text.contains(&line), "{line}{text}");
+        }
+        // What is gone or another phase leaves nothing behind.
+        view.sources.truncate(1);
+        assert!(!scraped(&view).contains("phase=\"Failed\""));
     }
 }

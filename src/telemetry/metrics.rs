@@ -140,6 +140,8 @@ metrics! {
             "How long it takes to pass on a change";
         histogram queue_action_seconds = "tasks_queue_action_duration_seconds", &["queue_name", "queue_action"],
             "How long changes of queues take";
+        gauge configurations = "addons_configurations", &["kind", "phase"],
+            "Configurations of module sources: New, Pending, Ready, Failed";
         histogram fetch_seconds = "addons_fetch_seconds", &["scheme", "outcome"],
             "How long requests to repositories of module sources take, with the wait for their turn";
         counter watch_errors = "kubernetes_client_watch_errors_total", &["error_type"], "Watches that broke";

@@ -211,7 +211,10 @@ impl Telemetry {
                 );
             }
             Notice::SourcesAbsent { kind } => {
-                tracing::info!("there is no kind {kind}: module sources are looked after when it comes");
+                tracing::info!(
+                    "there is no kind {kind}; for modules from repositories run `addon-operator crds | kubectl apply -f -`: \
+                     module sources are looked after as soon as it is there"
+                );
             }
             Notice::Stuck { why } => self.stuck(why),
             Notice::Warned { scope, message } => {

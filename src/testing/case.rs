@@ -28,7 +28,7 @@ use crate::cluster::{Discovery, connect_in_process};
 use crate::config::{Environment, Parameters, Settings};
 use crate::dev;
 use crate::driver::{self, Inbox, Questions};
-use crate::helm::Helm;
+use crate::helm::ReleaseTargets;
 use crate::kube::{ConfigSource, Monitors};
 use crate::load::Loader;
 use crate::telemetry::Telemetry;
@@ -96,7 +96,7 @@ struct Running<'a> {
     lines: Lines,
     recorder: Recorder,
     objects: Objects,
-    helm: Arc<Helm>,
+    helm: Arc<ReleaseTargets>,
     questions: Questions,
     inbox: Inbox,
     shutdown: watch::Sender<bool>,
@@ -140,7 +140,7 @@ impl<'a> Running<'a> {
             settings,
         };
         let recorder = Recorder::default();
-        let helm = Arc::new(Helm::new(
+        let helm = Arc::new(ReleaseTargets::new(
             around.client.clone(),
             discovery.clone(),
             app::helm_settings(&around.settings),
@@ -275,9 +275,11 @@ impl<'a> Running<'a> {
     async fn rendered(&self) -> Result<Vec<Value>, String> {
         let mut rendered = Vec::new();
         for (name, _) in self.recorder.modules().iter().filter(|(_, on)| *on) {
-            let Some((module, input)) = self.questions.chart_input(name.clone()).await else { continue };
+            let Some(((module, target), input)) = self.questions.chart_input(name.clone()).await else {
+                continue;
+            };
             if module.has_chart {
-                let manifest = self.helm.render(&module, &input).await;
+                let manifest = self.helm.of(&target).render(&module, &input).await;
                 let manifest = manifest.map_err(|failure| failure.to_string())?.manifest;
                 let documents = values::yaml::parse_all(&manifest).map_err(|error| error.to_string())?;
                 rendered.extend(documents.into_iter().filter(|document| !document.is_null()));
@@ -340,7 +342,7 @@ async fn write_config(
 async fn operate(
     around: Surroundings,
     case: &Case<'_>,
-    (discovery, helm, recorder, ended): (Discovery, Arc<Helm>, Recorder, watch::Receiver<bool>),
+    (discovery, helm, recorder, ended): (Discovery, Arc<ReleaseTargets>, Recorder, watch::Receiver<bool>),
 ) -> anyhow::Result<(Inbox, Questions, JoinHandle<driver::Stopped>)> {
     let settings = &around.settings;
     let (inbox, questions, channels) = driver::channels();

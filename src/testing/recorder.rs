@@ -127,14 +127,15 @@ impl Recording {
             | Effect::EnsureCrds { run, .. }
             | Effect::FetchSource { run, .. }
             | Effect::KeepBundles { run, .. }
-            | Effect::ListReleases { run }
+            | Effect::ListReleases { run, .. }
             | Effect::LoadModule { run, .. }
             | Effect::LoadModules { run, .. }
             | Effect::PatchObjects { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
             | Effect::UninstallRelease { run, .. }
-            | Effect::UpgradeRelease { run, .. } => {
+            | Effect::UpgradeRelease { run, .. }
+            | Effect::WriteCredentials { run, .. } => {
                 self.under_way.insert(*run);
             }
             Effect::StartMonitor { monitor, .. } => {
@@ -148,6 +149,7 @@ impl Recording {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::AwaitSourceKinds
             | Effect::CancelRun { .. }
             | Effect::Exit
             | Effect::ForgetRelease { .. }
@@ -188,6 +190,7 @@ impl Recording {
             Event::BundlesDropped { run, .. }
             | Event::BundlesKept { run, .. }
             | Event::ConfigSaved { run, .. }
+            | Event::CredentialsWritten { run, .. }
             | Event::CrdsEnsured { run, .. }
             | Event::ModuleLoaded { run, .. }
             | Event::ModulesLoaded { run, .. }
@@ -211,6 +214,7 @@ impl Recording {
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }
             | Event::CronFired { .. }
+            | Event::SourceKindsServed
             | Event::KindAppeared { .. }
             | Event::NamespaceListed { .. }
             | Event::ObjectChanged { .. }

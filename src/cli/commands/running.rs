@@ -24,10 +24,11 @@ fn why() -> Command {
         Command::new(name).about(about).arg(which).arg(output(&["text", "json", "yaml"], "text"))
     };
     Command::new("why")
-        .about("Explain why a module is on or off, why a queue is stuck, why a task exists")
+        .about("Explain why a module is on or off, why a queue is stuck, why a module source failed, why a task exists")
         .after_help(
             "Examples:\n  addon-operator why module cert-manager   who said what, the last one wins; what it waits for\n  \
              addon-operator why queue main            what blocks the first task, since when, when it is tried again\n  \
+             addon-operator why source platform       what is wrong with a module source, when it is tried again\n  \
              addon-operator why task t42              what led to it (journal and log show the numbers)",
         )
         .subcommand_required(true)
@@ -35,6 +36,7 @@ fn why() -> Command {
         .subcommands([
             about("module", "Why a module is on or off, and what it is doing", "NAME"),
             about("queue", "What blocks a queue, and what waits behind it", "NAME"),
+            about("source", "Why a module source is pending or failed, and when it is tried again", "NAME"),
             about("task", "What led to a task, and what became of it", "ID"),
         ])
 }
@@ -140,6 +142,22 @@ fn module() -> Command {
             named("resume", "Take up a parked module again"),
             named("purge", "Remove the release of a module whose directory is gone"),
         ])
+}
+
+/// Returns the commands about sources that ask a running operator.
+pub(super) fn source() -> Vec<Command> {
+    vec![
+        Command::new("list")
+            .about("List module sources: phase, modules, when each was processed and will be again, what is wrong")
+            .args([format("text"), socket()]),
+        Command::new("sync")
+            .about("Have a module source processed again now: raises spec.reprocessRequest of its object")
+            .args([
+                argument("name", "NAME", "Its name; NAMESPACE/NAME or KIND/NAME where there are several")
+                    .required(true),
+                socket(),
+            ]),
+    ]
 }
 
 fn raw() -> Command {

@@ -26,6 +26,8 @@ pub(super) struct ListWatch<T> {
     /// How steady the watches behind the lists were.
     steadiness: Steadiness,
     report: Option<WatchReport>,
+    /// Whether the reader was told of a failure, and not yet that the watch works again.
+    is_failed: bool,
 }
 
 /// What happened to the objects.
@@ -37,13 +39,17 @@ pub(crate) enum Update<T> {
     Changed(WatchEvent, T),
     /// They can't be read; it is tried again.
     Failed(WatchError),
+    /// The watch works again after failures, also if it has nothing to say. That a list works says nothing of the watch
+    /// behind it.
+    Restored,
 }
 
 impl<T: DeserializeOwned> ListWatch<T> {
     /// Returns one that has not asked for anything yet.
     pub(super) fn new(requests: Requests, collection: Collection, report: Option<WatchReport>) -> Self {
         let (attempts, steadiness) = (Attempts::default(), Steadiness::default());
-        Self { requests, collection, watch: None, ready: VecDeque::new(), attempts, steadiness, report }
+        let (watch, ready, is_failed) = (None, VecDeque::new(), false);
+        Self { requests, collection, watch, ready, attempts, steadiness, report, is_failed }
     }
 
     /// Returns the same, but begins to watch behind `version`, at which the objects were listed by somebody else.
@@ -78,14 +84,20 @@ impl<T: DeserializeOwned> ListWatch<T> {
         if matches!(error, WatchError::Expired) && self.attempts.failures() <= USUAL {
             return None;
         }
-        if let Some(report) = &mut self.report {
-            report.broke(&error);
-        }
-        Some(Update::Failed(error))
+        Some(self.failed(error))
+    }
+
+    fn failed(&mut self, error: WatchError) -> Update<T> {
+        self.report.iter_mut().for_each(|report| report.broke(&error));
+        self.is_failed = true;
+        Update::Failed(error)
     }
 
     fn works(&mut self) {
         self.report.iter_mut().for_each(WatchReport::works);
+        if std::mem::take(&mut self.is_failed) {
+            self.ready.push_back(Update::Restored);
+        }
     }
 
     /// Lists, or waits for what the watch does next.
@@ -101,11 +113,11 @@ impl<T: DeserializeOwned> ListWatch<T> {
                 Progress::Opened | Progress::Lasts | Progress::Ended => {}
                 Progress::Broke(error) => tracing::debug!("a watch is opened again: {error}"),
                 Progress::Unsteady(error) => {
-                    self.report.iter_mut().for_each(|report| report.broke(&error));
-                    self.ready.push_back(Update::Failed(error));
+                    let failed = self.failed(error);
+                    self.ready.push_back(failed);
                 }
             }
-            if watch.lasts() {
+            if self.watch.as_ref().is_some_and(Watch::lasts) {
                 self.works();
             }
             return Ok(());

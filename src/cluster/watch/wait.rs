@@ -53,6 +53,7 @@ pub(crate) async fn wait_for(
                 failure = Some(error);
                 continue;
             }
+            Update::Restored => continue,
         };
         failure = None;
         if condition(object.as_ref()) {

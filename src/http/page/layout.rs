@@ -54,6 +54,7 @@ pub(super) fn page(view: &View, options: PageOptions, show: ShowFailure<'_>) -> 
     page.raw("<main id=\"main\">");
     tables::problem_list(&mut page, &problems, show);
     tables::modules(&mut page, view, show);
+    tables::sources(&mut page, view, show);
     tables::order(&mut page, view, options);
     tables::queues(&mut page, view, show);
     tables::watches(&mut page, view, show);
@@ -134,13 +135,14 @@ fn refreshing(page: &mut Html, options: PageOptions) {
 fn navigation(page: &mut Html, view: &View) {
     let tasks: usize = view.queues.iter().map(|queue| queue.tasks.len()).sum();
     page.raw("<nav aria-label=\"Sections of this page\"><ul>");
-    for (id, name, count) in [
-        ("#modules", "Modules", view.modules.len()),
+    let sources = (!view.sources.is_empty()).then_some(("#sources", "Module sources", view.sources.len()));
+    let modules = std::iter::once(("#modules", "Modules", view.modules.len()));
+    for (id, name, count) in modules.chain(sources).chain([
         ("#order", "Order", orders(view)),
         ("#queues", "Tasks in queues", tasks),
         ("#watches", "Watches", view.watches.len()),
         ("#journal", "Journal", view.journal.len()),
-    ] {
+    ]) {
         page.raw("<li><a href=\"").raw(id).raw("\">").raw(name).raw(" (").count(count).raw(")</a></li>");
     }
     page.raw("</ul></nav>");

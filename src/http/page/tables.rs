@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::view::{self, Format, ModuleView, Problem, QueueView, TaskView, View, WatchView, graph};
+use engine::view::{
+    self, Format, ModuleView, Problem, QueueView, SourceView, TaskView, View, WatchView, graph,
+};
 use engine::{Failure, Scope, TaskEnd};
 
 use super::html::Html;
@@ -15,6 +17,9 @@ const PROBLEMS: usize = 100;
 
 /// How many modules are in one table. Browsers lay out only the tables that are visible.
 const PART: usize = 50;
+
+/// How many module sources are shown.
+const SOURCES: usize = 200;
 
 /// How many tasks of a queue are shown.
 const TASKS: usize = 200;
@@ -94,7 +99,12 @@ pub(super) fn modules(page: &mut Html, view: &View, show: ShowFailure<'_>) {
 }
 
 fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
-    page.raw("<tr><th scope=\"row\">").text(module.name.as_str()).raw("</th><td class=\"short ");
+    page.raw("<tr><th scope=\"row\">").text(module.name.as_str());
+    if let Some(origin) = &module.origin {
+        page.raw("<small>").text(&origin.version).raw(" of ").text(&origin.source.address());
+        page.raw(if origin.is_retained { ", registered no more</small>" } else { "</small>" });
+    }
+    page.raw("</th><td class=\"short ");
     page.raw(match module.phase {
         "running" => "good",
         "failed" | "parked" | "orphaned" => "bad",
@@ -132,6 +142,48 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         }
     }
     page.raw("</td></tr>");
+}
+
+/// Writes the table of module sources, if there are any.
+pub(super) fn sources(page: &mut Html, view: &View, show: ShowFailure<'_>) {
+    if view.sources.is_empty() {
+        return;
+    }
+    section(page, "sources", "Module sources");
+    page.raw("<table><caption>Configurations of repositories, from which modules come</caption>");
+    headings(page, &["Source", "State", "Addons", "Next", "Message"]);
+    for source in view.sources.iter().take(SOURCES) {
+        source_row(page, source, show);
+    }
+    page.raw("</tbody></table>");
+    if view.sources.len() > SOURCES {
+        page.raw("<p>and ").count(view.sources.len() - SOURCES);
+        page.raw(" more; <a href=\"/status?format=json\">/status?format=json</a> has all</p>");
+    }
+    page.raw("</section>");
+}
+
+fn source_row(page: &mut Html, source: &SourceView, show: ShowFailure<'_>) {
+    let phase = view::sources::phase(source);
+    page.raw("<tr><th scope=\"row\">").text(&source.address()).raw("</th><td class=\"short ");
+    page.raw(match phase {
+        "Ready" => "good",
+        "Failed" => "bad",
+        _ => "warn",
+    });
+    page.raw("\">").raw(phase).raw("</td><td class=\"number\">").count(source.addons().count());
+    page.raw("</td><td class=\"short\">");
+    let work = source.work.as_ref();
+    if let Some(running) = work.and_then(|work| work.running) {
+        page.raw("runs for ");
+        ago(page, running);
+    } else if let Some(reason) = work.and_then(|work| work.waits_for.as_ref()) {
+        page.raw("waits: ").text(&show(&as_failure(reason), None));
+    } else if let Some(next) = source.processed_in {
+        page.raw("in ");
+        ago(page, next);
+    }
+    page.raw("</td><td>").text(&show(&as_failure(&source.message), None)).raw("</td></tr>");
 }
 
 /// Writes the drawing of the order in which modules run.

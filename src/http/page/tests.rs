@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use engine::hook::{HookKind, config};
-use engine::view::View;
+use engine::view::{ModuleOriginView, SourceView, View};
 use engine::{
-    Catalog, Config, Effect, EnabledFlag, Engine, Event, FailureKind, Hook, HookId, Module, Scope, Time,
+    Catalog, Config, Effect, EnabledFlag, Engine, Event, FailureKind, Hook, HookId, Module, Scope, SourceKey,
+    Time,
 };
 use serde_json::json;
 
@@ -28,8 +29,10 @@ fn catalog(word: &str, count: u32) -> Catalog {
         };
         Arc::new(Module {
             key: values::name::camel(name.as_str()).into(),
+            chart_key: values::name::camel(name.as_str()).into(),
             name,
             order: number,
+            namespace: None,
             path: "/m".into(),
             content: 1,
             origin: engine::Origin::Files,
@@ -38,6 +41,8 @@ fn catalog(word: &str, count: u32) -> Catalog {
             static_values: Arc::new(json!({"password": "hunter2hunter2"})),
             schemas: Arc::default(),
             hooks: vec![Arc::new(hook)],
+            layout: engine::ValuesLayout::Section,
+            plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: false,
             crds: Vec::new(),
@@ -56,7 +61,7 @@ fn failed(word: &str, count: u32) -> View {
         let event = if let Effect::RunHook { run, .. } = effect {
             let failure = Failure::new(FailureKind::HookExit, format!("{word}: hunter2hunter2"));
             Event::HookFinished { run, outcome: Err(failure), usage: None }
-        } else if let Effect::ListReleases { run } = effect {
+        } else if let Effect::ListReleases { run, .. } = effect {
             Event::ReleasesListed { run, outcome: Ok(Vec::new()) }
         } else if let Effect::StartMonitor { monitor, .. } = effect {
             Event::Listed { lists: vec![(monitor, Vec::new())] }
@@ -99,7 +104,7 @@ fn check(page: &str) {
 
 #[test]
 fn hostile_names_and_messages_stay_text() {
-    let view = failed(HOSTILE, 2);
+    let view = with_source(failed(HOSTILE, 2), HOSTILE);
     assert!(view.journal.iter().any(|end| end.failure.is_some()) && !view.watches.is_empty());
     for query in [&[][..], &[("journal", "all"), ("graph", "all"), ("refresh", "off")]] {
         let page = shown(&view, page_options(query));
@@ -108,6 +113,52 @@ fn hostile_names_and_messages_stay_text() {
         assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)"), "{page}");
         assert!(!page.contains('\u{202e}') && !page.contains('\0'));
     }
+}
+
+/// Adds a module source to a picture, from which its first module comes.
+fn with_source(mut view: View, word: &str) -> View {
+    let key = SourceKey::cluster(word);
+    let digest = format!("sha256:{:064x}", 1).parse().unwrap();
+    view.modules[0].origin = Some(ModuleOriginView {
+        source: key.clone(),
+        url: format!("https://{word}/index.yaml"),
+        version: "1.2.3".to_owned(),
+        digest,
+        is_retained: true,
+    });
+    view.sources.push(SourceView {
+        key,
+        phase: "Failed",
+        message: format!("{word}: hunter2hunter2"),
+        generation: 2,
+        observed_generation: 2,
+        is_deleting: false,
+        is_left_alone: false,
+        processed_at: String::new(),
+        processed_in: Some(std::time::Duration::from_mins(5)),
+        work: None,
+        repositories: Vec::new(),
+    });
+    view
+}
+
+#[test]
+fn module_sources_are_a_table_if_there_are_any() {
+    let view = failed("web", 1);
+    let page = shown(&view, page_options(&[]));
+    assert!(!page.contains("source"), "{page}");
+    let page = shown(&with_source(view, "platform"), page_options(&[]));
+    check(&page);
+    for part in [
+        "<a href=\"#sources\">Module sources (1)</a>",
+        "<th scope=\"row\">web0<small>1.2.3 of cac/platform, registered no more</small></th>",
+        "<th scope=\"row\">cac/platform</th><td class=\"short bad\">Failed</td><td class=\"number\">0</td>",
+        "<td class=\"short\">in 5 min</td><td>platform: ******</td>",
+        "addon-operator why source cac/platform",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    assert!(!page.contains("hunter2"), "{page}");
 }
 
 #[test]
@@ -165,6 +216,8 @@ fn long_lists_are_cut_and_say_so() {
     let end = view.journal.first().cloned().unwrap();
     view.journal = vec![end; 1000];
     view.warnings = vec!["a file".to_owned(); 10_000];
+    view = with_source(view, "platform");
+    view.sources = vec![view.sources[0].clone(); 10_000];
     let page = shown(&view, page_options(&[]));
     assert!(page.contains("Show all 1000 that are remembered") && page.contains("more"), "{page}");
     assert!(page.len() < 100_000, "{} bytes", page.len());

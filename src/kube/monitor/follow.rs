@@ -15,8 +15,8 @@ use super::namespaces::{LabelledNamespaces, Step};
 use super::object_filter::Subscribers;
 use super::selection::{Target, collection};
 use super::subscriptions::Subscriptions;
-use crate::cluster::Resource;
 use crate::cluster::watch::{Progress, Watch, WatchError};
+use crate::cluster::{Crds, Resource};
 
 /// What stands for the lists of namespaces that join, among the numbers of collections.
 const NAMESPACES: usize = usize::MAX;
@@ -212,7 +212,7 @@ async fn next(collection: usize, mut watch: Watch) -> Followed {
     Followed { collection, watch, outcome }
 }
 
-async fn changed(crds: &mut Option<watch::Receiver<u64>>) {
+async fn changed(crds: &mut Option<watch::Receiver<Crds>>) {
     let over = match crds {
         Some(crds) => crds.changed().await.is_err(),
         None => true,

@@ -16,7 +16,7 @@ use super::selection::{Target, kind_name};
 use super::subscriptions::Subscriptions;
 use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::watch::{Attempts, Backoff, Steadiness, WatchError};
-use crate::cluster::{Discovery, ResolveError, Resource};
+use crate::cluster::{Crds, Discovery, ResolveError, Resource};
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
@@ -66,7 +66,7 @@ pub(super) struct State {
     /// The namespaces that the watch is about, if they are selected by labels.
     pub(super) namespaces: Option<LabelledNamespaces>,
     /// Wakes the watch when CRDs change, if its kind depends on one.
-    pub(super) crds: Option<watch::Receiver<u64>>,
+    pub(super) crds: Option<watch::Receiver<Crds>>,
     /// How often the kind was looked for since it is missing; `None` when it is there.
     missing: Option<u32>,
 }

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::hook::selection::{MonitorSpec, Selection};
-use engine::{Event, Failure, FailureKind, MonitorId};
+use engine::{Event, Failure, FailureKind, MonitorId, SourceKind};
 use kube::Client;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::informer::Informer;
 use super::object_filter::{ObjectFilter, Subscribers};
 use super::selection::selection_name;
 use super::timing::WatchTimings;
-use crate::cluster::Discovery;
 use crate::cluster::request::Requests;
+use crate::cluster::{Crds, Discovery};
 use crate::driver::Inbox;
 use crate::jq::Threads;
 
@@ -25,6 +25,8 @@ pub struct Monitors {
     watches: BTreeMap<Selection, Running>,
     selections: BTreeMap<MonitorId, Selection>,
     timings: WatchTimings,
+    /// What waits for kinds of the operator's own. It ends with the monitors.
+    waiting: JoinSet<()>,
 }
 
 /// An informer that runs.
@@ -43,6 +45,7 @@ impl Monitors {
             watches: BTreeMap::new(),
             selections: BTreeMap::new(),
             timings: WatchTimings::default(),
+            waiting: JoinSet::new(),
         }
     }
 
@@ -89,6 +92,19 @@ impl Monitors {
         };
         let task = tokio::spawn(informer.run());
         self.watches.insert(selection, Running { subscribers, task });
+    }
+
+    /// Reports once when the API server has kinds of module sources.
+    pub fn await_source_kinds(&mut self, inbox: &Inbox) {
+        let (mut crds, inbox) = (self.discovery.crd_changes(), inbox.clone());
+        self.waiting.spawn(async move {
+            // It fails only when the watch of CRDs ends, which it does not while somebody listens.
+            let kinds = [SourceKind::Cluster, SourceKind::Namespaced];
+            let is_there = |crds: &Crds| kinds.iter().any(|kind| crds.is_established(kind.crd()));
+            if crds.wait_for(is_there).await.is_ok() {
+                inbox.event(Event::SourceKindsServed).await;
+            }
+        });
     }
 
     /// Ends a monitor, and its informer if it serves no other.

@@ -88,7 +88,7 @@ impl LabelledNamespaces {
         loop {
             match self.reflector.next().await {
                 Update::Failed(error) => return Err(error),
-                update @ Update::Changed(..) => self.apply(update),
+                update @ (Update::Changed(..) | Update::Restored) => self.apply(update),
                 update @ Update::Listed(_) => {
                     self.apply(update);
                     self.joined = self.wanted.iter().map(|name| (name.clone(), 0)).collect();
@@ -171,7 +171,7 @@ impl LabelledNamespaces {
                     self.leaving.insert(name, Instant::now() + LATE_DELETIONS);
                 }
             }
-            Update::Failed(_) => {}
+            Update::Failed(_) | Update::Restored => {}
         }
     }
 }

@@ -1,0 +1,121 @@
+//! `source`: what is said about module sources, and what authors of bundles do without a cluster.
+
+use std::path::PathBuf;
+
+use ::source::bundle::{Bundle, Kind, Problem};
+use clap::{ArgMatches, Command, value_parser};
+use engine::view::escaped;
+
+use super::arguments::{argument, option};
+use super::client;
+use super::output::{FAILED, OK, print};
+use crate::source;
+
+/// Returns the commands about sources. `running` are those that ask a running operator.
+pub(super) fn command(running: impl IntoIterator<Item = Command>) -> Command {
+    let paths = |value: &'static str, help: &'static str| {
+        argument("paths", value, help).required(true).num_args(1..).value_parser(value_parser!(PathBuf))
+    };
+    Command::new("source")
+        .about("Show module sources and have them processed; check, pack and list bundles for one")
+        .after_help(
+            "Look at sources:\n  addon-operator source list\n  addon-operator why source platform\n  addon-operator source sync platform\n\n\
+             Publish a bundle:\n  addon-operator source lint my-module\n  addon-operator source pack my-module -d repository\n  \
+             addon-operator source index repository\n\nExit code of lint, pack and index: 0 all is well, 1 something is wrong, \
+             2 a wrong option",
+        )
+        .subcommand_required(true)
+        .subcommands([
+            Command::new("lint")
+                .about("Check bundles as a source would, and show all that is wrong; runs nothing of them")
+                .arg(paths("DIR|FILE", "Directories of bundles, and packed ones")),
+            Command::new("pack")
+                .about("Check bundles and pack each as NAME-VERSION.tgz; the same files give the same bytes")
+                .arg(paths("DIR", "Directories of bundles"))
+                .arg(
+                    option("output-dir", "DIR", "Where the archives go")
+                        .short('d')
+                        .default_value(".")
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+            Command::new("index")
+                .about("Check all bundles of a directory and write its index.yaml anew")
+                .arg(
+                    argument("directory", "DIR", "The directory with NAME-VERSION.tgz")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        ])
+        .subcommands(running)
+}
+
+/// Runs one of the commands and returns the exit code.
+pub(super) fn run(root: &ArgMatches, matches: &ArgMatches) -> u8 {
+    let paths = |leaf: &ArgMatches| -> Vec<PathBuf> {
+        leaf.get_many("paths").into_iter().flatten().cloned().collect()
+    };
+    let directory = |leaf: &ArgMatches, id: &str| leaf.get_one::<PathBuf>(id).cloned().unwrap_or_default();
+    match matches.subcommand() {
+        Some(("lint", leaf)) => all(paths(leaf).iter().map(|path| lint(path))),
+        Some(("pack", leaf)) => {
+            let into = directory(leaf, "output-dir");
+            all(paths(leaf).iter().map(|path| match source::pack(path, &into) {
+                Ok(packed) => say(&format!("{} {}", packed.path.display(), packed.digest)),
+                Err(problems) => say_all(&problems),
+            }))
+        }
+        Some(("index", leaf)) => {
+            let directory = directory(leaf, "directory");
+            match source::index(&directory) {
+                Ok(count) => {
+                    say(&format!("{}: {}", directory.join("index.yaml").display(), counted(count, "bundle")))
+                }
+                Err(problems) => say_all(&problems),
+            }
+        }
+        Some(_) | None => client::run(root, "source", matches),
+    }
+}
+
+/// Returns the exit code of all of them; each is done, whatever became of those before.
+fn all(codes: impl Iterator<Item = u8>) -> u8 {
+    codes.fold(OK, u8::max)
+}
+
+fn lint(path: &std::path::Path) -> u8 {
+    let inspected = source::inspect(path);
+    for Problem { path, message } in &inspected.warnings {
+        say(&format!("{path}: warning: {message}"));
+    }
+    match inspected.outcome {
+        Ok(bundle) => say(&format!("{}: {}", path.display(), described(&bundle))),
+        Err(problems) => say_all(&problems),
+    }
+}
+
+/// Returns what a bundle is, in a few words.
+fn described(bundle: &Bundle) -> String {
+    let kind = match bundle.kind {
+        Kind::Module => "a module".to_owned(),
+        Kind::Chart => format!("a chart with {}", counted(bundle.plans.len(), "plan")),
+    };
+    format!("{} {}, {kind}", bundle.name.as_str(), bundle.version)
+}
+
+fn say_all(problems: &[Problem]) -> u8 {
+    for problem in problems {
+        say(&problem.to_string());
+    }
+    FAILED
+}
+
+/// Prints one line: what tools say in several lines is joined.
+fn say(text: &str) -> u8 {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    print(&format!("{}\n", escaped(&lines.join(" … "))))
+}
+
+/// Returns `1 bundle` or `5 bundles`.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

@@ -1,0 +1,57 @@
+//! What one pass of a configuration reads of a repository: all who name the same reference share one request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use ::source::git::{ObjectId, Objects};
+use ::source::url::GitUrl;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit};
+
+use super::remote::GitError;
+use super::spool::FileSpool;
+use crate::source::cache::UrlHash;
+
+/// A repository at a reference. Nothing is asked before it is needed, and nothing twice.
+#[derive(Debug)]
+pub(in crate::source) struct Checkout {
+    pub(super) url: GitUrl,
+    /// The name of the repository and the reference, as nobody can read it.
+    pub(super) hash: UrlHash,
+    pub(super) commit: OnceCell<Result<ObjectId, Arc<GitError>>>,
+    pub(super) objects: OnceCell<Result<Unpacked, Arc<GitError>>>,
+}
+
+/// The objects of a commit, with the right to hold them.
+#[derive(Clone, Debug)]
+pub(super) struct Unpacked {
+    pub(super) objects: Arc<Objects<FileSpool>>,
+    pub(super) _permit: Arc<OwnedSemaphorePermit>,
+}
+
+impl Checkout {
+    /// Returns the name of a path in the repository at the reference.
+    pub(super) fn hash_of(&self, path: &str) -> UrlHash {
+        self.hash.with(path)
+    }
+}
+
+/// The checkouts of one pass. Each is gone when nobody in the pass needs it any more.
+#[derive(Debug, Default)]
+pub(in crate::source) struct Pass(Mutex<BTreeMap<UrlHash, Weak<Checkout>>>);
+
+impl Pass {
+    /// Returns the checkout that a URL names.
+    pub(in crate::source) fn checkout(&self, url: &GitUrl) -> Arc<Checkout> {
+        let depth = url.depth().map(|depth| depth.to_string()).unwrap_or_default();
+        let hash = UrlHash::of(url.repository()).with(url.reference().unwrap_or_default());
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.entry(hash.with(&depth)).or_default();
+        if let Some(checkout) = place.upgrade() {
+            return checkout;
+        }
+        let (commit, objects) = (OnceCell::new(), OnceCell::new());
+        let checkout = Arc::new(Checkout { url: url.clone(), hash, commit, objects });
+        *place = Arc::downgrade(&checkout);
+        checkout
+    }
+}
