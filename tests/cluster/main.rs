@@ -99,6 +99,8 @@ impl Cluster {
         let module = Module {
             name: ModuleName::from("web"),
             key: "web".into(),
+            chart_key: "web".into(),
+            namespace: None,
             order: 0,
             path: self.chart.path().to_str().unwrap().into(),
             content,
@@ -108,6 +110,8 @@ impl Cluster {
             static_values: Arc::new(json!({})),
             schemas: Arc::default(),
             hooks: Vec::new(),
+            layout: engine::ValuesLayout::Section,
+            plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
             crds: Vec::new(),

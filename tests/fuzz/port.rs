@@ -76,7 +76,7 @@ impl Effects for Stage {
         if let Effect::RunHook { run, .. } = effect {
             let failure = Failure::new(FailureKind::HookExit, format!("exit status 1: <{SECRET}> & more"));
             inbox.answer(Event::HookFinished { run, outcome: Err(failure), usage: None });
-        } else if let Effect::ListReleases { run } = effect {
+        } else if let Effect::ListReleases { run, .. } = effect {
             inbox.answer(Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
         } else if let Effect::Notify(notice) = effect {
             self.0.take(notice);
@@ -112,7 +112,9 @@ fn catalog() -> Catalog {
             Arc::new(Module {
                 name: name.into(),
                 key: name.into(),
+                chart_key: name.into(),
                 order: order * 10,
+                namespace: None,
                 path: format!("/modules/{order}0-{name}").into(),
                 content: 1,
                 origin: engine::Origin::Files,
@@ -121,6 +123,8 @@ fn catalog() -> Catalog {
                 static_values: Arc::new(json!({"password": SECRET})),
                 schemas: Arc::default(),
                 hooks,
+                layout: engine::ValuesLayout::Section,
+                plans: engine::Plans::default(),
                 has_unread_hooks: false,
                 has_chart: true,
                 crds: Vec::new(),

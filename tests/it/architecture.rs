@@ -11,10 +11,27 @@ use crate::support::files::{root, tracked, tracked_below};
 
 /// What each pure crate may depend on.
 const PURE: &[(&str, &[&str])] = &[
-    ("values", &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "thiserror"]),
+    (
+        "values",
+        &["golang", "json-patch", "libyaml-safer", "objects", "serde", "serde_json", "strsim", "thiserror"],
+    ),
     ("golang", &["base64", "jiff", "regex", "serde", "serde_json", "thiserror"]),
     ("objects", &["base64", "golang", "jiff", "json-patch", "serde_json", "thiserror"]),
-    ("source", &["base64", "chart", "percent-encoding", "serde_json", "sha2", "thiserror", "values"]),
+    (
+        "source",
+        &[
+            "base64",
+            "chart",
+            "flate2",
+            "jsonpath-rust",
+            "percent-encoding",
+            "serde_json",
+            "sha1-checked",
+            "sha2",
+            "thiserror",
+            "values",
+        ],
+    ),
     ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "strum", "thiserror", "values"]),
     (
         "chart",
@@ -74,9 +91,11 @@ const ENGINE: &[&str] = &[
     "catalog",
     "config",
     "memory",
+    "release_target",
     "event",
     "notice",
     "effect",
+    "chart_values",
     "context",
     "view",
     "configuration",

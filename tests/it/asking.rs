@@ -86,6 +86,27 @@ fn every_command_is_answered_by_a_running_operator() {
 }
 
 #[test]
+fn commands_about_sources_say_that_there_is_none() {
+    let world = Workspace::new();
+    let (running, port) = world.ready();
+    for (arguments, code, said) in [
+        (&["why", "source", "platform"][..], 1, "there is no source platform"),
+        (&["source", "list"], 0, "There is no module source"),
+        (&["source", "list", "-o", "json"], 0, "{\"sources\":[]}"),
+        (&["source", "list", "-o", "yaml"], 0, "sources: []"),
+        (&["source", "sync", "platform"], 1, "there is no source platform"),
+    ] {
+        let (exit, text) = world.ask(arguments);
+        assert!(exit == code && text.contains(said), "{arguments:?}: exit {exit}: {text}");
+    }
+    for path in ["/", "/queue", "/metrics", "/status"] {
+        let text = get(&port, path);
+        assert!(!text.contains("odule sources") && !text.contains("addons_"), "{path}: {text}");
+    }
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
 fn the_port_explains_without_values() {
     let world = Workspace::samples();
     let (running, port) = world.ready();

@@ -3,6 +3,7 @@
 //! Blocks of code of `bash` and `console` are commands. A word behind that says how they are run:
 //!
 //! * `background`: an operator that is started and kept until the end of the document;
+//! * `files`: a server of files at `localhost:8080`; the test serves the directory that it names, on a port of its own;
 //! * `cluster`: needs a cluster; runs against an embedded API server of its own;
 //! * `helm`: needs Helm, and is left out where there is none;
 //! * `hook`: the text of a hook; its syntax is checked.
@@ -13,6 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +31,9 @@ use crate::support::program::Running;
 
 /// Languages of blocks that are commands.
 const COMMANDS: &[&str] = &["bash", "console", "sh", "shell"];
+
+/// Where documents serve files.
+const FILES: &str = "localhost:8080";
 
 /// A block of code.
 #[derive(Debug)]
@@ -67,6 +73,8 @@ struct Place {
     running: Vec<Running>,
     port: Option<String>,
     server: Option<PathBuf>,
+    /// The port of the server of files.
+    files: Option<u16>,
 }
 
 impl Place {
@@ -83,7 +91,7 @@ impl Place {
         fs::write(bin.join("cargo"), cargo).unwrap();
         fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
         let (exports, running) = (String::new(), Vec::new());
-        Self { name: name.to_owned(), dir, exports, running, port: None, server: None }
+        Self { name: name.to_owned(), dir, exports, running, port: None, server: None, files: None }
     }
 
     fn command(&self, script: &str) -> Command {
@@ -91,6 +99,10 @@ impl Place {
         let port = self.port.as_deref().unwrap_or("9115");
         let script =
             format!("{}{}", self.exports, script.replace("localhost:9115", &format!("localhost:{port}")));
+        let script = match self.files {
+            Some(port) => script.replace(FILES, &format!("localhost:{port}")),
+            None => script,
+        };
         command.args(["-euo", "pipefail", "-c", &script]).current_dir(self.dir.path()).env_clear();
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.dir.path().join(".bin").display());
         command.env("PATH", path).env("HOME", self.dir.path());
@@ -131,6 +143,7 @@ impl Place {
                 running.wait("Operator is ready now");
                 self.running.push(running);
             }
+            ("bash", "files") => self.serve(block),
             ("bash", "cluster") => {
                 self.server();
                 let (done, text) = self.run(&block.text, true);
@@ -144,6 +157,38 @@ impl Place {
             }
             ("console", "") => self.console(block),
             (language, how) => panic!("{place}: a block of {language:?} can't be {how:?}"),
+        }
+    }
+
+    /// Serves the directory that the command names last, for as long as the process lives.
+    fn serve(&mut self, block: &Block) {
+        let directory = self.dir.path().join(block.text.split_whitespace().next_back().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        self.files = Some(port);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let path = lines.next().and_then(|line| Some(line.split(' ').nth(1)?.to_owned()));
+                lines.find(String::is_empty);
+                let found = path.and_then(|path| fs::read(directory.join(path.trim_start_matches('/'))).ok());
+                let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+                let body = found.unwrap_or_default();
+                let head = format!(
+                    "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                let mut stream = stream;
+                // Who hangs up does not want it.
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+            }
+        });
+        let examples = root().join("examples");
+        for manifest in tracked_below(&examples).filter(|path| path.ends_with("manifest.yaml")) {
+            let copied = self.dir.path().join(manifest.strip_prefix(root()).unwrap());
+            let text = fs::read_to_string(&copied).unwrap();
+            fs::write(&copied, text.replace(FILES, &format!("localhost:{port}"))).unwrap();
         }
     }
 
@@ -250,6 +295,7 @@ const TRIED: &[&str] = &[
     "examples/303-website-controller/README.md",
     "examples/304-config-checksum/README.md",
     "examples/305-expired-configmaps/README.md",
+    "examples/401-source/README.md",
 ];
 
 #[test]
@@ -307,6 +353,11 @@ fn the_commands_of_the_examples_of_hooks_work() {
 #[test]
 fn the_commands_of_the_example_of_a_schedule_work() {
     try_out("examples/305-expired-configmaps/README.md");
+}
+
+#[test]
+fn the_commands_of_the_example_of_a_module_source_work() {
+    try_out("examples/401-source/README.md");
 }
 
 #[test]

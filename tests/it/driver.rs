@@ -16,7 +16,7 @@ impl Effects for Recorder {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         let name = format!("{effect:?}").split([' ', '(', '{']).next().unwrap().to_owned();
         self.0.lock().unwrap().push(name);
-        if let Effect::ListReleases { run } = effect {
+        if let Effect::ListReleases { run, .. } = effect {
             inbox.answer(Event::ReleasesListed { run, outcome: Ok(Vec::new()) });
         }
     }

@@ -2,20 +2,21 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use addon_operator::app::{self, Outcome};
 use addon_operator::kube::EventRecorder;
 use apiserver::{ApiServer, FaultPlan};
-use engine::Announcement;
+use engine::{Announcement, SourceKey, SourceKind, SourceReference};
 use futures::TryStreamExt as _;
-use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
 use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
+use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, observed};
 
 /// Method and path of each request to an API server.
@@ -67,9 +68,49 @@ async fn a_module_that_fails_is_told_on_the_config_map() {
     assert!(message.starts_with("module web is failed: xxx") && message.len() <= 1024, "{message}");
 }
 
+#[tokio::test]
+async fn what_happens_to_a_source_is_told_on_its_object() {
+    let server = ApiServer::builder().build().unwrap();
+    let requests = Requests::default();
+    let events = EventRecorder::start(requests.client(&server, "ops"), "ops", "addon-operator");
+    let client = Client::new(server.service(), "default");
+    for name in ["ops", "team"] {
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    }
+    let of_team = SourceKey { kind: SourceKind::Namespaced, namespace: "team".into(), name: "tools".into() };
+    for (key, warning) in [(SourceKey::cluster("platform"), false), (of_team, true)] {
+        let message = format!("{key} changed");
+        let source = Some(SourceReference { key, uid: "some-uid".to_owned() });
+        events.record(Announcement { module: None, source, warning, reason: "SourceReady", message });
+    }
+    drop(events);
+    // What belongs to no namespace has its Events where kubectl looks for them.
+    for (namespace, own, kind, name, sort) in [
+        ("default", None, "ClusterAddonsConfiguration", "platform", "Normal"),
+        ("team", Some("team"), "AddonsConfiguration", "tools", "Warning"),
+    ] {
+        reasons(&client, namespace, 1).await;
+        let written: Api<Event> = Api::namespaced(client.clone(), namespace);
+        let event = written.list(&ListParams::default()).await.unwrap().items.remove(0);
+        let about = event.involved_object;
+        assert_eq!(about.api_version.as_deref(), Some("addons.kyma-project.io/v1alpha1"));
+        assert_eq!((about.kind.as_deref(), about.name.as_deref()), (Some(kind), Some(name)));
+        assert_eq!((about.namespace.as_deref(), about.uid.as_deref()), (own, Some("some-uid")));
+        assert_eq!(event.type_.as_deref(), Some(sort));
+        assert!(event.metadata.name.unwrap().starts_with(&format!("{name}.")));
+    }
+    assert!(
+        requests.take().iter().all(|asked| asked.starts_with("POST ")),
+        "the ConfigMap is not looked for"
+    );
+}
+
 /// Waits until there are `count` Events in `namespace`, and returns their reasons.
 async fn reasons(client: &Client, namespace: &str, count: usize) -> Vec<String> {
     let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let begun = Instant::now();
     loop {
         let list = events.list(&ListParams::default()).await.unwrap();
         if list.items.len() >= count {
@@ -77,6 +118,7 @@ async fn reasons(client: &Client, namespace: &str, count: usize) -> Vec<String> 
             reasons.sort();
             return reasons;
         }
+        assert!(begun.elapsed() < DEADLINE, "{} of {count} Events came", list.items.len());
         tokio::task::yield_now().await;
     }
 }

@@ -283,6 +283,19 @@ async fn broken_and_strange_records_do_not_keep_a_release_from_converging() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_can_not_be_seen_is_asked_for_ever_more_seldom() {
+    let world = ReleaseFixture::new(&[("templates/crd.yaml", CRD)]);
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
+    world.server.faults().add(FaultPlan::on(Method::GET, path).times(u64::MAX).fail(503));
+    world.upgrade(&world.helm(), json!({})).await.unwrap_err();
+    let requests = world.requests();
+    let looks = requests.iter().filter(|request| request.starts_with("GET") && request.ends_with(path));
+    // Within half a minute; the first come at once, because most definitions are established then.
+    let looks = looks.count();
+    assert!((10..=30).contains(&looks), "{looks} looks");
+}
+
 #[tokio::test]
 async fn a_deleted_object_is_told_and_comes_back() {
     let world = ReleaseFixture::new(&files());

@@ -10,7 +10,9 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::support::release::{EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, watched};
+use crate::support::release::{
+    EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, secrets, watched,
+};
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: c, image: i, resources: {limits: {cpu: 1000m, memory: 1024Mi}}, ports: [{containerPort: 80}]}\n";
 
@@ -111,6 +113,77 @@ async fn slip_07_what_changed_while_the_operator_was_away_is_told_after_a_start(
     assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
     let mut events = watched(&helm);
     assert_eq!(next(&mut events).await, changed("ConfigMap/web-map", "/data/k"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_while_its_release_is_changed_is_told_when_that_is_done() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP), ("templates/extra.yaml", EXTRA)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    // The first list has come: what is deleted then is told by the watch.
+    let extra = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/web-extra");
+    world.delete(&extra).await;
+    let gone = drifted(Drift::Absent(format!("{NAMESPACE}/ConfigMap/web-extra")));
+    assert_eq!(next(&mut events).await, gone);
+    // All objects are written, and the record is not yet.
+    let record = format!("{}/sh.helm.release.v1.web.v3", secrets());
+    world.upgraded(&helm).await;
+    world.server.faults().add(FaultPlan::on(Method::PATCH, &record).delay(Duration::from_secs(20)));
+    let disturb = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        world.delete(&extra).await;
+    };
+    let (outcome, ()) = tokio::join!(world.upgrade(&helm, json!({"k": "two"})), disturb);
+    assert_eq!(outcome.unwrap().revision, 3);
+    assert!(world.map("web-extra").await.is_none());
+    assert_eq!(next(&mut events).await, gone);
+    assert_eq!(world.upgrade(&helm, json!({"k": "two"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert!(world.map("web-extra").await.is_some());
+    // Objects whose watch is late only are looked for, and not told.
+    world.requests();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert!(events.try_recv().is_err());
+    assert_eq!(reads_of(&world.requests(), "web-extra"), 0);
+}
+
+/// Returns whether an event tells that objects of the release are not watched.
+fn unwatched(event: &Event) -> bool {
+    let Event::ReleaseUnwatched { kinds, .. } = event else { unreachable!("{event:?}") };
+    !kinds.is_empty()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_works_again_is_told_though_it_has_nothing_to_say() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let watches = FaultPlan::on(Method::GET, "/api/v1/configmaps?*watch=true*");
+    world.server.faults().add(watches.times(3).delay(Duration::from_mins(10)));
+    world.server.faults().drop_watches();
+    let hour = Duration::from_hours(1);
+    for expected in [true, false] {
+        let event = tokio::time::timeout(hour, events.recv()).await.unwrap().unwrap();
+        assert_eq!(unwatched(&event), expected);
+    }
+    assert!(tokio::time::timeout(hour, events.recv()).await.is_err(), "it is told once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_work_do_not_hide_that_the_watch_behind_them_never_does() {
+    let world = ReleaseFixture::new(&[("templates/map.yaml", MAP)]);
+    let watches = FaultPlan::on(Method::GET, "*?*watch=true*");
+    world.server.faults().add(watches.times(u64::MAX).fail(403));
+    let helm = world.helm();
+    world.upgraded(&helm).await;
+    let mut events = watched(&helm);
+    assert!(unwatched(&next(&mut events).await));
+    let hour = Duration::from_hours(1);
+    assert!(tokio::time::timeout(hour, events.recv()).await.is_err(), "it is told once");
+    world.server.faults().clear();
+    assert!(!unwatched(&tokio::time::timeout(hour, events.recv()).await.unwrap().unwrap()));
 }
 
 /// Refuses what a role in one namespace does not allow.

@@ -56,7 +56,7 @@ impl Effects for Stage {
 impl Stage {
     fn usual(&mut self, effect: &Effect) -> Option<Event> {
         Some(match effect {
-            Effect::ListReleases { run } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
+            Effect::ListReleases { run, .. } => Event::ReleasesListed { run: *run, outcome: Ok(Vec::new()) },
             Effect::RunEnabledScript { run, .. } => {
                 let outcome = Ok(Verdict { enabled: true, reason: None });
                 Event::ScriptFinished { run: *run, outcome, usage: None }
@@ -122,6 +122,8 @@ fn catalog(hook_config: &str) -> Catalog {
         Arc::new(Module {
             name: name.into(),
             key: name.into(),
+            chart_key: values::name::camel(name).as_str().into(),
+            namespace: None,
             order,
             path: format!("/modules/{order:03}-{name}").into(),
             content: 1,
@@ -131,6 +133,8 @@ fn catalog(hook_config: &str) -> Catalog {
             static_values: Arc::new(json!({"password": "hunter22-hunter22"})),
             schemas: Arc::default(),
             hooks,
+            layout: engine::ValuesLayout::Section,
+            plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
             crds: Vec::new(),

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use addon_operator::load::{LoadOptions, Loader};
+use engine::{Module, ValuesLayout};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::files::load_options;
@@ -316,4 +318,59 @@ async fn hooks_are_ordered_by_their_whole_path() {
         .map(|hook| hook.id.name.as_str().trim_start_matches("hooks/"))
         .collect();
     assert_eq!(names, ["10-z.sh", "9-z.sh", "B.sh", "a-b/x.sh", "a.sh", "a/x.sh", "b.sh"]);
+}
+
+#[tokio::test]
+async fn a_chart_bundle_is_a_chart_with_plans_and_nothing_in_it_is_code() {
+    let files = Files::new();
+    let bundle = format!("sources/blobs/{}/bundle", "0a".repeat(32));
+    let path = |name: &str| format!("{bundle}/{name}");
+    files
+        .write(
+            &path("meta.yaml"),
+            "{id: i, name: db, version: 1.0.0, description: d, displayName: D, bindable: true}",
+        )
+        .write(&path("chart/redis/Chart.yaml"), "{name: redis, version: 0.1.0}")
+        .write(&path("chart/redis/values.yaml"), "{db: 7, dbEnabled: maybe}")
+        .write(&path("chart/redis/crds/crd.yaml"), "")
+        .write(&path("chart/README.md"), "")
+        .write(&path("plans/a/meta.yaml"), "{id: a, name: big, description: d, displayName: D}")
+        .write(&path("plans/a/values.yaml"), "size: 9")
+        .write(&path("plans/a/create-instance-schema.json"), "{}")
+        .write(&path("plans/a/bind.yaml"), "")
+        .write(
+            &path("plans/b/meta.yaml"),
+            "{id: b, name: micro, description: d, displayName: D, bindable: false}",
+        )
+        .write(&path("plans/b/bind.yaml"), "")
+        .executable(&path("chart/redis/enabled"), "#!/bin/bash\nexit 1\n")
+        .executable(&path("chart/redis/hooks/a.sh"), HOOK);
+    let active = files.0.path().join("sources/active");
+    fs::create_dir(&active).unwrap();
+    std::os::unix::fs::symlink(files.0.path().join(&bundle), active.join("030-db")).unwrap();
+    let load = async || -> Module {
+        let catalog = files.loader().load().await.unwrap();
+        Module::clone(catalog.modules.iter().find(|module| module.name.as_str() == "db").unwrap())
+    };
+    let db = load().await;
+    assert_eq!(db.broken, None);
+    assert!(db.path.ends_with("bundle/chart/redis") && db.has_chart && db.origin.digest().is_some());
+    assert_eq!((db.layout, &*db.static_values, db.order), (ValuesLayout::Root, &json!({}), 30));
+    assert!(
+        db.hooks.is_empty() && !db.has_unread_hooks && db.enabled_script.is_none() && db.enabled.is_none()
+    );
+    assert_eq!(db.crds.len(), 1);
+    let pick = |name: &str| db.plans.presets.pick(Some(&json!({ "plan": name }))).unwrap().unwrap().clone();
+    assert_eq!((&*pick("big").values, &*pick("micro").values), (&json!({"size": 9}), &json!({})));
+    assert!(pick("big").schema.is_some() && pick("micro").schema.is_none());
+    let templates: Vec<_> = db.plans.credentials.iter().map(|(plan, file)| (&**plan, &**file)).collect();
+    let template = files.0.path().join(path("plans/a/bind.yaml"));
+    assert_eq!(templates, [("big", &*template.to_string_lossy())]);
+    // What lies beside the chart is a part of the module.
+    files.write(&path("plans/a/values.yaml"), "size: 10");
+    let other = load().await;
+    assert!(other.content != db.content && other.plans != db.plans);
+    files.write(&path("plans/a/meta.yaml"), "{id: a, name: big}");
+    let broken = load().await.broken.unwrap().to_string();
+    assert!(broken.contains("plans/a/meta.yaml: description"), "{broken}");
 }

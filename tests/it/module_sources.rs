@@ -1,5 +1,7 @@
 //! Modules from repositories, end to end: one object is applied, and the module runs.
 
+use std::time::Instant;
+
 use addon_operator::app::Outcome;
 use addon_operator::source::crds;
 use http::Method;
@@ -7,12 +9,13 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
+use crate::support::DEADLINE;
 use crate::support::in_process::{Cluster, Operator};
 use crate::support::program;
 use crate::support::repository::{Packed, Repository};
 use crate::support::server::{self, get, ok};
 
-const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
+pub(crate) const SOURCES: &str = "/apis/addons.kyma-project.io/v1alpha1/clusteraddonsconfigurations";
 
 /// Returns a module `web`: a chart with one ConfigMap, and a hook that writes what happens to it.
 fn web(version: &str, says: &str) -> Vec<u8> {
@@ -37,36 +40,42 @@ fn web(version: &str, says: &str) -> Vec<u8> {
 }
 
 /// A cluster with the kinds of module sources, and a repository.
-struct World {
-    cluster: Cluster,
-    repository: Repository,
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) repository: Repository,
     authority: String,
 }
 
 impl World {
-    async fn new() -> Self {
-        let cluster = Cluster::new().await;
+    pub(crate) async fn new() -> Self {
+        let world = Self::without_kinds().await;
+        world.install_kinds().await;
+        world
+    }
+
+    async fn install_kinds(&self) {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         for crd in crds().unwrap() {
-            ok(
-                &cluster.server,
-                Method::POST,
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                &crd,
-            )
-            .await;
+            ok(&self.cluster.server, Method::POST, path, &crd).await;
         }
+    }
+
+    async fn without_kinds() -> Self {
+        let cluster = Cluster::new().await;
         let repository = Repository::tls(&["localhost"]).await;
         let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
         Self { cluster, repository, authority }
     }
 
-    async fn start(&self) -> Operator {
-        let options =
-            [("source-allow", "localhost"), ("source-ca", &*self.authority), ("source-relist", "1s")];
-        self.cluster.start(&options).await
+    pub(crate) fn options(&self) -> [(&str, &str); 3] {
+        [("source-allow", "localhost"), ("source-ca", &*self.authority), ("source-relist", "1s")]
     }
 
-    async fn apply(&self, name: &str, urls: &[String]) {
+    pub(crate) async fn start(&self) -> Operator {
+        self.cluster.start(&self.options()).await
+    }
+
+    pub(crate) async fn apply(&self, name: &str, urls: &[String]) {
         let repositories: Vec<Value> = urls.iter().map(|url| json!({ "url": url })).collect();
         let object = json!({
             "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": "ClusterAddonsConfiguration",
@@ -75,12 +84,12 @@ impl World {
         ok(&self.cluster.server, Method::POST, SOURCES, &object).await;
     }
 
-    async fn object(&self, name: &str) -> Value {
+    pub(crate) async fn object(&self, name: &str) -> Value {
         get(&self.cluster.server, &format!("{SOURCES}/{name}")).await.unwrap_or_default()
     }
 
     /// Waits until a configuration `fits`.
-    async fn settled(&self, name: &str, fits: impl Fn(&Value) -> bool) {
+    pub(crate) async fn settled(&self, name: &str, fits: impl Fn(&Value) -> bool) {
         let kind = GroupVersionKind::gvk("addons.kyma-project.io", "v1alpha1", "ClusterAddonsConfiguration");
         let resource = ApiResource::from_gvk(&kind);
         let api: Api<DynamicObject> = Api::all_with(self.cluster.client(), &resource);
@@ -90,14 +99,14 @@ impl World {
         assert!(is_settled, "{name} did not settle: {}", self.object(name).await);
     }
 
-    async fn enable(&self, key: &str, value: bool) {
+    pub(crate) async fn enable(&self, key: &str, value: bool) {
         self.cluster
             .put("addon-operator", json!({"data": {format!("{key}Enabled"): value.to_string()}}))
             .await;
     }
 
     /// Returns the lines of a file that hooks write.
-    fn lines(&self, file: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.cluster.path(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -107,13 +116,24 @@ impl World {
     }
 }
 
-fn phase(object: &Value) -> &str {
+pub(crate) fn phase(object: &Value) -> &str {
     object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn state(object: &Value) -> &str {
+pub(crate) fn state(object: &Value) -> &str {
     let path = "/status/repositories/0/addons/0/module/state";
     object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_that_are_installed_later_are_noticed_without_a_restart() {
+    let world = World::without_kinds().await;
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "one"))]);
+    let operator = world.start().await;
+    world.install_kinds().await;
+    world.apply("platform", &[world.repository.url("/index.yaml")]).await;
+    world.settled("platform", |object| phase(object) == "Ready").await;
+    operator.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,4 +253,76 @@ async fn a_broken_registry_holds_back_no_module_of_files_and_removes_nothing() {
     server::until("the first converge", || program::get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
     assert_eq!(operator.stop().await, Outcome::Done);
     world.cluster.settled("web", |map| map["data"]["says"] == "one").await;
+}
+
+/// Runs a command of the program against the operator, and returns its exit code and what it printed.
+fn asked(world: &World, arguments: &[&str]) -> (i32, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_addon-operator"));
+    command.args(arguments).arg("--debug-unix-socket").arg(world.cluster.path("socket")).env_clear();
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_see_a_source_have_it_processed_again_and_read_no_password() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web("1.0.0", "one"))]);
+    let operator = world.start().await;
+    let url = world.repository.url("/index.yaml").replace("://", "://me:hunter2@");
+    world.apply("platform", &[url, world.repository.url("/gone.yaml")]).await;
+    world.settled("platform", |object| phase(object) == "Failed").await;
+    let (code, list) = asked(&world, &["source", "list"]);
+    assert!(code == 0 && list.contains("ClusterAddonsConfiguration") && list.contains("Failed"), "{list}");
+    let (_, as_json) = asked(&world, &["source", "list", "-o", "json"]);
+    let data: Value = serde_json::from_str(&as_json).unwrap();
+    assert_eq!(data["sources"][0]["repositories"][1]["reason"], "FetchingIndexError", "{data}");
+    let (code, why) = asked(&world, &["why", "source", "cac/platform"]);
+    assert!(code == 0 && why.contains("/gone.yaml: FetchingIndexError: "), "{why}");
+    let port = operator.port.to_string();
+    let mut told = vec![list, as_json, why];
+    for path in ["/", "/status", "/queue", "/metrics", "/why/source/platform"] {
+        let (port, path) = (port.clone(), path.to_owned());
+        told.push(tokio::task::spawn_blocking(move || program::get(&port, &path)).await.unwrap());
+    }
+    for (text, says) in told[3..].iter().zip([
+        "<th scope=\"row\">cac/platform</th>",
+        "ClusterAddonsConfiguration platform is failed",
+        "AddonsReconcile:addons:ClusterAddonsConfiguration platform",
+        "addons_configurations{kind=\"ClusterAddonsConfiguration\",phase=\"Failed\"} 1",
+        "\"about\":\"source\"",
+    ]) {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    assert!(
+        told[6].contains("addons_fetch_seconds_count{outcome=\"failed\",scheme=\"https\"}"),
+        "{}",
+        told[6]
+    );
+    for text in &told {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let events = "/api/v1/namespaces/default/events";
+    let of_source = || async {
+        let events = get(&world.cluster.server, events).await.unwrap();
+        let items = events["items"].as_array().cloned().unwrap_or_default();
+        items.into_iter().filter(|event| event["involvedObject"]["name"] == "platform").collect::<Vec<_>>()
+    };
+    let begun = Instant::now();
+    let event = loop {
+        if let Some(event) = of_source().await.pop() {
+            break event;
+        }
+        assert!(begun.elapsed() < DEADLINE, "the Event did not come");
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(event["involvedObject"]["uid"], world.object("platform").await["metadata"]["uid"]);
+    assert_eq!((&event["reason"], &event["type"]), (&json!("SourceFailed"), &json!("Warning")));
+    assert!(!event.to_string().contains("hunter2"), "{event}");
+    let before = world.object("platform").await["metadata"]["generation"].as_i64().unwrap();
+    let (code, text) = asked(&world, &["source", "sync", "platform"]);
+    assert_eq!((code, text.as_str()), (0, "ClusterAddonsConfiguration platform is processed again\n"));
+    world.settled("platform", |object| object["status"]["observedGeneration"] == before + 1).await;
+    assert_eq!(world.object("platform").await["spec"]["reprocessRequest"], 1);
+    assert_eq!(operator.stop().await, Outcome::Done);
 }

@@ -10,6 +10,8 @@ mod mutations;
 mod port;
 #[path = "../../crates/apiserver/tests/fuzz/requests.rs"]
 mod requests;
+#[path = "../fuzz/unpack.rs"]
+mod unpack;
 #[path = "../fuzz/watch.rs"]
 mod watch;
 
@@ -27,6 +29,11 @@ fn every_input_of_the_port_corpus_is_survived() {
 }
 
 #[test]
+fn every_input_of_the_unpack_corpus_is_survived() {
+    assert!(replay("unpack", unpack::run) > 4);
+}
+
+#[test]
 fn every_input_of_the_watch_corpus_is_survived() {
     assert!(replay("watch", watch::run) > 5);
 }
@@ -39,6 +46,11 @@ fn random_filters_are_survived() {
 #[test]
 fn random_requests_to_the_port_are_survived() {
     mutate("port", 500, port::run);
+}
+
+#[test]
+fn random_archives_are_survived() {
+    mutate("unpack", 300, unpack::run);
 }
 
 #[test]

@@ -150,7 +150,15 @@ fn the_roles_grant_nothing_wholesale() {
     for object in manifests() {
         for rule in object["rules"].as_array().into_iter().flatten() {
             let text = rule.to_string();
-            for word in ["\"*\"", "escalate", "impersonate", "bind", "nodes", "pods/exec"] {
+            if text.contains("impersonate") {
+                // Modules of one namespace: their rights are those that its people gave to that ServiceAccount.
+                let names = ["apiGroups", "resources", "resourceNames", "verbs"].map(|field| &rule[field][0]);
+                assert_eq!(names, ["", "serviceaccounts", "addon-operator", "impersonate"], "{text}");
+                let lists = rule.as_object().unwrap().values();
+                assert!(lists.map(|list| list.as_array().unwrap().len()).all(|length| length == 1), "{text}");
+                continue;
+            }
+            for word in ["\"*\"", "escalate", "bind", "nodes", "pods/exec"] {
                 assert!(!text.contains(word), "{}: {text}", object["metadata"]["name"]);
             }
         }

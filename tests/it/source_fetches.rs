@@ -102,6 +102,7 @@ async fn a04_everything_is_tried_and_everything_is_told() {
     let include = |name: &str, version: Option<&str>| Include {
         name: name.to_owned(),
         version: version.map(str::to_owned),
+        digest: None,
     };
     let of = spec_of(vec![RepositorySpec {
         url: repository.url("/more/index.yaml"),
@@ -151,7 +152,11 @@ async fn what_is_no_index_is_told_in_one_plain_line() {
     for (url, says) in [
         (format!("https://127.0.0.1:{port}/index.yaml"), "--source-allow=127.0.0.1"),
         (format!("http://localhost:{port}/index.yaml"), "http"),
-        ("git::https://localhost/x.git//index.yaml".to_owned(), "git"),
+        (
+            "git::https://localhost/x.git".to_owned(),
+            "the path of the index file in the repository is missing",
+        ),
+        ("git::https://localhost/x.git//index.yaml?sshkey=x".to_owned(), "sshkey is not supported"),
         ("s3::https://localhost/index.yaml".to_owned(), "s3"),
         ("no url".to_owned(), "URL"),
     ] {
@@ -246,6 +251,23 @@ async fn a_bundle_with_another_digest_is_refused() {
     assert_eq!(reason.as_str(), "FetchingError");
     assert!(message.contains("the digest of the bundle is sha256:"), "{message}");
     assert_eq!(world.count("blobs"), 0);
+}
+
+#[tokio::test]
+async fn what_is_included_by_its_digest_has_that_digest() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    repository.publish(&web());
+    let fetched = world.sources().fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    let good = bundle(&fetched).digest;
+    let other = format!("sha256:{:064x}", 7).parse().unwrap();
+    for (digest, is_good) in [(good, true), (other, false)] {
+        let include = Include { name: "web".to_owned(), version: None, digest: Some(digest) };
+        let url = repository.url("/index.yaml");
+        let of = spec_of(vec![RepositorySpec { url, secret: None, include: vec![include] }]);
+        let fetched = world.sources().fetch(&key(), &of).await.unwrap();
+        assert_eq!(addons(&fetched)[0].outcome.is_ok(), is_good);
+    }
 }
 
 #[tokio::test]

@@ -45,6 +45,8 @@ fn engine() -> Engine {
     let module = Module {
         name: "alpha".into(),
         key: "alpha".into(),
+        chart_key: "alpha".into(),
+        namespace: None,
         order: 1,
         path: "/modules/001-alpha".into(),
         content: 1,
@@ -54,6 +56,8 @@ fn engine() -> Engine {
         static_values: Arc::new(json!({"static": 1})),
         schemas: Arc::new(schemas),
         hooks: Vec::new(),
+        layout: engine::ValuesLayout::Section,
+        plans: engine::Plans::default(),
         has_unread_hooks: false,
         has_chart: true,
         crds: Vec::new(),

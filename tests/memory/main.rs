@@ -6,12 +6,17 @@ mod config_map;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
 mod counting;
 mod flood;
+mod git;
 mod large;
 mod lists;
 mod metrics;
+#[path = "../../crates/source/tests/git/packs.rs"]
+#[expect(dead_code, reason = "tests of packs themselves make more of them")]
+mod packs;
 mod records;
 #[cfg(target_env = "gnu")]
 mod returned;
+mod sources;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

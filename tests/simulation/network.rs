@@ -103,7 +103,12 @@ struct Shared {
     asked: Mutex<Vec<Asked>>,
     /// How many operators have ended.
     ended: AtomicUsize,
+    /// Of which operator each connection is that has died in silence, and that nobody has given up.
+    dead: Mutex<Vec<usize>>,
 }
+
+/// A connection that has died in silence, until it is given up.
+struct DeadConnection(Network);
 
 const KINDS: [Kind; 16] = [
     Kind::Delay,
@@ -200,6 +205,7 @@ impl Network {
             counts: Mutex::default(),
             asked: Mutex::default(),
             ended: AtomicUsize::new(0),
+            dead: Mutex::default(),
         };
         Self { endpoint, life: 0, shared: Arc::new(shared) }
     }
@@ -227,9 +233,30 @@ impl Network {
         self.shared.asked.lock().unwrap().clone()
     }
 
+    /// Returns how many connections of this operator have died in silence, and are not given up yet.
+    pub(crate) fn dead_connections(&self) -> usize {
+        self.shared.dead.lock().unwrap().iter().filter(|life| **life == self.life).count()
+    }
+
+    /// Lets a connection die in silence. Never returns.
+    async fn die(self) {
+        self.shared.dead.lock().unwrap().push(self.life);
+        let _dead = DeadConnection(self);
+        std::future::pending::<()>().await;
+    }
+
     /// Returns when the last fault can begin.
     pub(crate) fn heals_at(&self) -> Duration {
         self.shared.windows.iter().map(|window| window.to).max().unwrap_or_default()
+    }
+}
+
+impl Drop for DeadConnection {
+    fn drop(&mut self) {
+        let mut dead = self.0.shared.dead.lock().unwrap();
+        if let Some(place) = dead.iter().position(|life| *life == self.0.life) {
+            dead.swap_remove(place);
+        }
     }
 }
 
@@ -324,9 +351,9 @@ impl Network {
                 let after = Duration::from_millis(draw("long", 0, 30_000));
                 Ok(if purpose == Purpose::Watch {
                     let answer = late_watch(answer, shared.seed, question.clone());
-                    broken_watch(answer, kind, draw("chunks", 0, 4), after)
+                    broken_watch(self.clone(), answer, kind, (draw("chunks", 0, 4), after))
                 } else {
-                    broken_answer(answer, kind == Kind::Silent).await
+                    broken_answer(answer, (kind == Kind::Silent).then(|| self.clone())).await
                 })
             }
         }
@@ -361,14 +388,14 @@ fn cut() -> BoxError {
     "the connection was closed in the middle".into()
 }
 
-/// Returns an answer of which only the first half comes. Then the connection ends, or nothing happens at all.
-async fn broken_answer(answer: Response<Body>, is_silent: bool) -> Response<Body> {
+/// Returns an answer of which only the first half comes. Then the connection ends, or dies in silence in a network.
+async fn broken_answer(answer: Response<Body>, silent_in: Option<Network>) -> Response<Body> {
     let (head, body) = answer.into_parts();
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let half: Result<Bytes, BoxError> = Ok(bytes.slice(..bytes.len() / 2));
     let end = stream::once(async move {
-        if is_silent {
-            std::future::pending::<()>().await;
+        if let Some(network) = silent_in {
+            network.die().await;
         }
         Err(cut())
     });
@@ -376,44 +403,55 @@ async fn broken_answer(answer: Response<Body>, is_silent: bool) -> Response<Body
 }
 
 /// Returns a watch that breaks after some chunks or some time, whichever comes first.
-fn broken_watch(answer: Response<Body>, kind: Kind, chunks: u64, after: Duration) -> Response<Body> {
+fn broken_watch(
+    network: Network,
+    answer: Response<Body>,
+    kind: Kind,
+    (chunks, after): (u64, Duration),
+) -> Response<Body> {
     let (head, body) = answer.into_parts();
     let until = Instant::now() + after;
     let state = (Box::pin(body.into_data_stream()), chunks, false);
-    let lines = stream::unfold(state, move |(mut inner, left, is_over)| async move {
-        if is_over {
-            return None;
-        }
-        let next = if left == 0 && kind != Kind::HalfAnswer {
-            None
-        } else {
-            tokio::select! {
-                biased;
-                next = inner.next() => next,
-                () = tokio::time::sleep_until(until) => None,
+    let lines = stream::unfold(state, move |(mut inner, left, is_over)| {
+        let network = network.clone();
+        async move {
+            if is_over {
+                return None;
             }
-        };
-        let chunk: Result<Bytes, BoxError> = match (next, left) {
-            (Some(Ok(chunk)), 1..) => return Some((Ok(chunk), (inner, left - 1, false))),
-            (Some(Err(error)), _) => Err(error.into()),
-            (found, _) => match kind {
-                Kind::Silent => std::future::pending().await,
-                Kind::Expired => {
-                    let line = json!({"type": "ERROR", "object": status(410)});
-                    Ok(Bytes::from(format!("{line}\n")))
+            let next = if left == 0 && kind != Kind::HalfAnswer {
+                None
+            } else {
+                tokio::select! {
+                    biased;
+                    next = inner.next() => next,
+                    () = tokio::time::sleep_until(until) => None,
                 }
-                Kind::HalfAnswer => match found {
-                    // The half line; behind it the connection ends.
-                    Some(Ok(chunk)) => {
-                        let half = stream_half(&chunk);
-                        return Some((Ok(half), (Box::pin(ended()), 1, false)));
+            };
+            let chunk: Result<Bytes, BoxError> = match (next, left) {
+                (Some(Ok(chunk)), 1..) => return Some((Ok(chunk), (inner, left - 1, false))),
+                (Some(Err(error)), _) => Err(error.into()),
+                (found, _) => match kind {
+                    Kind::Silent => {
+                        network.die().await;
+                        return None;
                     }
-                    _ => Err(cut()),
+                    Kind::Expired => {
+                        let line = json!({"type": "ERROR", "object": status(410)});
+                        Ok(Bytes::from(format!("{line}\n")))
+                    }
+                    Kind::HalfAnswer => match found {
+                        // The half line; behind it the connection ends.
+                        Some(Ok(chunk)) => {
+                            let half = stream_half(&chunk);
+                            return Some((Ok(half), (Box::pin(ended()), 1, false)));
+                        }
+                        _ => Err(cut()),
+                    },
+                    _ => return None,
                 },
-                _ => return None,
-            },
-        };
-        Some((chunk, (inner, 0, true)))
+            };
+            Some((chunk, (inner, 0, true)))
+        }
     });
     Response::from_parts(head, Body::from_stream(lines))
 }

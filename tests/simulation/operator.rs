@@ -130,7 +130,7 @@ impl Operator {
         ];
         let [client, patcher] = limits.map(|limit| connect_in_process(limit.layer(network.clone()), "ops"));
         let (shutdown, ended) = watch::channel(false);
-        let ended_too = ended.clone();
+        let (close, closed) = watch::channel(false);
         let environment = Environment::default();
         let around = Surroundings {
             settings,
@@ -146,7 +146,7 @@ impl Operator {
         let operator = app::Operator::new(&around).unwrap();
         let questions = operator.questions();
         let router = http::port(questions.clone(), operator.telemetry());
-        let port = Arc::new(Port::with_room_for(ROOM[0], ROOM[1], router, ended_too));
+        let port = Arc::new(Port::with_room_for(ROOM[0], ROOM[1], router, closed));
         let host = Host {
             loader: Arc::clone(&scenario.loader),
             hooks: Arc::new(hooks.clone()),
@@ -161,7 +161,10 @@ impl Operator {
                 let (hooks, started, ready) = observed;
                 ObservedEffects { inner, hooks, trace, ticks, begun, life, started, ready }
             };
-            operator.operate(&around, host, scenario.catalog.clone(), observed).await.unwrap()
+            let outcome = operator.operate(&around, host, scenario.catalog.clone(), observed).await.unwrap();
+            // As in production the port is open until the operator is over.
+            close.send_replace(true);
+            outcome
         });
         Self { questions, port, life, shutdown, driving, started, ready }
     }

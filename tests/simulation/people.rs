@@ -44,6 +44,8 @@ pub(crate) struct Intent {
     pub(crate) things: Option<BTreeMap<String, String>>,
     /// When modules were switched off.
     pub(crate) switched_off: Vec<(Duration, &'static str)>,
+    /// What of modules was deleted, and how often.
+    disturbed: BTreeMap<&'static str, u32>,
     /// How often the namespace of the items has left its team or come back: its objects do so without events.
     pub(crate) moves: usize,
     /// All that must not be seen anywhere, in each form that it had.
@@ -102,6 +104,7 @@ impl People {
             token: None,
             things: None,
             switched_off: Vec::new(),
+            disturbed: BTreeMap::new(),
             moves: 0,
             secrets: Vec::new(),
         };
@@ -342,6 +345,15 @@ impl People {
         ];
         let brought = usize::from(Scenario::of(self.seed).kinds == Kinds::Brought);
         let path = self.seed.pick("disturb", nth, &paths[..3 + brought]);
+        {
+            // The third time within a quarter of an hour is a quarrel, which parks the module.
+            let mut intent = self.intent.lock().unwrap();
+            let times = intent.disturbed.entry(path).or_default();
+            if *times >= 2 {
+                return;
+            }
+            *times += 1;
+        }
         let status = ask(&self.server, Method::DELETE, path, &Value::Null).await.0;
         self.trace.note(|| format!("person: deletes {path}: {status}"));
     }

@@ -452,17 +452,21 @@ fn lines_fire_once(run: &Run) -> Vec<String> {
                 let of_life = std::mem::take(&mut fired);
                 if let Some(since) = since.take() {
                     found.extend(missed(since, at, &of_life));
+                    found.extend(unheard(run, at, &of_life));
                 }
             }
         }
     }
-    let last = run.ticks.iter().rev().find(|(_, _, tick)| *tick == Tick::Fired);
-    let ran =
-        |from: Duration| run.hook_runs.iter().any(|(at, hook)| hook.ends_with("tick.sh") && *at >= from);
-    if let Some((at, ..)) = last.filter(|(at, ..)| *at + PERIOD * 2 < run.over_at && !ran(*at)) {
-        found.push(format!("{at:?}: fired, and no hook ran"));
-    }
     found
+}
+
+/// Returns the firings of a line after which no hook ran, though the line was in force for long enough until `to`: an
+/// operator that ends begins no hooks.
+fn unheard(run: &Run, to: Duration, fired: &[Duration]) -> Vec<String> {
+    let runs = || run.hook_runs.iter().filter(|(_, hook)| hook.ends_with("tick.sh"));
+    let is_heard = |at: Duration| runs().any(|(ran, _)| at <= *ran && *ran <= at + PERIOD * 2);
+    let in_time = fired.iter().filter(|at| **at + PERIOD * 2 < to);
+    in_time.filter(|at| !is_heard(**at)).map(|at| format!("{at:?}: fired, and no hook ran")).collect()
 }
 
 /// Returns the moments between two times at which a line did not fire, and firings at no moment.

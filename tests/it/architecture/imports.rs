@@ -11,10 +11,10 @@ use super::{is_test, root, shown, sources};
 const CIRCLES: &[(&[&str], &str)] = &[
     (
         &[
-            "crates/chart/src/schema/compile.rs",
-            "crates/chart/src/schema/document.rs",
-            "crates/chart/src/schema/evaluate.rs",
-            "crates/chart/src/schema/metaschema.rs",
+            "crates/values/src/json_schema/compile.rs",
+            "crates/values/src/json_schema/document.rs",
+            "crates/values/src/json_schema/evaluate.rs",
+            "crates/values/src/json_schema/metaschema.rs",
         ],
         "a schema is checked by evaluating the schema of schemas, which is compiled like any other",
     ),

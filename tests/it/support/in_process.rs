@@ -51,7 +51,7 @@ impl Cluster {
         for name in ["modules", "global-hooks"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let cluster = Self { dir, server: ApiServer::builder().build().unwrap() };
+        let cluster = Self { dir, server: ApiServer::builder().impersonation().build().unwrap() };
         let namespaces: Api<Namespace> = Api::all(cluster.client());
         namespaces
             .create(

@@ -2,8 +2,12 @@
 
 pub(crate) mod browser;
 pub(crate) mod files;
+pub(crate) mod git_server;
 pub(crate) mod in_process;
 pub(crate) mod outage;
+#[expect(dead_code, reason = "tests of packs themselves make more of them")]
+#[path = "../../../crates/source/tests/git/packs.rs"]
+pub(crate) mod packs;
 pub(crate) mod program;
 pub(crate) mod release;
 pub(crate) mod repository;

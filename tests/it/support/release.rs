@@ -114,7 +114,9 @@ impl ReleaseFixture {
         Arc::new(Module {
             name: ModuleName::from(self.name),
             key: "web".into(),
+            chart_key: "web".into(),
             order: 0,
+            namespace: None,
             path: self.directory.path().to_str().unwrap().into(),
             content: self.content.load(Ordering::SeqCst) as u64,
             origin: engine::Origin::Files,
@@ -123,6 +125,8 @@ impl ReleaseFixture {
             static_values: Arc::new(json!({})),
             schemas: Arc::default(),
             hooks: Vec::new(),
+            layout: engine::ValuesLayout::Section,
+            plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
             crds: self.crds(),

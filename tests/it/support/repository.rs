@@ -15,14 +15,19 @@ use futures::stream::{self, StreamExt as _};
 use http::{HeaderMap, Request, Response};
 use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::TokioIo;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, SanType};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose,
+    SanType,
+};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+
+use super::git_server::GitRepository;
 
 /// What is answered at a path.
 #[derive(Clone)]
@@ -39,6 +44,10 @@ pub(crate) enum Reply {
     Drip,
     /// Nothing until the gate is open, then a file.
     Gated(Vec<u8>),
+    /// What a git server answers to the message.
+    Git(GitRepository),
+    /// A file of this type.
+    Typed(&'static str, Vec<u8>),
 }
 
 /// One request.
@@ -117,7 +126,9 @@ impl Repository {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
-        let path = request.uri().to_string();
+        let (head, body) = request.into_parts();
+        let mut path = head.uri.to_string();
+        let message = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         let reply = {
             let mut state = self.state.lock().unwrap();
             state.in_flight += 1;
@@ -131,9 +142,19 @@ impl Repository {
                 self.gate.subscribe().wait_for(|open| *open).await.unwrap();
                 response.body(Full::from(bytes).boxed_unsync())
             }
+            Some(Reply::Git(git)) => {
+                path.push_str(&command(&message));
+                let kind = if message.is_empty() { "advertisement" } else { "result" };
+                response
+                    .header("content-type", format!("application/x-git-upload-pack-{kind}"))
+                    .body(Full::from(git.answer(&message)).boxed_unsync())
+            }
+            Some(Reply::Typed(kind, bytes)) => {
+                response.header("content-type", kind).body(Full::from(bytes).boxed_unsync())
+            }
             Some(Reply::File(bytes)) => {
                 let etag = format!("\"{}\"", digest(&bytes));
-                let is_known = request.headers().get("if-none-match").is_some_and(|known| *known == etag);
+                let is_known = head.headers.get("if-none-match").is_some_and(|known| *known == etag);
                 response = response.header("etag", etag);
                 if is_known {
                     response.status(304).body(Full::default().boxed_unsync())
@@ -168,11 +189,7 @@ impl Repository {
         let mut state = self.state.lock().unwrap();
         state.in_flight -= 1;
         self.busy.send_replace(state.in_flight);
-        state.asked.push(Asked {
-            path,
-            headers: request.headers().clone(),
-            status: response.status().as_u16(),
-        });
+        state.asked.push(Asked { path, headers: head.headers, status: response.status().as_u16() });
         response
     }
 
@@ -228,13 +245,27 @@ impl Repository {
 
     /// Writes the certificate of the authority into a directory.
     pub(crate) fn write_authority(&self, dir: &Path) -> PathBuf {
-        let path = dir.join("ca.pem");
-        std::fs::write(&path, &self.authority).unwrap();
-        path
+        write_authority(&self.authority, dir)
     }
 }
 
-fn identity(names: &[&str]) -> (String, TlsAcceptor) {
+/// Writes the certificate of an authority into a directory.
+pub(crate) fn write_authority(authority: &str, dir: &Path) -> PathBuf {
+    let path = dir.join("ca.pem");
+    std::fs::write(&path, authority).unwrap();
+    path
+}
+
+/// A certificate, its key and the authority of it.
+pub(crate) struct Issued {
+    /// The certificate of the authority, in PEM.
+    pub(crate) authority: String,
+    pub(crate) certificate: Certificate,
+    pub(crate) key: KeyPair,
+}
+
+/// Issues a certificate for `localhost`, `127.0.0.1` and these names.
+pub(crate) fn issue(names: &[&str]) -> Issued {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
@@ -245,6 +276,11 @@ fn identity(names: &[&str]) -> (String, TlsAcceptor) {
     params.subject_alt_names.push(SanType::IpAddress([127, 0, 0, 1].into()));
     let key = KeyPair::generate().unwrap();
     let certificate = params.signed_by(&key, &authority).unwrap();
+    Issued { authority: authority.pem(), certificate, key }
+}
+
+fn identity(names: &[&str]) -> (String, TlsAcceptor) {
+    let Issued { authority, certificate, key } = issue(names);
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = rustls::ServerConfig::builder_with_provider(provider)
@@ -253,7 +289,14 @@ fn identity(names: &[&str]) -> (String, TlsAcceptor) {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
-    (authority.pem(), TlsAcceptor::from(Arc::new(tls)))
+    (authority, TlsAcceptor::from(Arc::new(tls)))
+}
+
+/// Returns the first word of a message of git.
+fn command(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message);
+    let line = text.lines().next().and_then(|line| line.get(4..));
+    line.and_then(|line| line.split(' ').next()).map(|word| format!(" {word}")).unwrap_or_default()
 }
 
 /// Returns the text of an index.

@@ -21,7 +21,7 @@ use kube::Client;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::repository::Repository;
+use super::repository::{Repository, write_authority};
 use super::server;
 
 /// Resolves each name to loopback, but for those that are listed.
@@ -46,14 +46,19 @@ pub(crate) struct SourceFixture {
 impl SourceFixture {
     /// Returns one whose operator trusts `repository` and may ask `localhost` and the hosts that are listed.
     pub(crate) async fn new(repository: &Repository, hosts: &[&str]) -> Self {
+        Self::trusting(&repository.authority, hosts).await
+    }
+
+    /// Returns one that trusts an authority, or speaks plain http if there is none.
+    pub(crate) async fn trusting(authority: &str, hosts: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let server = ApiServer::builder().seed(1).build().unwrap();
         let namespace = json!({"metadata": {"name": "ops"}});
         server::ok(&server, Method::POST, "/api/v1/namespaces", &namespace).await;
-        let authorities = (!repository.authority.is_empty()).then(|| repository.write_authority(dir.path()));
+        let authorities = (!authority.is_empty()).then(|| write_authority(authority, dir.path()));
         let hosts =
             hosts.iter().chain(&["localhost"]).map(|host| AllowedHost::parse(host).unwrap()).collect();
-        let protocols = Protocols { has_http: repository.authority.is_empty() };
+        let protocols = Protocols { has_http: authority.is_empty() };
         let allowed = AllowList { protocols, hosts, prefixes: Vec::new() };
         let trust = Trust { allowed, authorities, api_server: None, lookup: Arc::new(Names::default()) };
         let options = Options {

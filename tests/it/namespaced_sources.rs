@@ -1,0 +1,212 @@
+//! Modules of one namespace, end to end: they have the rights of its `ServiceAccount`, and no others.
+
+use addon_operator::app::Outcome;
+use addon_operator::source::crds;
+use http::Method;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+
+use crate::support::in_process::{Cluster, Operator};
+use crate::support::repository::{Packed, Repository};
+use crate::support::server::{get, ok, settled};
+
+const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
+
+/// Returns a chart `web` with one ConfigMap: in the namespace of its release, or in `elsewhere`. It says what a template finds of
+/// the Secrets in `ops`.
+fn web(elsewhere: Option<&str>) -> Vec<u8> {
+    let place = elsewhere.map(|namespace| format!(", namespace: {namespace}")).unwrap_or_default();
+    let map = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web{place}}}\ndata: {{says: {{{{ .Values.web.says }}}}, in: {{{{ .Release.Namespace }}}}}}\n"
+    );
+    let mut packed = Packed::new();
+    packed.file(
+        "meta.yaml",
+        0o644,
+        b"id: id-web\nname: web\nversion: 1.0.0\ndescription: d\ndisplayName: D\n",
+    );
+    packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
+    packed.file("values.yaml", 0o644, b"web: {says: hello}\nwebEnabled: true\n");
+    packed.file("templates/map.yaml", 0o644, map.as_bytes());
+    packed.finish()
+}
+
+/// A cluster with the namespaces `a` and `b`, and a repository.
+struct World {
+    cluster: Cluster,
+    repository: Repository,
+    authority: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let cluster = Cluster::new().await;
+        for crd in crds().unwrap() {
+            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+            ok(&cluster.server, Method::POST, path, &crd).await;
+        }
+        for name in ["a", "b"] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            ok(&cluster.server, Method::POST, "/api/v1/namespaces", &namespace).await;
+        }
+        let repository = Repository::tls(&["localhost"]).await;
+        let authority = repository.write_authority(cluster.dir.path()).to_string_lossy().into_owned();
+        Self { cluster, repository, authority }
+    }
+
+    async fn start(&self) -> Operator {
+        let options =
+            [("source-allow", "localhost"), ("source-ca", &*self.authority), ("source-relist", "1s")];
+        self.cluster.start(&options).await
+    }
+
+    /// Lets the `ServiceAccount` of a namespace handle `ConfigMaps` and the records of releases there.
+    async fn grant(&self, namespace: &str) {
+        let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}");
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["*"]}]);
+        let role = json!({"metadata": {"name": "modules"}, "rules": rules});
+        ok(&self.cluster.server, Method::POST, &format!("{rbac}/roles"), &role).await;
+        let binding = json!({
+            "metadata": {"name": "modules"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "modules"},
+            "subjects": [{"kind": "ServiceAccount", "name": "addon-operator", "namespace": namespace}],
+        });
+        ok(&self.cluster.server, Method::POST, &format!("{rbac}/rolebindings"), &binding).await;
+    }
+
+    async fn apply(&self, namespace: &str) {
+        let (kind, path) = place(namespace);
+        let object = json!({
+            "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": kind, "metadata": {"name": "x"},
+            "spec": {"repositories": [{"url": self.repository.url("/index.yaml")}]},
+        });
+        ok(&self.cluster.server, Method::POST, &path, &object).await;
+    }
+
+    async fn enable(&self, keys: &[&str]) {
+        let flags = keys
+            .iter()
+            .map(|key| (format!("{key}Enabled"), json!("true")))
+            .collect::<serde_json::Map<_, _>>();
+        self.cluster.put("addon-operator", json!({"data": flags})).await;
+    }
+
+    /// Waits until the configuration `x` of a namespace `fits`; that of the cluster has none.
+    async fn settled(&self, namespace: &str, fits: impl Fn(&Value) -> bool) {
+        let (kind, _) = place(namespace);
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("addons.kyma-project.io", "v1alpha1", kind));
+        let api: Api<DynamicObject> = if namespace.is_empty() {
+            Api::all_with(self.cluster.client(), &resource)
+        } else {
+            Api::namespaced_with(self.cluster.client(), namespace, &resource)
+        };
+        let check = |object: Option<&DynamicObject>| fits(&serde_json::to_value(object).unwrap());
+        let waiting = kube::runtime::wait::await_condition(api.clone(), "x", check);
+        let is_settled = tokio::time::timeout(crate::support::DEADLINE, waiting).await.is_ok();
+        assert!(is_settled, "it did not settle: {:?}", api.get("x").await);
+    }
+
+    async fn map(&self, namespace: &str, fits: impl Fn(&Value) -> bool) {
+        let maps: Api<ConfigMap> = Api::namespaced(self.cluster.client(), namespace);
+        settled(&maps, "web", fits).await;
+    }
+}
+
+/// Returns the kind of configurations of a namespace, and the path of their collection.
+fn place(namespace: &str) -> (&'static str, String) {
+    if namespace.is_empty() {
+        ("ClusterAddonsConfiguration", format!("{GROUP}/clusteraddonsconfigurations"))
+    } else {
+        ("AddonsConfiguration", format!("{GROUP}/namespaces/{namespace}/addonsconfigurations"))
+    }
+}
+
+fn module(object: &Value) -> (String, String) {
+    let path = "/status/repositories/0/addons/0/module";
+    let text = |field: &str| object.pointer(&format!("{path}/{field}")).and_then(Value::as_str);
+    (text("name").unwrap_or_default().to_owned(), text("state").unwrap_or_default().to_owned())
+}
+
+fn is_running(name: &'static str) -> impl Fn(&Value) -> bool {
+    move |object| module(object) == (name.to_owned(), "Running".to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_cluster_and_removed() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web(None))]);
+    world.grant("a").await;
+    let operator = world.start().await;
+    world.enable(&["web", "aWeb", "bWeb"]).await;
+    for namespace in ["", "a", "b"] {
+        world.apply(namespace).await;
+    }
+    world.settled("", is_running("web")).await;
+    world.settled("a", is_running("a-web")).await;
+    world.map("ops", |map| map["data"] == json!({"says": "hello", "in": "ops"})).await;
+    world.map("a", |map| map["data"] == json!({"says": "hello", "in": "a"})).await;
+    let record = "/api/v1/namespaces/a/secrets/sh.helm.release.v1.a-web.v1";
+    let labels = get(&world.cluster.server, record).await.unwrap()["metadata"]["labels"].clone();
+    assert_eq!(labels["addon-operator.io/service-account"], "addon-operator");
+    assert_eq!(labels["status"], "deployed");
+
+    // Nobody gave the ServiceAccount of `b` anything: the status says what it lacks, and rights heal it.
+    let is_forbidden = |object: &Value| {
+        let (name, state) = module(object);
+        let path = "/status/repositories/0/addons/0/module/message";
+        let message = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        name == "b-web"
+            && state == "Error"
+            && message.contains("system:serviceaccount:b:addon-operator")
+            && message.contains("cannot list resource \"secrets\"")
+    };
+    world.settled("b", is_forbidden).await;
+    world.grant("b").await;
+    world.settled("b", is_running("b-web")).await;
+
+    // What somebody deletes comes back, also after a restart, and a restart changes nothing.
+    let path = "/api/v1/namespaces/a/configmaps/web";
+    ok(&world.cluster.server, Method::DELETE, path, &Value::Null).await;
+    world.map("a", |map| map["data"]["says"] == "hello").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let written = get(&world.cluster.server, record).await.unwrap()["metadata"]["resourceVersion"].clone();
+    let operator = world.start().await;
+    world.settled("a", is_running("a-web")).await;
+    ok(&world.cluster.server, Method::DELETE, path, &Value::Null).await;
+    world.map("a", |map| map["data"]["says"] == "hello").await;
+    assert_eq!(get(&world.cluster.server, record).await.unwrap()["metadata"]["resourceVersion"], written);
+
+    // Deleted: its release goes, the others stay.
+    let (_, path) = place("a");
+    ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+    world.settled("a", Value::is_null).await;
+    world.map("a", Value::is_null).await;
+    world.map("b", |map| map["data"]["in"] == "b").await;
+    world.map("ops", |map| map["data"]["in"] == "ops").await;
+
+    // A namespace goes with all that is in it, its roles first.
+    ok(&world.cluster.server, Method::DELETE, "/api/v1/namespaces/b", &Value::Null).await;
+    world.settled("b", Value::is_null).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a29_a_chart_reaches_no_other_namespace() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web(Some("ops")))]);
+    world.grant("a").await;
+    let operator = world.start().await;
+    world.enable(&["aWeb"]).await;
+    world.apply("a").await;
+    let is_refused = |object: &Value| {
+        let path = "/status/repositories/0/addons/0/module/message";
+        let message = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        message.contains("is forbidden") && message.contains("in the namespace \"ops\"")
+    };
+    world.settled("a", is_refused).await;
+    assert!(get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.is_none());
+    assert_eq!(operator.stop().await, Outcome::Done);
+}

@@ -1,0 +1,201 @@
+//! Module sources under kills: before and after every write of an addition, an update and a deletion. The end is the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use addon_operator::app;
+use addon_operator::cluster::connect_in_process;
+use http::{Method, Request};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+use crate::module_sources::{SOURCES, World, phase, state};
+use crate::support::DEADLINE;
+use crate::support::repository::Packed;
+use crate::support::server::{get, ok};
+
+/// How many writes a part of a life takes at most.
+const AT_MOST: usize = 40;
+
+/// What the operator is at when it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Work {
+    Add,
+    Update,
+    Delete,
+}
+
+/// When it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Moment {
+    /// Before it sends the write.
+    Before,
+    /// Before it has the answer.
+    After,
+}
+
+/// Returns a module `web`: a chart with one ConfigMap.
+fn web(says: &str) -> Vec<u8> {
+    let mut packed = Packed::new();
+    let meta = "id: id-web\nname: web\nversion: 1.0.0\ndescription: A test.\ndisplayName: Web\n";
+    let map =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {says: {{ .Values.web.says }}}\n";
+    packed.file("meta.yaml", 0o644, meta.as_bytes());
+    packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
+    packed.file("values.yaml", 0o644, format!("web: {{says: {says}}}\n").as_bytes());
+    packed.file("templates/map.yaml", 0o644, map.as_bytes());
+    packed.finish()
+}
+
+/// Runs an operator that is killed at its write of this number, counted from 1. Returns whether it came to that.
+async fn killed(world: &World, number: usize, moment: Moment, done: impl AsyncFn()) -> bool {
+    let (strike, mut struck) = watch::channel(false);
+    let writes = Arc::new(AtomicUsize::new(0));
+    let server = world.cluster.server.service();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let is_read = request.method() == Method::GET;
+        let write = if is_read { 0 } else { writes.fetch_add(1, Ordering::SeqCst) + 1 };
+        let (server, strike) = (server.clone(), strike.clone());
+        async move {
+            let is_over = *strike.borrow();
+            if is_over || (write == number && moment == Moment::Before) {
+                strike.send_replace(true);
+                return std::future::pending().await;
+            }
+            let answer = server.oneshot(request).await;
+            if write == number {
+                strike.send_replace(true);
+            }
+            if *strike.borrow() { std::future::pending().await } else { answer }
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (keep, ended) = watch::channel(false);
+    let client = connect_in_process(service, "ops");
+    let around = world.cluster.around(client, false, ended, &world.options());
+    runtime.spawn(app::run(around, drop));
+    let is_struck = tokio::select! {
+        _ = struck.wait_for(|struck| *struck) => true,
+        () = done() => false,
+    };
+    // All that it did is dropped where it stands; files that are being written are complete.
+    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(DEADLINE)).await.unwrap();
+    drop(keep);
+    is_struck
+}
+
+/// Waits until the work is done.
+async fn done(world: &World, work: Work) {
+    match work {
+        Work::Add | Work::Update => {
+            let says = if work == Work::Add { "one" } else { "two" };
+            world.cluster.settled("web", |map| map["data"]["says"] == says).await;
+            let is_current = |object: &Value| {
+                object["status"]["observedGeneration"] == object["metadata"]["generation"]
+                    && phase(object) == "Ready"
+                    && state(object) == "Running"
+            };
+            world.settled("platform", is_current).await;
+        }
+        Work::Delete => world.settled("platform", Value::is_null).await,
+    }
+}
+
+/// Returns the names of the Secrets that belong to the release and to the bundles.
+async fn secrets(world: &World) -> Vec<(String, Value)> {
+    let listed = get(&world.cluster.server, "/api/v1/namespaces/ops/secrets").await.unwrap();
+    let secrets = listed["items"].as_array().unwrap();
+    secrets
+        .iter()
+        .map(|secret| {
+            let metadata = &secret["metadata"];
+            (metadata["name"].as_str().unwrap().to_owned(), metadata["labels"]["status"].clone())
+        })
+        .collect()
+}
+
+/// Does `work` with a kill at the write of this number, then to its end. Returns whether there was such a write.
+async fn struck(work: Work, moment: Moment, number: usize) -> bool {
+    let place = format!("{work:?}, killed {moment:?} write {number}");
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web("one"))]);
+    world.enable("web", true).await;
+    let mut uid = Value::Null;
+    if work != Work::Add {
+        let operator = world.start().await;
+        world.apply("platform", &[world.repository.url("/index.yaml")]).await;
+        done(&world, Work::Add).await;
+        operator.stop().await;
+        let map = get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.unwrap();
+        uid = map["metadata"]["uid"].clone();
+    }
+    let path = format!("{SOURCES}/platform");
+    match work {
+        Work::Add => world.apply("platform", &[world.repository.url("/index.yaml")]).await,
+        Work::Update => {
+            world.repository.publish(&[("web", "1.0.0", web("two"))]);
+            let raise = json!({"spec": {"reprocessRequest": 1}});
+            ok(&world.cluster.server, Method::PATCH, &path, &raise).await;
+        }
+        Work::Delete => {
+            ok(&world.cluster.server, Method::DELETE, &path, &Value::Null).await;
+        }
+    }
+    let struck = killed(&world, number, moment, async || done(&world, work).await).await;
+    let (operator, begun) = (world.start().await, Instant::now());
+    done(&world, work).await;
+    // The record is ended last, and bundles that nobody needs any more go when all is done.
+    let expected = usize::from(work != Work::Delete);
+    loop {
+        let left = secrets(&world).await;
+        let bundles = left.iter().filter(|(name, _)| name.starts_with("addon-operator-bundle-")).count();
+        let records = left.iter().filter(|(name, _)| name.starts_with("sh.helm"));
+        let states: Vec<&str> = records.filter_map(|(_, status)| status.as_str()).collect();
+        let deployed = states.iter().filter(|state| **state == "deployed").count();
+        let is_pending = states.iter().any(|state| state.starts_with("pending"));
+        if bundles == expected && deployed == expected && !is_pending {
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{place}: {left:?}");
+        tokio::task::yield_now().await;
+    }
+    operator.stop().await;
+    if work == Work::Delete {
+        world.cluster.settled("web", Value::is_null).await;
+        return struck;
+    }
+    let map = get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.unwrap();
+    assert!(uid.is_null() || map["metadata"]["uid"] == uid, "{place}: the object was made anew");
+    struck
+}
+
+/// Kills the operator at each write that the work takes, one after the other.
+async fn struck_everywhere(work: Work, moment: Moment) {
+    let mut writes = 0;
+    while struck(work, moment, writes + 1).await {
+        writes += 1;
+        assert!(writes < AT_MOST, "{work:?} takes more writes than expected");
+    }
+    assert!(writes >= 3, "{work:?}, {moment:?}: only {writes} writes were hit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_an_addition_changes_no_end() {
+    struck_everywhere(Work::Add, Moment::Before).await;
+    struck_everywhere(Work::Add, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_an_update_changes_no_end() {
+    struck_everywhere(Work::Update, Moment::Before).await;
+    struck_everywhere(Work::Update, Moment::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_any_write_of_a_deletion_changes_no_end() {
+    struck_everywhere(Work::Delete, Moment::Before).await;
+    struck_everywhere(Work::Delete, Moment::After).await;
+}
