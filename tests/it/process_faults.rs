@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -207,4 +207,33 @@ fn f_e7_no_file_with_values_outlives_an_operator_that_was_killed_for_longer_than
     assert_eq!(holding(&tmp, "hunter2"), Vec::<std::path::PathBuf>::new());
     assert_eq!(running.stop(), 0);
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
+}
+
+#[test]
+fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
+    /// So little is left of what a pipe holds that no line fits.
+    const FULL: u64 = 60_000;
+    let world = Workspace::new();
+    // Of a flood lines are left out: only one without end is sure to fill the pipe.
+    world.write("global-hooks/a.sh", &hook("\"onStartup\":1", "exec yes 'a line that nobody reads'"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = world.command(DEV).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let mut is_asked = false;
+    let status = loop {
+        if !is_asked && rustix::io::ioctl_fionread(&reader).unwrap() >= FULL {
+            Command::new("kill").arg(child.id().to_string()).status().unwrap();
+            is_asked = true;
+        }
+        if begun.elapsed() >= DEADLINE {
+            let _ = child.kill();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::yield_now();
+    };
+    assert!(is_asked, "the hook does not flood the output");
+    assert_eq!(status.code(), Some(0));
+    drop(reader);
 }
