@@ -19,8 +19,8 @@ use crate::cluster::request::{RequestError, Requests};
 use crate::cluster::watch::Backoff;
 use crate::cluster::{Discovery, ResolveError, Resource};
 
-/// How many objects of one kind are written at the same time.
-const AT_ONCE: usize = 8;
+/// How many objects of one kind are written, or looked at, at the same time.
+pub(super) const AT_ONCE: usize = 8;
 
 /// How often a patch is tried when others change the object at the same time.
 const ATTEMPTS: usize = 4;
@@ -91,7 +91,7 @@ impl Applier<'_> {
     }
 
     /// Returns the collection and the path of an object.
-    fn paths(&self, object: &Object, resource: &Resource) -> (String, String) {
+    pub(super) fn paths(&self, object: &Object, resource: &Resource) -> (String, String) {
         let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
         let collection = resource.path(Some(namespace));
         let path = resource.object_path(Some(namespace), &object.name);

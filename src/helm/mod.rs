@@ -28,6 +28,7 @@ mod object;
 mod object_diff;
 mod object_look;
 mod object_watch;
+mod permission;
 mod record_watch;
 mod release_targets;
 mod render;

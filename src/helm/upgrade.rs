@@ -186,6 +186,9 @@ impl Helm {
         self.create_crds_of_dependencies(&rendered).await?;
         applier.check_kinds(&objects).await?;
         let previous = self.previous(upgrade.name, &plan).await?;
+        let before: Vec<Object> =
+            previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
+        self.check_readable(upgrade.name, &objects, &rendered.hooks, &before).await?;
         let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
         let marks = upgrade.marks(history.last());
         // A record that fits no Secret is refused before anything is touched.
@@ -199,8 +202,6 @@ impl Helm {
             let Some(begun) = begun else { return Ok(None) };
             written.push(begun);
         }
-        let before: Vec<Object> =
-            previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         let change =
             object_diff::first(&before, &objects, &self.settings.namespace).filter(|_| plan.is_upgrade);
         if let Some(change) = &change {

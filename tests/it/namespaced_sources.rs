@@ -14,9 +14,13 @@ use crate::support::server::{get, ok, settled};
 
 const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
 
-/// Returns a chart `web` with one ConfigMap: in the namespace of its release, or in `elsewhere`. It says what a template finds of
-/// the Secrets in `ops`.
+/// Returns a chart `web` with one ConfigMap: in the namespace of its release, or in `elsewhere`.
 fn web(elsewhere: Option<&str>) -> Vec<u8> {
+    chart(elsewhere, &[])
+}
+
+/// Returns the same chart with more templates.
+fn chart(elsewhere: Option<&str>, more: &[(&str, &str)]) -> Vec<u8> {
     let place = elsewhere.map(|namespace| format!(", namespace: {namespace}")).unwrap_or_default();
     let map = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web{place}}}\ndata: {{says: {{{{ .Values.web.says }}}}, in: {{{{ .Release.Namespace }}}}}}\n"
@@ -30,6 +34,9 @@ fn web(elsewhere: Option<&str>) -> Vec<u8> {
     packed.file("Chart.yaml", 0o644, b"name: web\nversion: 0.1.0\n");
     packed.file("values.yaml", 0o644, b"web: {says: hello}\nwebEnabled: true\n");
     packed.file("templates/map.yaml", 0o644, map.as_bytes());
+    for (name, text) in more {
+        packed.file(&format!("templates/{name}.yaml"), 0o644, text.as_bytes());
+    }
     packed.finish()
 }
 
@@ -85,6 +92,15 @@ impl World {
         ok(&self.cluster.server, Method::POST, &path, &object).await;
     }
 
+    /// Has the configuration `x` of a namespace fetched again.
+    async fn raise(&self, namespace: &str) {
+        let path = format!("{}/x", place(namespace).1);
+        let mut object = get(&self.cluster.server, &path).await.unwrap();
+        let counter = object["spec"]["reprocessRequest"].as_i64().unwrap_or(0);
+        object["spec"]["reprocessRequest"] = (counter + 1).into();
+        ok(&self.cluster.server, Method::PUT, &path, &object).await;
+    }
+
     async fn enable(&self, keys: &[&str]) {
         let flags = keys
             .iter()
@@ -130,6 +146,11 @@ fn module(object: &Value) -> (String, String) {
     (text("name").unwrap_or_default().to_owned(), text("state").unwrap_or_default().to_owned())
 }
 
+fn message(object: &Value) -> &str {
+    let path = "/status/repositories/0/addons/0/module/message";
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
 fn is_running(name: &'static str) -> impl Fn(&Value) -> bool {
     move |object| module(object) == (name.to_owned(), "Running".to_owned())
 }
@@ -156,12 +177,10 @@ async fn a07_a29_a_chart_is_released_into_its_namespace_beside_that_of_the_clust
     // Nobody gave the ServiceAccount of `b` anything: the status says what it lacks, and rights heal it.
     let is_forbidden = |object: &Value| {
         let (name, state) = module(object);
-        let path = "/status/repositories/0/addons/0/module/message";
-        let message = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
         name == "b-web"
             && state == "Error"
-            && message.contains("system:serviceaccount:b:addon-operator")
-            && message.contains("cannot list resource \"secrets\"")
+            && message(object).contains("system:serviceaccount:b:addon-operator")
+            && message(object).contains("cannot list resource \"secrets\"")
     };
     world.settled("b", is_forbidden).await;
     world.grant("b").await;
@@ -202,11 +221,52 @@ async fn a29_a_chart_reaches_no_other_namespace() {
     world.enable(&["aWeb"]).await;
     world.apply("a").await;
     let is_refused = |object: &Value| {
-        let path = "/status/repositories/0/addons/0/module/message";
-        let message = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        message.contains("is forbidden") && message.contains("in the namespace \"ops\"")
+        message(object).contains("is forbidden") && message(object).contains("in the namespace \"ops\"")
     };
     world.settled("a", is_refused).await;
     assert!(get(&world.cluster.server, "/api/v1/namespaces/ops/configmaps/web").await.is_none());
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_be_deleted() {
+    let world = World::new().await;
+    let outside = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: outside, namespace: ops}\n";
+    let hook = "apiVersion: v1\nkind: Pod\nmetadata: {name: ask, annotations: {helm.sh/hook: pre-delete}}\n";
+    world.grant("a").await;
+    let operator = world.start().await;
+    world.enable(&["aWeb"]).await;
+    for (name, text, refused) in [
+        ("outside", outside, "cannot get resource \"configmaps\" in API group \"\" in the namespace \"ops\""),
+        ("hook", hook, "cannot get resource \"pods\" in API group \"\" in the namespace \"a\""),
+    ] {
+        world.repository.publish(&[("web", "1.0.0", chart(None, &[(name, text)]))]);
+        world.apply("a").await;
+        world.settled("a", |object| message(object).contains(refused)).await;
+        // Nothing is there of it, so that nothing has to be removed.
+        assert!(get(&world.cluster.server, "/api/v1/namespaces/a/configmaps/web").await.is_none());
+        let secrets = get(&world.cluster.server, "/api/v1/namespaces/a/secrets").await.unwrap();
+        assert_eq!(secrets["items"], json!([]), "no record of a release");
+        let (_, path) = place("a");
+        ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+        world.settled("a", Value::is_null).await;
+    }
+
+    // What was deployed is never left behind: it waits for the rights that were taken away.
+    world.repository.publish(&[("web", "1.0.0", web(None))]);
+    world.apply("a").await;
+    world.settled("a", is_running("a-web")).await;
+    // A version that names more than may be read leaves the one that runs as it is.
+    world.repository.publish(&[("web", "1.0.0", chart(None, &[("outside", outside)]))]);
+    world.raise("a").await;
+    world.settled("a", |object| message(object).contains("in the namespace \"ops\"")).await;
+    let record = "/api/v1/namespaces/a/secrets/sh.helm.release.v1.a-web.v1";
+    let labels = get(&world.cluster.server, record).await.unwrap()["metadata"]["labels"].clone();
+    assert_eq!(labels["status"], "deployed");
+    assert!(get(&world.cluster.server, &record.replace(".v1.a-web.v1", ".v1.a-web.v2")).await.is_none());
+    let (_, path) = place("a");
+    ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+    world.settled("a", Value::is_null).await;
+    world.map("a", Value::is_null).await;
     assert_eq!(operator.stop().await, Outcome::Done);
 }
