@@ -317,18 +317,18 @@ impl Operator {
             Err(outcome) => return Ok(outcome),
         };
         let mut config_of_engine = engine_config(settings);
-        let registry = match sources::restore(&parts.sources, around, &channels.1).await {
-            Ok(registry) => registry,
+        let restored = match sources::restore(&parts.sources, around, &channels.1).await {
+            Ok(restored) => restored,
             Err(outcome) => return Ok(outcome),
         };
-        match sources::are_kinds_served(&parts.discovery, registry.as_ref(), around, &channels.1).await {
+        match sources::are_kinds_served(&parts.discovery, restored.as_ref(), around, &channels.1).await {
             Ok(are_served) => config_of_engine.are_source_kinds_served = are_served,
             Err(outcome) => return Ok(outcome),
         }
-        if registry.is_none() || (around.once && !config_of_engine.are_source_kinds_served) {
+        if restored.is_none() || (around.once && !config_of_engine.are_source_kinds_served) {
             config_of_engine.source_workers = 0;
         }
-        let registry = registry.unwrap_or_default();
+        let (registry, lost) = restored.unwrap_or_default();
         let is_stale = catalog.modules.iter().any(|module| module.origin != Origin::Files);
         let catalog = if registry.addons.is_empty() && !is_stale {
             catalog
@@ -347,7 +347,7 @@ impl Operator {
             // Each module has its try, also behind one that fails.
             config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
         }
-        let engine = Engine::with_registry(config_of_engine, catalog, &registry);
+        let engine = Engine::with_registry(config_of_engine, catalog, &registry, &lost);
         let shutdown = ending(around, &telemetry);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![config, Event::Started];

@@ -139,7 +139,7 @@ impl Effects for Adapters {
             }
             Effect::DropBundles { run, keep } => self.drop_bundles(run, keep, inbox),
             Effect::FetchSource { run, source, spec } => self.fetch(run, source, spec, inbox),
-            Effect::KeepBundles { run, registry } => self.keep_bundles(run, registry, inbox),
+            Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, links } => self.load_modules(run, links, inbox),
             Effect::EnsureCrds { run, module } => self.ensure_crds(run, module, inbox),
             Effect::ForgetRelease { module, target } => self.helm.forget(&target, &module),
@@ -250,9 +250,9 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::SourceFetched { run, outcome: Err(failure) });
     }
 
-    fn keep_bundles(&self, run: RunId, registry: Arc<Registry>, inbox: &Inbox) {
+    fn keep_bundles(&self, run: RunId, (registry, lost): (Arc<Registry>, Vec<Digest>), inbox: &Inbox) {
         let sources = Arc::clone(&self.sources);
-        let work = async move { Event::BundlesKept { run, outcome: sources.keep(&registry).await } };
+        let work = async move { Event::BundlesKept { run, outcome: sources.keep(&registry, &lost).await } };
         let failed = move |failure| Event::BundlesKept { run, outcome: Err(StoreError::Registry(failure)) };
         spawn(inbox, work, failed);
     }

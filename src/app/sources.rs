@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::source::allow::{AllowList, AllowedHost, Prefix};
 use ::source::url::Protocols;
 use anyhow::Context;
-use engine::{Failure, FailureKind, Registry, SourceKey, SourceKind};
+use engine::{Digest, Failure, FailureKind, Registry, SourceKey, SourceKind};
 
 use super::surroundings::{Outcome, Surroundings};
 use super::waiting::{Wanted, answered};
@@ -14,6 +14,9 @@ use crate::cluster::Discovery;
 use crate::config::Settings;
 use crate::driver::Channels;
 use crate::source::{self, Sources, SystemLookup, Trust};
+
+/// What is registered at a start, and the bundles of it that are lost.
+pub(super) type AtStart = (Registry, BTreeSet<Digest>);
 
 /// Returns what fetches and keeps the bundles of modules.
 pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
@@ -44,13 +47,13 @@ pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
     Ok(Sources::new(around.client.clone(), options)?)
 }
 
-/// Returns what is registered, once its bundles are on the disk; `None` if sources can't be looked after. An API server
+/// Returns what is registered, once its bundles are on the disk, and the bundles that are lost; `None` if sources can't be looked after. An API server
 /// that is away is waited for, except with `--once`.
 pub(super) async fn restore(
     sources: &Sources,
     around: &Surroundings,
     channels: &Channels,
-) -> Result<Option<Registry>, Outcome> {
+) -> Result<Option<AtStart>, Outcome> {
     channels.say("it restores the bundles of module sources".to_owned());
     let complaint = "the bundles of module sources can't be restored";
     let wanted = Wanted { what: "the bundles of module sources", complaint };
@@ -65,30 +68,31 @@ pub(super) async fn restore(
         }
     });
     let Some(restored) = restored.await? else { return Ok(None) };
-    for (digest, failure) in restored.problems {
-        let of_it = restored.registry.addons.iter().filter(|addon| addon.bundle.digest == digest);
+    for (digest, failure) in &restored.problems {
+        let of_it = restored.registry.addons.iter().filter(|addon| addon.bundle.digest == *digest);
         let sources: BTreeSet<String> = of_it.map(|addon| addon.source.to_string()).collect();
         let sources = sources.into_iter().collect::<Vec<_>>().join(", ");
         tracing::error!(
             error = %failure,
-            "bundle {digest} can't be restored; its module is not there, and its release is left as it is. `addon-operator \
-             source sync` of {sources} fetches it again"
+            "bundle {digest} can't be restored; its module is not there, and its release is left as it is. {sources} fetches it \
+             again as soon as its object is seen"
         );
     }
-    Ok(Some(restored.registry))
+    let lost = restored.problems.into_iter().map(|(digest, _)| digest).collect();
+    Ok(Some((restored.registry, lost)))
 }
 
 /// Returns whether there is one of the kinds of module sources, or modules of them are registered. An API server that is
 /// away is waited for, except with `--once`.
 ///
-/// `registry` is `None` if nobody may look after them: then nothing is asked.
+/// `restored` is `None` if nobody may look after them: then nothing is asked.
 pub(super) async fn are_kinds_served(
     discovery: &Discovery,
-    registry: Option<&Registry>,
+    restored: Option<&AtStart>,
     around: &Surroundings,
     channels: &Channels,
 ) -> Result<bool, Outcome> {
-    let Some(registry) = registry else { return Ok(false) };
+    let Some((registry, _)) = restored else { return Ok(false) };
     if !registry.addons.is_empty() {
         return Ok(true);
     }

@@ -106,9 +106,10 @@ impl Sources {
         self.fetcher.fetch(key, spec).await.map(|(fetched, _pins)| fetched)
     }
 
-    /// Writes the bundles that are missing in the cluster, then the registry.
-    pub async fn keep(&self, registry: &Registry) -> Result<(), StoreError> {
-        let digests = digests(registry);
+    /// Writes the bundles that are missing in the cluster, then the registry. Those that are `lost` can't be written.
+    pub async fn keep(&self, registry: &Registry, lost: &[Digest]) -> Result<(), StoreError> {
+        let mut digests = digests(registry);
+        digests.retain(|digest| !lost.contains(digest));
         let packed = |digest: Digest| {
             let store = Arc::clone(&self.store);
             async move {

@@ -210,6 +210,8 @@ impl Telemetry {
                     &self.metrics,
                 );
             }
+            Notice::SourceChanged { is_ready: true, message } => tracing::info!("{message}"),
+            Notice::SourceChanged { is_ready: false, message } => tracing::warn!("{message}"),
             Notice::SourcesAbsent { kind } => {
                 tracing::info!(
                     "there is no kind {kind}; for modules from repositories run `addon-operator crds | kubectl apply -f -`: \

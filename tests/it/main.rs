@@ -56,6 +56,7 @@ mod soak;
 mod source_archives;
 mod source_fetches;
 mod source_kills;
+mod source_losses;
 mod source_publishing;
 mod source_stores;
 mod support;

@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::support::in_process::{Cluster, Operator};
-use crate::support::repository::{Packed, Repository};
+use crate::support::repository::{Packed, Reply, Repository, index};
 use crate::support::server::{get, ok, settled};
 
 const GROUP: &str = "/apis/addons.kyma-project.io/v1alpha1";
@@ -266,6 +266,89 @@ async fn a_chart_that_names_what_its_account_may_not_read_is_not_begun_and_can_b
     assert!(get(&world.cluster.server, &record.replace(".v1.a-web.v1", ".v1.a-web.v2")).await.is_none());
     let (_, path) = place("a");
     ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+    world.settled("a", Value::is_null).await;
+    world.map("a", Value::is_null).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_of_the_cluster_takes_a_name_and_what_was_released_under_it_goes() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web(None))]);
+    world.grant("a").await;
+    let operator = world.start().await;
+    world.enable(&["aWeb"]).await;
+    world.apply("a").await;
+    world.settled("a", is_running("a-web")).await;
+
+    let (kind, path) = place("");
+    let mut packed = Packed::new();
+    let meta = b"id: id-of-cluster\nname: a-web\nversion: 1.0.0\ndescription: d\ndisplayName: D\n";
+    packed.file("meta.yaml", 0o644, meta);
+    packed.file("Chart.yaml", 0o644, b"name: a-web\nversion: 0.1.0\n");
+    packed.file("templates/map.yaml", 0o644, b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n");
+    let bundle = [("a-web", "1.0.0", packed.finish())];
+    world.repository.put("/cluster.yaml", Reply::File(index(&bundle, true)));
+    world.repository.put("/a-web-1.0.0.tgz", Reply::File(bundle[0].2.clone()));
+    let object = json!({
+        "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": kind, "metadata": {"name": "x"},
+        "spec": {"repositories": [{"url": world.repository.url("/cluster.yaml")}]},
+    });
+    ok(&world.cluster.server, Method::POST, &path, &object).await;
+    world.settled("", is_running("a-web")).await;
+    let conflict = |object: &Value| {
+        let path = "/status/repositories/0/addons/0/message";
+        let message = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        object["status"]["phase"] == "Failed"
+            && message.contains("registered by ClusterAddonsConfiguration x")
+    };
+    world.settled("a", conflict).await;
+    world.map("a", Value::is_null).await;
+
+    let (_, path) = place("a");
+    ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+    world.settled("a", Value::is_null).await;
+    world.settled("", is_running("a-web")).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_waits_for_rights_says_so_in_the_status_and_in_an_event() {
+    let world = World::new().await;
+    world.repository.publish(&[("web", "1.0.0", web(None))]);
+    world.grant("a").await;
+    let operator = world.start().await;
+    world.enable(&["aWeb"]).await;
+    world.apply("a").await;
+    world.settled("a", is_running("a-web")).await;
+    let binding = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings/modules";
+    let bound = get(&world.cluster.server, binding).await.unwrap();
+    ok(&world.cluster.server, Method::DELETE, binding, &Value::Null).await;
+    let (_, path) = place("a");
+    ok(&world.cluster.server, Method::DELETE, &format!("{path}/x"), &Value::Null).await;
+    let says = |object: &Value| {
+        let condition = &object["status"]["conditions"][0];
+        let message = condition["message"].as_str().unwrap_or_default();
+        condition["reason"] == "Deleting"
+            && object["status"]["phase"] == "Pending"
+            && message.contains("the removal of modules a-web")
+            && message.contains("system:serviceaccount:a:addon-operator")
+    };
+    world.settled("a", says).await;
+    let events: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(world.cluster.client(), "a");
+    let is_told = || async {
+        let told = events.list(&kube::api::ListParams::default()).await.unwrap().items;
+        told.iter().any(|event| event.reason.as_deref() == Some("RemovalFailed"))
+    };
+    let begun = std::time::Instant::now();
+    while !is_told().await {
+        assert!(begun.elapsed() < crate::support::DEADLINE, "the Event did not come");
+        tokio::task::yield_now().await;
+    }
+    let mut bound = bound;
+    bound["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    let collection = binding.trim_end_matches("/modules");
+    ok(&world.cluster.server, Method::POST, collection, &bound).await;
     world.settled("a", Value::is_null).await;
     world.map("a", Value::is_null).await;
     assert_eq!(operator.stop().await, Outcome::Done);

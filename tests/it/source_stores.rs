@@ -45,7 +45,7 @@ async fn a23_an_emptied_directory_is_filled_from_the_cluster_without_a_request_o
     let text: String = noise.iter().map(|byte| char::from(b'!' + byte % 90)).collect();
     let web = fetched(&world, &repository, &text).await;
     let kept = registry(from_ref(&web));
-    world.sources().keep(&kept).await.unwrap();
+    world.sources().keep(&kept, &[]).await.unwrap();
     let short = &web.digest.hex()[..20];
     let names = secrets(&world).await;
     assert!(names.len() > 3, "{names:?}");
@@ -67,7 +67,7 @@ async fn what_was_changed_on_the_disk_or_in_the_cluster_is_found() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;
     let web = fetched(&world, &repository, "hello").await;
-    world.sources().keep(&registry(from_ref(&web))).await.unwrap();
+    world.sources().keep(&registry(from_ref(&web)), &[]).await.unwrap();
     let blob = world.directory().join("blobs").join(web.digest.hex());
     let hook = blob.join("bundle/hooks/run.sh");
     let changes: [&dyn Fn(); 4] = [
@@ -95,7 +95,7 @@ async fn what_was_changed_on_the_disk_or_in_the_cluster_is_found() {
     assert_eq!(world.count("active"), 0);
     // Fetched again, it is written again.
     let web = fetched(&world, &repository, "hello").await;
-    world.sources().keep(&registry(&[web])).await.unwrap();
+    world.sources().keep(&registry(&[web]), &[]).await.unwrap();
     fs::remove_dir_all(world.directory().join("blobs")).unwrap();
     assert!(world.sources().restore().await.unwrap().problems.is_empty());
 }
@@ -108,7 +108,7 @@ async fn a_kill_at_any_request_leaves_what_the_next_process_completes() {
         let web = fetched(&world, &repository, "hello").await;
         world.server.faults().add(FaultPlan::any().nth(request).cut_answer());
         world.server.faults().add(FaultPlan::any().nth(request + 1).times(u64::MAX).cut());
-        let is_done = world.sources().keep(&registry(from_ref(&web))).await.is_ok();
+        let is_done = world.sources().keep(&registry(from_ref(&web)), &[]).await.is_ok();
         world.server.faults().clear();
         // The registry never names what is not there.
         fs::remove_dir_all(world.directory()).unwrap();
@@ -116,7 +116,7 @@ async fn a_kill_at_any_request_leaves_what_the_next_process_completes() {
         let web = fetched(&world, &repository, "hello").await;
         let sources = world.sources();
         sources.restore().await.unwrap();
-        sources.keep(&registry(from_ref(&web))).await.unwrap();
+        sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
         drop(sources);
         fs::remove_dir_all(world.directory()).unwrap();
         assert!(world.sources().restore().await.unwrap().problems.is_empty(), "{request}");
@@ -137,18 +137,18 @@ async fn the_registry_is_written_once_and_never_over_that_of_another_operator() 
     let world = SourceFixture::new(&repository, &[]).await;
     let web = fetched(&world, &repository, "hello").await;
     let sources = world.sources();
-    sources.keep(&registry(from_ref(&web))).await.unwrap();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
     let path = format!("{SECRETS}/addon-operator-sources");
     let version =
         async || server::get(&world.server, &path).await.unwrap()["metadata"]["resourceVersion"].clone();
     let before = version().await;
-    sources.keep(&registry(from_ref(&web))).await.unwrap();
+    sources.keep(&registry(from_ref(&web)), &[]).await.unwrap();
     assert_eq!(version().await, before, "nothing changed, so nothing is written");
     // A label is no reason to stop.
     server::ok(&world.server, Method::PATCH, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
-    sources.keep(&registry(&[])).await.unwrap();
+    sources.keep(&registry(&[]), &[]).await.unwrap();
     server::ok(&world.server, Method::PATCH, &path, &json!({"data": {"registry.json.gz": "eHh4"}})).await;
-    let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[web])).await else { panic!() };
+    let Err(StoreError::Registry(failure)) = sources.keep(&registry(&[web]), &[]).await else { panic!() };
     assert!(failure.message.contains("somebody else changed it"), "{failure}");
     let failure = world.sources_with(|options| options.directory.push("x")).restore().await.unwrap_err();
     assert!(failure.message.contains("addon-operator-sources"), "{failure}");
@@ -160,7 +160,8 @@ async fn a_right_that_is_missing_is_named() {
     let world = SourceFixture::new(&repository, &[]).await;
     let web = fetched(&world, &repository, "hello").await;
     world.server.faults().add(FaultPlan::on(Method::POST, SECRETS).times(u64::MAX).fail(403));
-    let Err(StoreError::Bundles(problems)) = world.sources().keep(&registry(from_ref(&web))).await else {
+    let Err(StoreError::Bundles(problems)) = world.sources().keep(&registry(from_ref(&web)), &[]).await
+    else {
         panic!()
     };
     let [(digest, failure)] = problems.as_slice() else { panic!("{problems:?}") };
@@ -181,12 +182,12 @@ async fn bundles_that_nobody_lists_go_and_those_of_a_fetch_in_flight_stay() {
         bundles.push(bundle(&sources.fetch(&key(), &of).await.unwrap()));
     }
     let [one, two] = bundles.as_slice() else { panic!() };
-    sources.keep(&registry(from_ref(one))).await.unwrap();
+    sources.keep(&registry(from_ref(one)), &[]).await.unwrap();
     sources.link(&registry(from_ref(one)).links()).await.unwrap();
     // The second one was fetched, and the engine did not say a word about it yet.
     sources.drop_bundles(from_ref(&one.digest)).await.unwrap();
     assert_eq!(world.count("blobs"), 2);
-    sources.keep(&registry(from_ref(two))).await.unwrap();
+    sources.keep(&registry(from_ref(two)), &[]).await.unwrap();
     sources.drop_bundles(from_ref(&two.digest)).await.unwrap();
     assert_eq!(world.count("blobs"), 2, "a link leads to the first one");
     sources.link(&registry(from_ref(two)).links()).await.unwrap();

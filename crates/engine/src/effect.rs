@@ -93,6 +93,8 @@ pub enum Effect {
         run: RunId,
         /// All that is registered from now on.
         registry: Arc<Registry>,
+        /// The bundles of it that could not be restored: they were missing before, and are no reason to fail.
+        lost: Vec<Digest>,
     },
     /// List the releases that carry our owner label.
     ListReleases {

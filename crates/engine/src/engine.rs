@@ -3,9 +3,10 @@
 //! It is long because every event and every kind of task comes through here, once each: what has to happen in several
 //! machines stands in one place. What happens in one machine stands there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::addon::Registry;
+use crate::addon::{Digest, Registry};
 use crate::binding::Bindings;
 use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
@@ -70,12 +71,17 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Creates an engine that has seen no event yet, and that no source registered anything with.
     pub fn new(config: Config, catalog: Catalog) -> Self {
-        Self::with_registry(config, catalog, &Registry::default())
+        Self::with_registry(config, catalog, &Registry::default(), &BTreeSet::new())
     }
 
     /// Creates an engine that has seen no event yet. The catalog has the modules that are registered already, as far as their
-    /// bundles are there.
-    pub fn with_registry(config: Config, catalog: Catalog, registry: &Registry) -> Self {
+    /// bundles are there; `lost` are those that are not.
+    pub fn with_registry(
+        config: Config,
+        catalog: Catalog,
+        registry: &Registry,
+        lost: &BTreeSet<Digest>,
+    ) -> Self {
         let config = Arc::new(config);
         let mut engine = Self {
             configuration: Configuration::new(Arc::clone(&config), &catalog.global),
@@ -91,6 +97,7 @@ impl Engine {
         };
         engine.configuration.set_sourced(registry);
         engine.load(catalog);
+        engine.sources.doubt(&engine.modules, lost);
         engine
     }
 
@@ -166,6 +173,9 @@ impl Engine {
             }
             Event::ReleaseDrifted { module, drift } => {
                 modules.release_drifted(lower.cx, lower.queues, &module, drift);
+            }
+            Event::ReleaseFinished { run, outcome } if sources.awaits(run) => {
+                sources.release_removed(run, outcome.map(|_| ()));
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
@@ -439,7 +449,10 @@ impl Engine {
 
     /// Lets work on module sources go on.
     fn advance_sources(&mut self) {
-        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        let Self { queues, configuration, bindings, modules, converges, sources, cx, .. } = self;
+        if converges.is_first_done() {
+            sources.converged();
+        }
         sources.modules_changed(&modules.take_changed());
         sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
     }
@@ -462,6 +475,9 @@ impl Engine {
         // Modules that are as they were do not run, unless others are switched on or off.
         self.run_reloaded(reloaded, is_other, (Trigger::AddonsChanged, Trigger::AddonsChanged), &cause);
         let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        for (name, target) in sources.displaced() {
+            modules.give_up_place(cx, &name, &target);
+        }
         sources.committed(modules, &Lower { cx, queues, configuration, bindings }, &commit);
     }
 
@@ -474,6 +490,8 @@ impl Engine {
         let mut reloaded = self.reload(catalog, &cause);
         reloaded.everything |= reloaded.others;
         self.run_reloaded(reloaded, false, triggers, &cause);
+        let Self { sources, modules, cx, .. } = self;
+        sources.files_changed(modules, cx);
     }
 
     /// Puts files into force as they are now.

@@ -195,6 +195,13 @@ pub enum Notice {
         /// The kind.
         kind: String,
     },
+    /// A configuration of sources became ready, or failed.
+    SourceChanged {
+        /// Whether it is ready.
+        is_ready: bool,
+        /// One line that says which, and why.
+        message: String,
+    },
     /// Something is not as it should be, but nothing stops.
     Warned {
         /// Whose it is.

@@ -58,6 +58,11 @@ impl SourceKey {
         if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{namespace}/{name}") }
     }
 
+    /// Returns whether it gives a name to the other one that both want: names belong to the cluster first.
+    pub fn yields_to(&self, other: &Self) -> bool {
+        self.kind == SourceKind::Namespaced && other.kind == SourceKind::Cluster
+    }
+
     /// Returns whether both are in one scope: ids of addons are unique in each.
     pub fn shares_scope_with(&self, other: &Self) -> bool {
         self.kind == other.kind && self.namespace == other.namespace

@@ -137,6 +137,11 @@ impl RegisteredAddon {
         let own = name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('-'));
         own.filter(|_| !namespace.is_empty()).unwrap_or(name)
     }
+
+    /// Returns whether its module is not there any more, so that its name is free, and its release is still to be removed.
+    pub fn is_displaced(&self) -> bool {
+        self.is_withdrawn && !self.is_active
+    }
 }
 
 #[cfg(test)]

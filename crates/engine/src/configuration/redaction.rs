@@ -35,6 +35,7 @@ impl Configuration {
             | Notice::Warned { scope: Scope::Module(module), .. } => Some(&*module),
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
+            | Notice::SourceChanged { .. }
             | Notice::Warned { scope: Scope::Global, .. }
             | Notice::WatchFailed { .. } => None,
             Notice::ConvergeFinished { .. }
@@ -75,6 +76,7 @@ impl Configuration {
             }
         } else if let Notice::ModuleChanged { reason: Some(text), .. }
         | Notice::TaskWaits { reason: text, .. }
+        | Notice::SourceChanged { message: text, .. }
         | Notice::Warned { message: text, .. } = notice
         {
             *text = secrets.hide(text).into_owned();

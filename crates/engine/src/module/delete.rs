@@ -84,6 +84,8 @@ impl Modules {
         // Whatever comes next, the module's hooks have to prepare everything again.
         module.first_run_done = false;
         module.started_hooks.clear();
+        // Why its last run failed is no reason why it is not removed.
+        module.last_error = None;
         if std::mem::take(&mut module.release_watched) {
             lower.cx.push(Effect::ForgetRelease { module: name.clone(), target });
         }

@@ -404,6 +404,9 @@ impl Modules {
     pub(crate) fn attempt_failed(&mut self, name: &ModuleName, failure: &Failure) {
         if let Some(module) = self.states.get_mut(name) {
             module.last_error = Some(Arc::new(failure.clone()));
+            if module.spec.origin.digest().is_some() {
+                self.changed.insert(name.clone());
+            }
         }
     }
 

@@ -43,6 +43,13 @@ impl ReleasePlaces {
         self.current.as_ref().or_else(|| self.left.first())
     }
 
+    /// Records that what is there is none of the module's. Returns whether it was where its release is.
+    pub(super) fn give_up(&mut self, target: &ReleaseTarget) -> bool {
+        let was_there = self.current.as_ref() == Some(target);
+        self.removed(target);
+        was_there
+    }
+
     /// Records that nothing is there any more.
     pub(super) fn removed(&mut self, target: &ReleaseTarget) {
         self.left.remove(target);

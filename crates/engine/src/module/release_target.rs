@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Modules, Phase};
 use crate::configuration::Configuration;
+use crate::context::Context;
+use crate::effect::Effect;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{ModuleName, ReleaseName};
 use crate::release_target::ReleaseTarget;
@@ -51,6 +53,14 @@ impl Modules {
     /// Returns whether there is a release of a module anywhere.
     pub(crate) fn is_somewhere(&self, name: &ModuleName) -> bool {
         self.states.get(name).is_some_and(|module| module.places.next().is_some())
+    }
+
+    /// Records that the release of a name in a place is none of the module that has the name now.
+    pub(crate) fn give_up_place(&mut self, cx: &mut Context, name: &ModuleName, target: &ReleaseTarget) {
+        let Some(module) = self.states.get_mut(name) else { return };
+        if module.places.give_up(target) && std::mem::take(&mut module.release_watched) {
+            cx.push(Effect::ForgetRelease { module: name.clone(), target: target.clone() });
+        }
     }
 
     /// Records that a release is gone from a place.

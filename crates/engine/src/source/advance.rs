@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::assessment::{Assessment, Taken};
 use super::guest::in_namespace;
 use super::known::{Decided, Source, work_key};
+use super::object::FINALIZER;
 use super::pass::{DeletePass, Go, Keeping, Pass, Registering, SourceAnswer, failed, store_failure};
 use super::patches;
 use super::registration::{Fate, Registration};
@@ -44,7 +45,7 @@ impl Sources {
                 Pass::Idle => self.begin(modules, cx, key),
                 Pass::Finalizing => match failed(answer) {
                     Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
-                    None => self.say_pending(cx, key),
+                    None => self.finalized(cx, key),
                 },
                 Pass::Pending => match failed(answer) {
                     Some(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
@@ -53,6 +54,7 @@ impl Sources {
                 Pass::Starting => self.fetch(cx, key),
                 Pass::Fetching { generation, spec } => match answer {
                     Some(SourceAnswer::Fetched(Ok(fetched))) if self.is_current(key, generation) => {
+                        self.found(&fetched);
                         let fetched = match key.kind {
                             SourceKind::Cluster => Ok(fetched),
                             SourceKind::Namespaced => Ok(in_namespace(key, fetched)),
@@ -104,12 +106,30 @@ impl Sources {
     fn begin(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
-        if source.is_decided() && source.process_at.is_none_or(|at| at > cx.now) {
-            return self.write_status(modules, cx, key);
-        }
-        if !object.has_finalizer() {
+        let is_left_alone = source.is_left_alone();
+        if !object.has_finalizer() && !(source.is_decided() && is_left_alone) {
+            if let Some(at) = source.finalizer_at(cx.now) {
+                return Go::Stop(Pass::Idle, Step::Again(at.since(cx.now)));
+            }
             let step = patches::set_finalizer(cx, key, object, true);
             return Go::Stop(Pass::Finalizing, step);
+        }
+        if source.is_settled(cx.now) {
+            return self.write_status(modules, cx, key);
+        }
+        self.say_pending(cx, key)
+    }
+
+    /// Goes on after the finalizer was written: it is there, whatever the watch says for a moment.
+    fn finalized(&mut self, cx: &mut Context, key: &SourceKey) -> Go {
+        let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        if let Some(object) = source.object.as_mut().filter(|object| !object.has_finalizer()) {
+            object.finalizers.push(FINALIZER.to_owned());
+        }
+        source.finalized_at = source.decided.is_some().then_some(cx.now);
+        if source.is_settled(cx.now) {
+            // Somebody else had removed it.
+            return Go::On(Pass::Idle);
         }
         self.say_pending(cx, key)
     }
@@ -119,13 +139,20 @@ impl Sources {
         let now = self.config.time_of_day(cx.now);
         let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Starting) };
         let Some(object) = source.object.as_mut() else { return Go::On(Pass::Starting) };
-        if object.status.phase != SourcePhase::None || source.decided.is_some() {
+        if source.decided.is_some() {
             return Go::On(Pass::Starting);
         }
-        let status = Status {
-            phase: SourcePhase::Pending,
-            message: "its repositories are fetched for the first time".to_owned(),
-            ..Status::default()
+        let lost = self.registration.lost_of(key, &self.lost);
+        let status = match object.status.phase {
+            SourcePhase::None => Status {
+                phase: SourcePhase::Pending,
+                message: "its repositories are fetched for the first time".to_owned(),
+                ..Status::default()
+            },
+            SourcePhase::Ready if !lost.is_empty() => object.status.without_bundles(&lost),
+            SourcePhase::Failed | SourcePhase::Pending | SourcePhase::Ready => {
+                return Go::On(Pass::Starting);
+            }
         };
         let step = patches::set_status(cx, key, object, &status, (&now, &now));
         source.desired = Some(status);
@@ -141,7 +168,7 @@ impl Sources {
             );
         }
         let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Idle) };
-        source.process_at = None;
+        (source.process_at, source.is_doubted) = (None, false);
         let Some(object) = source.object.as_ref().filter(|object| !object.is_deleting) else {
             return Go::On(Pass::Idle);
         };
@@ -206,7 +233,7 @@ impl Sources {
         keeping: Box<Keeping>,
     ) -> Go {
         let next = self.next_registration(modules, key, &keeping);
-        if next == self.registration {
+        if next == self.registration && !self.commits.has_restored() {
             return self.when_in_force(cx, key, keeping);
         }
         let step = self.keep(cx, next);
@@ -218,20 +245,18 @@ impl Sources {
         let assessment = &keeping.assessment;
         let mut next = self.registration.clone();
         next.replace(key, assessment.addons.clone(), |addon| {
-            if modules.is_gone(&addon.bundle.name) {
-                return Fate::Forget;
-            }
             let stays = if assessment.is_failed {
                 // Nothing is removed because something could not be fetched.
                 assessment.is_unfetched || keeping.spec.failure_policy == FailurePolicy::Retain
             } else {
                 self.is_wanted_elsewhere(key, addon)
             };
-            match stays {
+            let wanted = match stays {
                 true if assessment.may_offer(addon) => Fate::Hold,
                 true => Fate::Retain,
                 false => Fate::Withdraw,
-            }
+            };
+            self.fate(modules, addon, wanted)
         });
         next
     }
@@ -323,6 +348,7 @@ impl Sources {
             ..Status::default()
         };
         status.shorten();
+        source.is_adopted = false;
         source.decided = Some(Decided {
             generation,
             processed_at,
@@ -331,6 +357,7 @@ impl Sources {
             offered: assessment.offered,
         });
         source.bumps.extend(bumps);
+        self.unsettled.remove(key);
         if source.announced.replace(phase) != Some(phase) {
             self.announce_phase(cx, key, phase, &message);
         }

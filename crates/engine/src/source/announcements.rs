@@ -6,6 +6,7 @@ use super::status::SourcePhase;
 use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey, SourceReference};
 use crate::context::Context;
 use crate::effect::{Announcement, Effect};
+use crate::notice::Notice;
 
 impl Sources {
     /// Announces that a configuration became ready, or failed.
@@ -18,7 +19,9 @@ impl Sources {
     ) {
         let is_ready = phase == SourcePhase::Ready;
         let (reason, word) = if is_ready { ("SourceReady", "ready") } else { ("SourceFailed", "failed") };
-        self.announce(cx, key, (!is_ready, reason), format!("{key} is {word}: {message}"));
+        let message = format!("{key} is {word}: {message}");
+        cx.notify(Notice::SourceChanged { is_ready, message: message.clone() });
+        self.announce(cx, key, (!is_ready, reason), message);
     }
 
     /// Announces which modules go on in `next` that were registered before.
@@ -55,7 +58,7 @@ impl Sources {
     }
 
     /// Announces something about the object of a configuration, if that is still there.
-    fn announce(
+    pub(super) fn announce(
         &self,
         cx: &mut Context,
         key: &SourceKey,

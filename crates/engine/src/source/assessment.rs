@@ -264,7 +264,7 @@ fn conflicts<'c, 'a>(
     let in_scope = || others().filter(|addon| addon.source.shares_scope_with(key));
     let by_id: BTreeMap<&str, &RegisteredAddon> =
         in_scope().map(|addon| (&*addon.bundle.id, *addon)).collect();
-    let active = others().filter(|addon| addon.is_active);
+    let active = others().filter(|addon| addon.is_active && !addon.source.yields_to(key));
     let by_name: BTreeMap<&ModuleName, &RegisteredAddon> =
         active.map(|addon| (&addon.bundle.name, *addon)).collect();
     let mut conflicts = Vec::new();

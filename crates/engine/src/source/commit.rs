@@ -33,7 +33,9 @@ impl Sources {
     /// Begins to load the modules as they are registered.
     pub(crate) fn advance_commit(&mut self, cx: &mut Context) -> Next {
         let registry = self.registration.registry();
-        let (run, links) = (cx.ids.run(), registry.links());
+        let (run, mut links) = (cx.ids.run(), registry.links());
+        // What is lost holds up nobody else.
+        links.retain(|link| !self.lost.contains(&link.digest));
         self.commits.loading = Some((self.commits.wanted, registry));
         Next::Run(run, Answer::Task, Box::new(Effect::LoadModules { run, links }))
     }
@@ -54,6 +56,7 @@ impl Sources {
     /// Records that what was loaded is in force, and lets those go on that wait for that.
     pub(crate) fn committed(&mut self, modules: &Modules, lower: &Lower<'_>, commit: &Commit) {
         let now = modules.bundles();
+        self.unloaded.retain(|digest| !now.values().any(|loaded| loaded == digest));
         let is_other = |name: &ModuleName| commit.before.get(name) != now.get(name);
         let runs = lower.queues.in_flight();
         let old =
@@ -61,6 +64,7 @@ impl Sources {
         self.commits.old_runs.extend(old);
         self.commits.in_force = commit.version;
         self.sweep.want();
+        self.removals.want();
         self.resume_where(|pass| matches!(pass, Pass::Committing { .. }));
     }
 
@@ -80,8 +84,8 @@ impl Sources {
         }
         let is_storing =
             |pass: &Pass| matches!(pass, Pass::Fetching { .. } | Pass::Registering(_) | Pass::Keeping(_));
-        commits.old_runs.retain(|run| lower.queues.running(*run).is_some());
-        let is_busy = !commits.old_runs.is_empty() || self.next.is_some();
+        commits.forget_ended_runs(lower.queues);
+        let is_busy = commits.has_old_runs() || self.next.is_some();
         if is_busy || self.known.values().any(|source| is_storing(&source.pass)) {
             return;
         }

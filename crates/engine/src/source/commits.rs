@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::registration::Registration;
 use crate::addon::{Digest, RegisteredAddon, Registry};
 use crate::name::{ModuleName, RunId};
+use crate::queue::Queues;
 use crate::time::Time;
 
 /// What was loaded.
@@ -31,6 +32,8 @@ pub(super) struct Commits {
     pub(super) retry_at: Option<Time>,
     /// What began to run from bundles that are not in force any more.
     pub(super) old_runs: BTreeSet<RunId>,
+    /// Whether a bundle that was lost is there again: what is registered is loaded once more.
+    has_restored: bool,
     /// Whether there may be bundles that nobody needs.
     pub(super) has_unused: bool,
     pub(super) dropping: Option<RunId>,
@@ -55,6 +58,26 @@ impl Commits {
         self.dropping.is_some()
     }
 
+    /// Records that a bundle is there again that was lost.
+    pub(super) fn restored(&mut self) {
+        self.has_restored = true;
+    }
+
+    /// Returns whether a bundle is there again that was lost, and was not written to the cluster yet.
+    pub(super) fn has_restored(&self) -> bool {
+        self.has_restored
+    }
+
+    /// Forgets those runs from old bundles that have ended.
+    pub(super) fn forget_ended_runs(&mut self, queues: &Queues) {
+        self.old_runs.retain(|run| queues.running(*run).is_some());
+    }
+
+    /// Returns whether something runs from a bundle that is not in force any more.
+    pub(super) fn has_old_runs(&self) -> bool {
+        !self.old_runs.is_empty()
+    }
+
     pub(super) fn is_at_rest(&self) -> bool {
         self.dropping.is_none()
     }
@@ -73,7 +96,8 @@ impl Commits {
             active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
             active
         };
-        self.wanted += u64::from(modules(old) != modules(new));
+        let is_restored = std::mem::take(&mut self.has_restored);
+        self.wanted += u64::from(is_restored || modules(old) != modules(new));
         self.has_unused |= !old.digests().is_subset(&new.digests());
     }
 }

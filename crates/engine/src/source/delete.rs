@@ -1,14 +1,17 @@
 //! The end of a configuration: its modules are removed, then those that failed may try again, then its object goes.
 
-use super::known::work_key;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::known::{Source, work_key};
 use super::pass::{DeletePass, Go, Pass, SourceAnswer, failed, store_failure};
 use super::patches;
 use super::registration::Fate;
 use super::sources::Sources;
 use super::status::SourcePhase;
-use crate::addon::{DeletionPolicy, SourceKey};
+use crate::addon::{DeletionPolicy, RegisteredAddon, SourceKey};
 use crate::context::Context;
-use crate::module::Modules;
+use crate::module::{Modules, Phase};
+use crate::name::ModuleName;
 use crate::reconcile::Step;
 
 impl Sources {
@@ -39,10 +42,14 @@ impl Sources {
                 }
             }
             DeletePass::Removing => {
-                let left = self.registration.of(key).iter().filter(|addon| addon.is_withdrawn);
-                let names: Vec<&str> = left.map(|addon| addon.bundle.name.as_str()).collect();
-                if !names.is_empty() {
-                    let step = Step::Wait(format!("the removal of modules {}", names.join(", ")));
+                let is_written = answer.is_some();
+                if let Some(failure) = failed(answer) {
+                    return leave(Step::Failed(failure));
+                }
+                if is_written {
+                    self.note_written(cx, key);
+                }
+                if let Some(step) = self.await_removals(modules, cx, key) {
                     return Go::Stop(Pass::Deleting(DeletePass::Removing), step);
                 }
                 self.choose_bumps(key);
@@ -88,11 +95,11 @@ impl Sources {
             return Go::Stop(Pass::Deleting(DeletePass::Begin), step);
         }
         let mut next = self.registration.clone();
-        next.replace(key, Vec::new(), |addon| match policy {
-            _ if modules.is_gone(&addon.bundle.name) => Fate::Forget,
+        let wanted = match policy {
             DeletionPolicy::Delete => Fate::Withdraw,
             DeletionPolicy::Retain => Fate::Retain,
-        });
+        };
+        next.replace(key, Vec::new(), |addon| self.fate(modules, addon, wanted));
         if next == self.registration {
             self.release(&work_key(key));
             return Go::On(Pass::Deleting(DeletePass::Removing));
@@ -101,13 +108,60 @@ impl Sources {
         Go::Stop(Pass::Deleting(DeletePass::Keeping), step)
     }
 
+    /// Waits for the removal of the modules that are left, and says so in the status; `None` if none is.
+    fn await_removals(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Option<Step> {
+        let left = self.registration.of(key).iter().filter(|addon| addon.is_withdrawn);
+        let left: BTreeMap<ModuleName, Option<String>> =
+            left.map(|addon| (addon.bundle.name.clone(), self.removal_error(modules, addon))).collect();
+        if left.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = left.keys().map(ModuleName::as_str).collect();
+        let what = format!("the removal of modules {}", names.join(", "));
+        let problem = left.iter().find_map(|(name, error)| Some(format!("; {name}: {}", error.as_ref()?)));
+        let message =
+            format!("it is being deleted, and waits for {what}{}", problem.clone().unwrap_or_default());
+        let now = self.config.time_of_day(cx.now);
+        let source = self.known.get_mut(key)?;
+        let object = source.object.as_ref()?;
+        let names: BTreeSet<ModuleName> = left.keys().cloned().collect();
+        // After a restart nothing was tried yet, and what the object says is still so.
+        let is_same = source.removing.as_ref().is_none_or(|before| *before == names);
+        source.removing = Some(names);
+        let is_said = is_same && problem.is_none() && object.status.is_deleting;
+        let status = object.status.deleting(&message, &left);
+        if is_said || object.status == status || source.is_left_alone() {
+            return Some(Step::Wait(what));
+        }
+        let step = patches::set_status(cx, key, object, &status, &now);
+        (source.desired, source.is_written) = (Some(status), false);
+        if problem.is_some() {
+            self.announce(cx, key, (true, "RemovalFailed"), format!("{key}: {message}"));
+        }
+        Some(step)
+    }
+
+    /// Returns why a module was not removed, if that was tried and failed.
+    fn removal_error(&self, modules: &Modules, addon: &RegisteredAddon) -> Option<String> {
+        if addon.is_displaced() {
+            return self.removals.error_of(addon);
+        }
+        let is_tried =
+            modules.get(&addon.bundle.name).is_some_and(|module| module.phase() == Phase::Deleting);
+        is_tried.then(|| modules.error_of(&addon.bundle.name)).flatten()
+    }
+
     /// Chooses all that failed in the scope, if the configuration was ready: what it had is free now.
     fn choose_bumps(&mut self, key: &SourceKey) {
         let Some(source) = self.known.get(key).filter(|source| !source.is_bumped) else { return };
-        // The phase in the object stays until the end, also over a restart between the removal and this.
-        let was_ready =
-            source.object.as_ref().is_some_and(|object| object.status.phase == SourcePhase::Ready);
-        let others = self.known.iter().filter(|(other, _)| *other != key && other.shares_scope_with(key));
+        // The object says so until the end, also over a restart between the removal and this.
+        let was_ready = source.object.as_ref().is_some_and(|object| object.status.was_ready());
+        let is_blocked =
+            |other: &Source| other.decided.as_ref().is_some_and(|decided| decided.blocked_by.contains(key));
+        let others = self
+            .known
+            .iter()
+            .filter(|(other, source)| *other != key && (other.shares_scope_with(key) || is_blocked(source)));
         let failed = others.filter(|(_, other)| other.is_there() && other.phase() == SourcePhase::Failed);
         let bumps = failed.map(|(other, _)| other.clone()).filter(|_| was_ready).collect();
         if let Some(source) = self.known.get_mut(key) {

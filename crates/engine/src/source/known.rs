@@ -7,6 +7,7 @@ use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer};
 use super::status::{SourcePhase, Status};
 use crate::addon::SourceKey;
+use crate::name::ModuleName;
 use crate::reconcile::WorkKey;
 use crate::time::Time;
 
@@ -23,6 +24,12 @@ pub(super) struct Source {
     /// The answer to the effect of its pass.
     pub(super) answer: Option<SourceAnswer>,
     pub(super) decided: Option<Decided>,
+    /// Whether what was decided is what the object said at the start.
+    pub(super) is_adopted: bool,
+    /// Whether it is processed again although it is decided.
+    pub(super) is_doubted: bool,
+    /// When its finalizer was written last.
+    pub(super) finalized_at: Option<Time>,
     /// When it is processed again by itself.
     pub(super) process_at: Option<Time>,
     /// How many times in a row something of it could not be fetched.
@@ -37,6 +44,8 @@ pub(super) struct Source {
     pub(super) left_alone_at: Option<i64>,
     /// The configurations to bump that failed because of it.
     pub(super) bumps: BTreeSet<SourceKey>,
+    /// The modules whose removal it waits for, if it waits for any.
+    pub(super) removing: Option<BTreeSet<ModuleName>>,
     /// Whether those that failed were chosen as it is deleted.
     pub(super) is_bumped: bool,
     /// The phase that was announced, or that it had when it was seen first.
@@ -76,6 +85,16 @@ impl Source {
         self.decided.as_ref().is_some_and(|decided| Some(decided.generation) == generation)
     }
 
+    /// Returns whether the last pass was for the object as it is, and it is not time for another one.
+    pub(super) fn is_settled(&self, now: Time) -> bool {
+        self.is_decided() && !self.is_doubted && self.process_at.is_none_or(|at| at > now)
+    }
+
+    /// Returns when its finalizer may be written, if not yet: somebody who removes it again and again gets no faster answer.
+    pub(super) fn finalizer_at(&self, now: Time) -> Option<Time> {
+        self.finalized_at.map(|at| at + QUARREL_TIME).filter(|at| *at > now)
+    }
+
     /// Returns how far it is.
     pub(super) fn phase(&self) -> SourcePhase {
         let said = self.object.as_ref().map(|object| object.status.phase).unwrap_or_default();
@@ -88,22 +107,26 @@ impl Source {
             && self.left_alone_at == self.object.as_ref().map(|object| object.generation)
     }
 
-    /// Records an object that says what is fine already as decided: nothing is asked, nothing is written.
-    pub(super) fn adopt(&mut self) {
-        let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return };
+    /// Records an object that says what is fine already as decided, unless it `is_settled` not: nothing is asked, nothing is
+    /// written. Returns whether it was.
+    pub(super) fn adopt(&mut self, is_settled: bool) -> bool {
+        let Some(object) = self.object.as_ref().filter(|_| self.decided.is_none()) else { return false };
         let status = &object.status;
         if matches!(status.phase, SourcePhase::Ready | SourcePhase::Failed) {
             // An operator that ran before said so.
             self.announced.get_or_insert(status.phase);
         }
-        if status.phase == SourcePhase::Ready && status.observed_generation == object.generation {
+        let is_ready = status.phase == SourcePhase::Ready && status.observed_generation == object.generation;
+        if is_ready && is_settled {
             let offered = status.addons().map(|addon| addon.id.clone()).collect();
             let status = status.without_retained();
             let processed_at = object.processed_at.clone();
             let generation = object.generation;
             self.decided = Some(Decided { generation, processed_at, status, offered, ..Decided::default() });
             self.desired = Some(object.status.clone());
+            self.is_adopted = true;
         }
+        is_ready && is_settled
     }
 
     /// Looks whether others changed the status that we wrote. Returns whether that is once too often, which is told once.
@@ -131,6 +154,7 @@ impl Source {
         if object.is_deleting {
             return object.has_finalizer();
         }
-        !self.is_decided() || (!self.is_left_alone() && self.desired.as_ref() != Some(&object.status))
+        let is_as_wanted = self.desired.as_ref() == Some(&object.status) && object.has_finalizer();
+        !self.is_decided() || self.is_doubted || (!self.is_left_alone() && !is_as_wanted)
     }
 }

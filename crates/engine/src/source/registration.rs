@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::addon::{Digest, RegisteredAddon, Registry, SourceKey};
+use crate::addon::{Bundle, Digest, RegisteredAddon, Registry, SourceKey};
 use crate::name::ModuleName;
 
 /// What is registered, by configuration.
@@ -15,6 +15,8 @@ pub(super) struct Registration {
 /// What becomes of a module that its configuration does not bring any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fate {
+    /// Its module can't be switched off: its name is another one's, or its bundle is lost. Its release is removed where it is.
+    Displace,
     /// There is nothing of it: it goes at once.
     Forget,
     /// It goes on, and keeps its id and name.
@@ -28,6 +30,9 @@ pub(super) enum Fate {
 impl Fate {
     /// Makes an addon that is registered no more say what becomes of it.
     fn mark(self, addon: &mut RegisteredAddon) {
+        if self == Self::Displace {
+            return displace(addon);
+        }
         addon.is_held = self == Self::Hold;
         addon.is_retained = matches!(self, Self::Hold | Self::Retain);
         addon.is_withdrawn = self == Self::Withdraw;
@@ -81,6 +86,12 @@ impl Registration {
         self.iter().map(|addon| addon.bundle.digest.clone()).collect()
     }
 
+    /// Returns the bundles of a configuration that are among the lost ones.
+    pub(super) fn lost_of(&self, key: &SourceKey, lost: &BTreeSet<Digest>) -> Vec<&Bundle> {
+        let bundles = self.of(key).iter().map(|addon| &addon.bundle);
+        bundles.filter(|bundle| lost.contains(&bundle.digest)).collect()
+    }
+
     /// Returns the ids that nobody else of its scope can have because of a configuration.
     pub(super) fn ids_of(&self, key: &SourceKey) -> BTreeSet<&str> {
         self.of(key).iter().filter(|addon| addon.holds_id()).map(|addon| &*addon.bundle.id).collect()
@@ -103,11 +114,19 @@ impl Registration {
         for (source, others) in &mut self.addons {
             if source == key {
                 leftovers = std::mem::take(others);
-                leftovers.retain(|addon| addon.is_active && !active.contains(&addon.bundle.name));
+                let is_left = |addon: &RegisteredAddon| addon.is_active || addon.is_displaced();
+                leftovers.retain(|addon| is_left(addon) && !active.contains(&addon.bundle.name));
                 continue;
             }
-            // Who comes here with a name or an id that another one holds was checked for conflicts: that one is on its way out.
-            others.retain(|addon| !(addon.is_active && active.contains(&addon.bundle.name)));
+            let is_taken = |addon: &RegisteredAddon| addon.is_active && active.contains(&addon.bundle.name);
+            if source.yields_to(key) {
+                // Names belong to the cluster first. What a namespace released under this one is its own to remove.
+                others.iter_mut().filter(|addon| is_taken(addon)).for_each(displace);
+            } else {
+                // Who comes here with a name or an id that another one holds was checked for conflicts: that one is on its
+                // way out.
+                others.retain(|addon| !is_taken(addon));
+            }
             if source.shares_scope_with(key) {
                 for addon in others.iter_mut().filter(|addon| ids.contains(&*addon.bundle.id)) {
                     addon.is_retained |= !addon.is_withdrawn;
@@ -117,7 +136,10 @@ impl Registration {
         }
         let mut all = addons;
         for mut addon in leftovers {
-            let fate = if addon.is_withdrawn { Fate::Withdraw } else { fate(&addon) };
+            let fate = match fate(&addon) {
+                Fate::Hold | Fate::Retain | Fate::Forget if addon.is_withdrawn => Fate::Withdraw,
+                fate => fate,
+            };
             fate.mark(&mut addon);
             if fate != Fate::Forget {
                 all.push(addon);
@@ -141,4 +163,15 @@ impl Registration {
         }
         self.addons.retain(|_, addons| !addons.is_empty());
     }
+
+    /// Iterates over the addons whose releases are to be removed where they are.
+    pub(super) fn displaced(&self) -> impl Iterator<Item = &RegisteredAddon> {
+        self.iter().filter(|addon| addon.is_displaced())
+    }
+}
+
+/// Gives the name of a module to another one.
+fn displace(addon: &mut RegisteredAddon) {
+    (addon.is_active, addon.is_withdrawn) = (false, true);
+    (addon.is_held, addon.is_retained) = (false, false);
 }

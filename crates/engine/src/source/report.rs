@@ -35,10 +35,16 @@ impl Sources {
         Go::Stop(Pass::Writing, step)
     }
 
-    /// Records that the status is written. What the watch says may be older for a moment.
+    /// Goes on after the status was written.
     pub(super) fn written(&mut self, cx: &Context, key: &SourceKey) -> Go {
+        self.note_written(cx, key);
+        Go::On(Pass::Bumping)
+    }
+
+    /// Records that the status is written. What the watch says may be older for a moment.
+    pub(super) fn note_written(&mut self, cx: &Context, key: &SourceKey) {
         let now = self.config.time_of_day(cx.now);
-        let Some(source) = self.known.get_mut(key) else { return Go::On(Pass::Bumping) };
+        let Some(source) = self.known.get_mut(key) else { return };
         if let Some((object, desired)) = source.object.as_mut().zip(source.desired.clone()) {
             if object.status == desired {
                 source.is_written = true;
@@ -48,7 +54,6 @@ impl Sources {
             }
             object.status = desired;
         }
-        Go::On(Pass::Bumping)
     }
 
     /// Returns the status that an object is to have: what was decided, with what the modules do now.
@@ -57,13 +62,19 @@ impl Sources {
         let mut status = source.decided.as_ref()?.status.clone();
         let said = source.object.as_ref().map(|object| &object.status);
         let before = |name: &ModuleName| {
-            let lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
-            lines.filter(|line| line.name == *name).map(|line| line.state).next()
+            let mut lines = said.into_iter().flat_map(Status::addons).filter_map(|line| line.module.as_ref());
+            lines.find(|line| line.name == *name)
         };
+        // What is off at a start may be switched on a moment later: it is what it was until all are decided.
+        let is_known = self.is_converged || !source.is_adopted;
         for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
-            module.state = state_of(modules, &module.name, before(&module.name).unwrap_or_default());
+            let before = before(&module.name);
+            let was = before.map(|line| line.state).unwrap_or_default();
+            module.state = state_of(modules, &module.name, was, is_known);
             if key.kind == SourceKind::Namespaced && module.state == ModuleLineState::Error {
-                module.message = modules.error_of(&module.name).unwrap_or_default();
+                // After a restart it is what it was until its first run ends.
+                let said = || before.map(|line| line.message.clone()).unwrap_or_default();
+                module.message = modules.error_of(&module.name).unwrap_or_else(said);
                 shorten(&mut module.message);
             }
         }
@@ -76,13 +87,18 @@ impl Sources {
 }
 
 /// Returns what a module is doing. While that is not known, or about to be what it was, it is what it was.
-fn state_of(modules: &Modules, name: &ModuleName, before: ModuleLineState) -> ModuleLineState {
+fn state_of(
+    modules: &Modules,
+    name: &ModuleName,
+    before: ModuleLineState,
+    is_known: bool,
+) -> ModuleLineState {
     let Some(module) = modules.get(name) else { return before };
     match module.phase() {
         Phase::Running => ModuleLineState::Running,
         Phase::Failed | Phase::Parked => ModuleLineState::Error,
         Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
-        Phase::Disabled if module.is_decided() => ModuleLineState::Registered,
+        Phase::Disabled if is_known && module.is_decided() => ModuleLineState::Registered,
         Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Starting => before,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::commits::Commits;
+use super::displaced::{Removals, is_removal};
 use super::known::{Source, work_key};
 use super::object::SourceObject;
 use super::pass::{Pass, SourceAnswer, Sweep, sweep_key};
@@ -11,7 +12,7 @@ use super::patches;
 use super::registration::Registration;
 use super::syncs::Syncs;
 use super::watches::SourceWatches;
-use crate::addon::{Fetched, Registry, SourceKey, SourceKind};
+use crate::addon::{Digest, Fetched, RegisteredAddon, Registry, SourceKey, SourceKind};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
@@ -42,7 +43,16 @@ pub(crate) struct Sources {
     waiting: VecDeque<WorkKey>,
     pub(super) commits: Commits,
     pub(super) sweep: Sweep,
+    pub(super) removals: Removals,
+    /// The configurations whose objects can't be taken at their word, because something of them is not as they say.
+    pub(super) unsettled: BTreeSet<SourceKey>,
+    /// The bundles that are registered and could not be restored.
+    pub(super) lost: BTreeSet<Digest>,
+    /// Those of them whose modules were not loaded since: there may be releases without modules.
+    pub(super) unloaded: BTreeSet<Digest>,
     pub(super) syncs: Syncs,
+    /// Whether a converge came to its end, so that it is known which modules are off.
+    pub(super) is_converged: bool,
     /// The configurations whose modules changed.
     refresh_later: BTreeSet<SourceKey>,
 }
@@ -109,6 +119,7 @@ impl Sources {
         }
         if !self.watches.is_any_listed() {
             self.commits.doubt_bundles();
+            self.warn_of_lost(cx);
         }
         self.watches.listed(kind);
         self.sweep.want();
@@ -141,7 +152,10 @@ impl Sources {
             source.unfetched = 0;
         }
         source.object = Some(object);
-        source.adopt();
+        if source.adopt(!self.unsettled.contains(key)) {
+            // Modules may have changed before anybody knew their configuration.
+            self.refresh_later.insert(key.clone());
+        }
         if source.quarrels(cx.now) {
             let message = format!(
                 "the status of {key} is written by somebody else, too; it is left alone until its spec changes. \
@@ -182,6 +196,10 @@ impl Sources {
         for name in names {
             let Some(key) = self.modules.get(name) else { continue };
             keys.insert(key.clone());
+            if self.is_deleting(key) {
+                // What its removal waits for may be another thing by now.
+                self.reconciles.resume(&work_key(key));
+            }
             if self.registration.of_module(key, name).is_some_and(|addon| !addon.is_registered()) {
                 self.sweep.want();
             }
@@ -192,6 +210,14 @@ impl Sources {
             if self.known.get(&key).is_some_and(is_idle) {
                 self.refresh_later.insert(key);
             }
+        }
+    }
+
+    /// Handles that a converge came to its end.
+    pub(crate) fn converged(&mut self) {
+        if !std::mem::replace(&mut self.is_converged, true) {
+            let adopted = self.known.iter().filter(|(_, source)| source.is_adopted);
+            self.refresh_later.extend(adopted.map(|(key, _)| key.clone()));
         }
     }
 
@@ -241,10 +267,12 @@ impl Sources {
         self.answered(run, SourceAnswer::Kept(outcome));
     }
 
-    fn answered(&mut self, run: RunId, answer: SourceAnswer) {
+    pub(super) fn answered(&mut self, run: RunId, answer: SourceAnswer) {
         let Some(work) = self.reconciles.finish(run) else { return };
         if work == sweep_key() {
             self.sweep.answer = Some(answer);
+        } else if is_removal(&work) {
+            self.removals.answered(work, answer);
         } else if let Some(source) = of_work(&work).and_then(|key| self.known.get_mut(&key)) {
             source.answer = Some(answer);
         }
@@ -282,9 +310,9 @@ impl Sources {
     /// Begins to write a registry. It is the registry when that has succeeded.
     pub(super) fn keep(&mut self, cx: &mut Context, next: Registration) -> Step {
         let run = cx.ids.run();
-        let registry = next.registry();
+        let (registry, lost) = (next.registry(), self.lost.iter().cloned().collect());
         self.next = Some(next);
-        Step::Write(run, Box::new(Effect::KeepBundles { run, registry }))
+        Step::Write(run, Box::new(Effect::KeepBundles { run, registry, lost }))
     }
 
     /// Makes what was written the registry, and has it put into force.
@@ -297,11 +325,28 @@ impl Sources {
             matches!(source.pass, Pass::Idle) && self.registration.of(key) != next.of(key)
         };
         self.refresh_later.extend(self.known.iter().filter(is_other).map(|(key, _)| key.clone()));
+        let had_it = |addon: &&RegisteredAddon| {
+            let before = self.registration.of_module(&addon.source, &addon.bundle.name);
+            before.is_some_and(RegisteredAddon::is_registered)
+        };
+        let overtaken: BTreeSet<SourceKey> =
+            next.displaced().filter(had_it).map(|addon| addon.source.clone()).collect();
+        self.removals.forget_but(next.displaced());
         self.modules = next.modules();
         self.registration = next;
         self.sweep.want();
         // What was to be removed may be gone, or another one's by now.
         self.resume_removals();
+        for key in overtaken {
+            self.look_again(cx, &key);
+        }
+    }
+
+    /// Has a configuration processed although it is decided, and not by what is in its object.
+    pub(super) fn look_again(&mut self, cx: &mut Context, key: &SourceKey) {
+        let Some(source) = self.known.get_mut(key).filter(|source| source.is_there()) else { return };
+        source.is_doubted = true;
+        self.reconciles.request(cx, &work_key(key), &Cause::outside("names of modules"));
     }
 
     /// Does everything that can be done.
@@ -319,6 +364,7 @@ impl Sources {
             self.look_for_sweep(modules, lower.cx);
             let Some(work) = self.reconciles.take_next(lower.cx) else { break };
             let step = match of_work(&work) {
+                None if is_removal(&work) => self.advance_removal(lower.cx, &work),
                 None => self.advance_sweep(modules, lower.cx, &work),
                 Some(key) => self.advance_source(modules, lower.cx, &key),
             };
@@ -333,6 +379,7 @@ impl Sources {
         }
         self.reconciles.report_length(lower.cx);
         self.queue_commit(lower);
+        self.remove_displaced(lower);
         self.drop_unused(modules, lower);
     }
 

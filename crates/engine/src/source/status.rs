@@ -1,9 +1,11 @@
 //! The status of a configuration: what its object says, and what it is to say.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::addon::{AddonReason, RegisteredAddon};
+use crate::addon::{AddonReason, Bundle, RegisteredAddon};
 use crate::name::ModuleName;
 
 /// How many addons a status lists.
@@ -18,6 +20,9 @@ const MESSAGE: usize = 1_000;
 /// The type of our condition.
 const READY: &str = "Ready";
 
+/// The reason of our condition while an object is being deleted.
+const DELETING: &str = "Deleting";
+
 /// What the status of an object says, but for times.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -31,6 +36,9 @@ pub(super) struct Status {
     /// Why it is not ready, or what is missing in the list, in one line.
     #[serde(skip)]
     pub(super) message: String,
+    /// Whether it says that the object is being deleted.
+    #[serde(skip)]
+    pub(super) is_deleting: bool,
 }
 
 /// How far a configuration is.
@@ -129,6 +137,11 @@ impl SourcePhase {
 }
 
 impl Status {
+    /// Returns whether the configuration was ready before anything else was said about it: while it is deleted it is pending.
+    pub(super) fn was_ready(&self) -> bool {
+        self.phase == SourcePhase::Ready || (self.is_deleting && self.phase == SourcePhase::Pending)
+    }
+
     /// Returns what the status of an object says. What can't be read counts as nothing.
     pub(super) fn read(status: &Value) -> (Self, Conditions) {
         let mut read: Self = serde_json::from_value(status.clone()).unwrap_or_default();
@@ -137,6 +150,7 @@ impl Status {
             let text = |key| condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             if text("type") == READY {
                 read.message = text("message");
+                read.is_deleting = text("reason") == DELETING;
                 conditions.ready = Some((text("status"), text("lastTransitionTime")));
             } else {
                 conditions.others.push(condition.clone());
@@ -149,6 +163,7 @@ impl Status {
     /// found, not when a module changed since then; `now` counts if that is empty.
     pub(super) fn patch(&self, conditions: &Conditions, processed_at: &str, now: &str) -> Value {
         let is_ready = match self.phase {
+            _ if self.is_deleting => "False",
             SourcePhase::Ready => "True",
             SourcePhase::Failed => "False",
             SourcePhase::None | SourcePhase::Pending => "Unknown",
@@ -158,7 +173,7 @@ impl Status {
         all.push(json!({
             "type": READY,
             "status": is_ready,
-            "reason": self.phase.as_str(),
+            "reason": if self.is_deleting { DELETING } else { self.phase.as_str() },
             "message": self.message,
             "observedGeneration": self.observed_generation,
             "lastTransitionTime": since.unwrap_or(now),
@@ -275,6 +290,42 @@ impl Status {
         }
     }
 
+    /// Returns the status while bundles are fetched again that are lost.
+    pub(super) fn without_bundles(&self, lost: &[&Bundle]) -> Self {
+        let mut status = self.clone();
+        let is_lost = |digest: &str| lost.iter().any(|bundle| bundle.digest.as_str() == digest);
+        for line in status.addons_mut().filter(|line| is_lost(&line.digest)) {
+            if let Some(module) = &mut line.module {
+                module.state = ModuleLineState::Error;
+            }
+        }
+        status.phase = SourcePhase::Pending;
+        status.message = format!("{}; its repositories are fetched again", lost_text(lost));
+        shorten(&mut status.message);
+        status.count_modules();
+        status
+    }
+
+    /// Returns the status while it is being deleted, and waits for `what`. `left` are the modules that are not removed yet, each
+    /// with why that failed, if it did.
+    pub(super) fn deleting(&self, what: &str, left: &BTreeMap<ModuleName, Option<String>>) -> Self {
+        let mut status = self.clone();
+        for module in status.addons_mut().filter_map(|line| line.module.as_mut()) {
+            let error = left.get(&module.name).cloned().flatten();
+            module.state = if error.is_some() { ModuleLineState::Error } else { ModuleLineState::Registered };
+            module.message = error.unwrap_or_default();
+            shorten(&mut module.message);
+        }
+        if status.phase == SourcePhase::Ready {
+            status.phase = SourcePhase::Pending;
+        }
+        status.is_deleting = true;
+        status.message = what.to_owned();
+        shorten(&mut status.message);
+        status.count_modules();
+        status
+    }
+
     /// Counts the modules, and those of them that are in force.
     pub(super) fn count_modules(&mut self) {
         let states = || self.addons().filter_map(|addon| addon.module.as_ref()).map(|module| module.state);
@@ -288,10 +339,10 @@ impl Status {
         let reason = AddonReason::UnregisteringError.as_str();
         status.repositories.retain(|repository| repository.reason != reason);
         for repository in &mut status.repositories {
-            repository.addons.retain(|line| {
-                let state = line.module.as_ref().map(|module| module.state);
-                line.reason != reason && state != Some(ModuleLineState::Retained)
-            });
+            repository.addons.retain(|line| line.reason != reason);
+            for line in &mut repository.addons {
+                line.module.take_if(|module| module.state == ModuleLineState::Retained);
+            }
         }
         status
     }
@@ -305,6 +356,13 @@ fn retained_line(message: String) -> AddonLine {
         message,
         ..AddonLine::default()
     }
+}
+
+/// Returns in words that bundles are lost.
+pub(super) fn lost_text(lost: &[&Bundle]) -> String {
+    let names: Vec<String> =
+        lost.iter().map(|bundle| format!("{} {}", bundle.name, bundle.version)).collect();
+    format!("these bundles are lost, and their releases stay as they are: {}", names.join(", "))
 }
 
 /// Cuts a message to what a status may hold.

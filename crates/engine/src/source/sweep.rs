@@ -59,22 +59,17 @@ impl Sources {
     /// Returns the registry as it is to be.
     fn swept(&self, modules: &Modules) -> Registration {
         let mut next = self.registration.clone();
-        let is_gone = |addon: &RegisteredAddon| !addon.is_active || modules.is_gone(&addon.bundle.name);
         for key in self.vanished() {
             // Its object went without us. Its modules go on until somebody says otherwise.
-            let fate = |addon: &RegisteredAddon| if is_gone(addon) { Fate::Forget } else { Fate::Retain };
-            next.replace(&key, Vec::new(), fate);
+            next.replace(&key, Vec::new(), |addon| self.fate(modules, addon, Fate::Retain));
         }
         next.settle(|addon| {
-            if is_gone(addon) {
-                Fate::Forget
-            } else if addon.is_withdrawn || self.is_orphan(addon) {
-                Fate::Withdraw
-            } else if addon.is_held {
-                Fate::Hold
-            } else {
-                Fate::Retain
-            }
+            let wanted = match addon {
+                addon if addon.is_withdrawn || self.is_orphan(addon) => Fate::Withdraw,
+                addon if addon.is_held => Fate::Hold,
+                _ => Fate::Retain,
+            };
+            self.fate(modules, addon, wanted)
         });
         next
     }

@@ -4,7 +4,7 @@ use engine::{Command, CommandId, Config, Event, Failure, FailureKind, Notice, Re
 use serde_json::json;
 
 use crate::build::{config as config_map, files, reread};
-use crate::random::Random;
+use crate::random::{Random, seeds};
 use crate::repositories::{addon, config, sourced, sourced_with, with_id};
 use crate::world::World;
 
@@ -199,20 +199,15 @@ fn a_composed_name_that_collides_is_a_conflict_and_both_are_named() {
     world.run_for(2_000);
     let conflict = "ConflictWithAlreadyRegisteredAddon: its name is registered by ClusterAddonsConfiguration x: a-web:2.0.0 in cluster";
     assert_eq!(world.problems("a/x"), [conflict]);
-    // The other way round, and between two namespaces.
+    // Between two namespaces it is the first one's.
     let mut world = offering(&[]);
     world.offers("longer", Ok(vec![addon("b-web", "2.0.0", 4)]));
-    world.offers("cluster", Ok(vec![addon("a-b-web", "2.0.0", 5)]));
     world.applies("a/x", &["longer"]);
     world.run_for(2_000);
     world.applies("a-b/x", &[URL]);
-    world.applies("x", &["cluster"]);
     world.run_for(2_000);
     let conflict = "ConflictWithAlreadyRegisteredAddon: its name is registered by AddonsConfiguration a/x: a-b-web:2.0.0 in longer";
-    assert_eq!(
-        (world.problems("a-b/x"), world.problems("x")),
-        (vec![conflict.to_owned()], vec![conflict.to_owned()])
-    );
+    assert_eq!(world.problems("a-b/x"), [conflict]);
     // A module of files.
     let mut world = sourced(&files().module(10, "a-web"));
     world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
@@ -350,7 +345,7 @@ fn a_release_that_moved_while_the_operator_was_away_leaves_the_operators_namespa
 /// Random edits, deletions, restarts, faults, and rights that come and go, in the cluster and in two namespaces.
 #[test]
 fn whatever_happens_every_release_is_where_its_configuration_says() {
-    for seed in 0..200 {
+    for seed in seeds(200) {
         life(seed);
     }
 }

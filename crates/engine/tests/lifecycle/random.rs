@@ -26,6 +26,14 @@ impl Random {
     }
 }
 
+/// Returns the seeds to live: as many as the variable `LIVES` says, or `lives`.
+pub(crate) fn seeds(lives: u64) -> std::ops::Range<u64> {
+    #[expect(clippy::disallowed_methods, reason = "more lives are lived on demand")]
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let from = number("LIVES_FROM").unwrap_or(0);
+    from..from + number("LIVES").unwrap_or(lives)
+}
+
 const HOOKS: [&str; 8] = [
     "global/start.sh",
     "global/watch.sh",

@@ -283,9 +283,20 @@ impl World {
         self.send_in(takes, Event::SourceFetched { run, outcome });
     }
 
-    pub(crate) fn keep_bundles(&mut self, run: RunId, registry: &Registry) {
+    pub(crate) fn keep_bundles(&mut self, run: RunId, registry: &Registry, lost: &[Digest]) {
         self.in_flight.insert(run, None);
-        let outcome = self.repositories.keeping.pop_front().map_or(Ok(()), Err);
+        let mut outcome = self.repositories.keeping.pop_front().map_or(Ok(()), Err);
+        let digests: BTreeSet<Digest> =
+            registry.addons.iter().map(|addon| addon.bundle.digest.clone()).collect();
+        let is_missing =
+            |digest: &&Digest| !self.repositories.stored.contains(digest) && !lost.contains(digest);
+        let missing = digests.iter().filter(is_missing);
+        let missing: Vec<_> = missing
+            .map(|digest| (digest.clone(), Failure::new(FailureKind::Files, "the bundle is not there")))
+            .collect();
+        if outcome.is_ok() && !missing.is_empty() {
+            outcome = Err(StoreError::Bundles(missing));
+        }
         if outcome.is_ok() {
             self.repositories.registry = registry.clone();
             self.note_owners();
@@ -310,8 +321,12 @@ impl World {
 
     pub(crate) fn load_modules(&mut self, run: RunId, links: &[ModuleLink]) {
         self.in_flight.insert(run, None);
+        let is_stored = |link: &ModuleLink| self.repositories.stored.contains(&link.digest);
         let outcome = match self.repositories.loading.pop_front() {
             Some(failure) => Err(failure),
+            None if !links.iter().all(is_stored) => {
+                Err(Failure::new(FailureKind::Files, "a bundle is not in the store"))
+            }
             None => Ok(self.repositories.catalog(links)),
         };
         self.send_in(10, Event::ModulesLoaded { run, outcome });
@@ -343,9 +358,34 @@ impl World {
         let catalog = self.repositories.catalog(&self.repositories.registry.links());
         let registry = self.repositories.registry.clone();
         let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
-        self.engine = Engine::with_registry(config, catalog, &registry);
+        let digests = registry.addons.iter().map(|addon| addon.bundle.digest.clone());
+        let lost = digests.filter(|digest| !self.repositories.stored.contains(digest)).collect();
+        self.engine = Engine::with_registry(config, catalog, &registry, &lost);
         self.forgets_everything();
         self.send_in(0, Event::Started);
+    }
+
+    /// Changes the files of modules while the operator runs.
+    pub(crate) fn rereads(&mut self, files: &Files) {
+        self.repositories.files = files.clone();
+        let catalog = self.repositories.catalog(&self.repositories.registry.links());
+        self.send_in(0, Event::CatalogChanged { catalog });
+    }
+
+    /// Removes the finalizers of a configuration as a person does.
+    pub(crate) fn unfinalizes(&mut self, name: &str) {
+        let mut object = self.repositories.objects[name].clone();
+        object["metadata"]["finalizers"] = json!([]);
+        self.stores(name, object);
+    }
+
+    pub(crate) fn has_finalizer(&self, name: &str) -> bool {
+        self.repositories.objects[name]["metadata"]["finalizers"] == json!(["addons.kyma-project.io"])
+    }
+
+    /// Loses a bundle, in the cluster and on the disk, if it is there.
+    pub(crate) fn loses(&mut self, number: u64) {
+        self.repositories.stored.remove(&digest(number));
     }
 
     /// Does the same, and nobody has asked the hooks of bundles for their configuration yet, as in a new process.
@@ -362,7 +402,10 @@ impl World {
 impl Repositories {
     fn catalog(&self, links: &[ModuleLink]) -> Catalog {
         let mut files = self.files.clone();
-        let stored = links.iter().filter(|link| self.stored.contains(&link.digest));
+        // Of two with one name the loader takes that of files.
+        let is_built_in = |link: &ModuleLink| files.modules.iter().any(|module| module.name == link.name);
+        let free: Vec<&ModuleLink> = links.iter().filter(|link| !is_built_in(link)).collect();
+        let stored = free.into_iter().filter(|link| self.stored.contains(&link.digest));
         files.modules.extend(stored.filter_map(|link| {
             let module = self.bundles.get(&link.digest)?.clone();
             let key = values::name::camel(link.name.as_str()).as_str().into();

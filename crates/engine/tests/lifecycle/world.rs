@@ -541,7 +541,7 @@ impl World {
             }
             Effect::DropBundles { run, keep } => self.drop_bundles(run, &keep),
             Effect::FetchSource { run, source, spec } => self.fetch_source(run, &source, &spec),
-            Effect::KeepBundles { run, registry } => self.keep_bundles(run, &registry),
+            Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, &registry, &lost),
             Effect::LoadModules { run, links } => self.load_modules(run, &links),
             Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
                 self.patch_source(run, &source, &patches);
@@ -714,7 +714,10 @@ impl World {
     }
 
     fn uninstall(&mut self, run: RunId, name: &str, target: &ReleaseTarget) {
-        self.in_flight.insert(run, Some("main".to_owned()));
+        // What has no module any more is removed beside the queues.
+        let is_known = self.view().modules.iter().any(|module| module.name.as_str() == name);
+        let is_aside = target.account.is_some() || !is_known;
+        self.in_flight.insert(run, (!is_aside).then(|| "main".to_owned()));
         let planned = self.releases.get_mut(name).and_then(VecDeque::pop_front);
         let outcome = if let Some(Err(failure)) = planned {
             Err(failure)
@@ -823,7 +826,9 @@ impl World {
             Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
             Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
             Effect::FetchSource { run, source, .. } => format!("fetch {source} {run}"),
-            Effect::KeepBundles { run, registry } => format!("keep {} bundles {run}", registry.addons.len()),
+            Effect::KeepBundles { run, registry, .. } => {
+                format!("keep {} bundles {run}", registry.addons.len())
+            }
             Effect::LoadModules { run, links } => {
                 let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
                 format!("load modules [{}] {run}", names.join(" "))

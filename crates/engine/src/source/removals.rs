@@ -1,0 +1,111 @@
+//! Releases whose modules are not there any more to remove them: the name of a module of a namespace went to a configuration of the
+//! cluster or to a built-in module, or a bundle is lost and nobody wants it. The name is free at once; the release goes by the
+//! rights of the account that made it, however long that takes.
+
+use std::collections::BTreeSet;
+
+use super::displaced::removal_key;
+use super::pass::SourceAnswer;
+use super::registration::Fate;
+use super::sources::Sources;
+use crate::addon::{RegisteredAddon, SourceKey, SourceKind};
+use crate::cause::Cause;
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::failure::Failure;
+use crate::module::{Lower, Modules};
+use crate::name::{ModuleName, ReleaseName, RunId};
+use crate::reconcile::{Step, WorkKey};
+use crate::release_target::ReleaseTarget;
+
+impl Sources {
+    /// Has releases removed that are in the way of nobody, once nothing runs any more that could make one.
+    pub(super) fn remove_displaced(&mut self, lower: &mut Lower<'_>) {
+        if !self.removals.is_wanted() || self.commits.wanted() != self.commits.in_force() {
+            return;
+        }
+        self.commits.forget_ended_runs(lower.queues);
+        if self.commits.has_old_runs() {
+            return;
+        }
+        self.removals.begun();
+        for addon in self.registration.displaced().filter(|addon| !self.removals.is_gone(addon)) {
+            self.reconciles.request(lower.cx, &removal_key(addon), &Cause::outside("names of modules"));
+        }
+    }
+
+    /// Begins to remove the release of a key, or records that it is gone.
+    pub(super) fn advance_removal(&mut self, cx: &mut Context, work: &WorkKey) -> Step {
+        let outcome = self.removals.take_answer(work);
+        let is_its = |addon: &&RegisteredAddon| removal_key(addon) == *work && !self.removals.is_gone(addon);
+        let Some(addon) = self.registration.displaced().find(is_its) else { return Step::Done };
+        match outcome {
+            Some(SourceAnswer::Patched(Err(failure))) => {
+                self.removals.failed(addon, &failure);
+                self.resume_removals();
+                Step::Failed(failure)
+            }
+            Some(_) => {
+                self.removals.gone(addon);
+                self.sweep.want();
+                Step::Done
+            }
+            None => {
+                let (run, release) = (cx.ids.run(), ReleaseName::from(addon.bundle.name.as_str()));
+                let target = self.target_of(addon);
+                Step::Fetch(run, Box::new(Effect::UninstallRelease { run, release, target }))
+            }
+        }
+    }
+
+    /// Handles that such a release was removed, or was not.
+    pub(crate) fn release_removed(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        self.answered(run, SourceAnswer::Patched(outcome));
+    }
+
+    /// Returns the modules whose names went to others, each with where its release is.
+    pub(crate) fn displaced(&self) -> Vec<(ModuleName, ReleaseTarget)> {
+        self.registration
+            .displaced()
+            .map(|addon| (addon.bundle.name.clone(), self.target_of(addon)))
+            .collect()
+    }
+
+    /// Handles that files changed: a built-in module may have the name of one of ours.
+    pub(crate) fn files_changed(&mut self, modules: &Modules, cx: &mut Context) {
+        let is_taken =
+            |addon: &&RegisteredAddon| addon.is_active && modules.built_in(&addon.bundle.name).is_some();
+        let keys: BTreeSet<SourceKey> =
+            self.registration.iter().filter(is_taken).map(|addon| addon.source.clone()).collect();
+        for key in keys {
+            self.look_again(cx, &key);
+        }
+        self.sweep.want();
+    }
+
+    /// Returns what becomes of a module that its configuration does not bring any more, if it can still be switched off: `wanted`.
+    pub(super) fn fate(&self, modules: &Modules, addon: &RegisteredAddon, wanted: Fate) -> Fate {
+        let name = &addon.bundle.name;
+        let is_of_namespace = addon.source.kind == SourceKind::Namespaced;
+        if addon.is_displaced() {
+            return if self.removals.is_gone(addon) { Fate::Forget } else { Fate::Displace };
+        }
+        if is_of_namespace && addon.is_active && modules.built_in(name).is_some() {
+            return Fate::Displace;
+        }
+        let is_unloaded = self.unloaded.contains(&addon.bundle.digest) && modules.get(name).is_none();
+        if addon.is_active && is_unloaded {
+            // There is nothing to switch off, but there may be a release.
+            return if wanted == Fate::Withdraw { Fate::Displace } else { wanted };
+        }
+        if !addon.is_active || modules.is_gone(name) { Fate::Forget } else { wanted }
+    }
+
+    /// Returns where the release of an addon is whose module is not there.
+    fn target_of(&self, addon: &RegisteredAddon) -> ReleaseTarget {
+        match addon.source.kind {
+            SourceKind::Cluster => ReleaseTarget::of_operator(&self.config.namespace),
+            SourceKind::Namespaced => ReleaseTarget::of_namespace(&addon.source.namespace),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Bundles that are lost, in the cluster and on the disk, and statuses that are older than what they tell of.
+
+use engine::{Event, Notice};
+use serde_json::json;
+
+use crate::build::{config as config_map, files};
+use crate::repositories::{addon, sourced, unreachable_index};
+use crate::world::World;
+
+const URL: &str = "https://repo/index.yaml";
+const FLAGS: [(&str, &str); 2] = [("webEnabled", "true"), ("dbEnabled", "true")];
+
+/// A world with a configuration `a` and its module `web`, and a repository `other` with `db`.
+fn ready() -> World {
+    let mut world = sourced(&files().module(10, "base"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.offers("other", Ok(vec![addon("db", "1.0.0", 2)]));
+    world.bundle(1, "web", &[("start.sh", "onStartup: 1")]);
+    world.bundle(2, "db", &[]);
+    world.send_in(0, config_map(200, &FLAGS));
+    world.applies("a", &[URL]);
+    world.run_for(3_000);
+    assert_eq!(world.states("a"), ["web Running"]);
+    world
+}
+
+fn restarts(world: &mut World) {
+    world.restarts();
+    world.send_in(0, config_map(200, &FLAGS));
+}
+
+#[test]
+fn a_lost_bundle_is_fetched_again_by_itself() {
+    let mut world = ready();
+    let fetches = world.repositories.fetches;
+    world.loses(1);
+    world.repositories.writes.clear();
+    restarts(&mut world);
+    let trace = world.run_for(5_000);
+    assert_eq!(world.repositories.fetches, fetches + 1, "{trace}");
+    assert_eq!(world.repositories.writes[..2], ["a a status Pending", "a a status Ready"]);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(trace.contains("run hook web/start.sh") && !trace.contains("uninstall"), "{trace}");
+    let told = |notice: &Notice| matches!(notice, Notice::Warned { message, .. } if message.contains("lost") && message.contains("web 1.0.0"));
+    assert_eq!(world.noticed(told), 1);
+    // Once it is there, the next start is as any other.
+    let version = world.version("a");
+    restarts(&mut world);
+    world.run_for(5_000);
+    assert_eq!((world.version("a"), world.repositories.fetches), (version, fetches + 1));
+}
+
+#[test]
+fn a_lost_bundle_whose_repository_is_down_holds_up_nobody() {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    assert_eq!(world.phase("a"), "Failed");
+    world.applies("b", &["other"]);
+    let trace = world.run_for(5_000);
+    assert_eq!(
+        (world.phase("b").as_str(), world.states("b")),
+        ("Ready", vec!["db Running".to_owned()]),
+        "{trace}"
+    );
+    assert!(world.deployed.contains_key("web") && !world.trace.contains("uninstall"), "{}", world.trace);
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.run_for(700_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Running".to_owned()]));
+    assert!(!world.trace.contains("uninstall"), "{}", world.trace);
+}
+
+#[test]
+fn the_release_of_a_lost_bundle_goes_with_its_configuration() {
+    let mut world = ready();
+    world.loses(1);
+    world.offers(URL, unreachable_index());
+    restarts(&mut world);
+    world.run_for(5_000);
+    world.deletes("a");
+    world.run_for(10_000);
+    assert!(world.deployed.keys().eq(["base"]), "{}", world.trace);
+    assert!(world.repositories.objects.is_empty() && world.repositories.registry.addons.is_empty());
+}
+
+#[test]
+fn what_a_module_did_before_its_configuration_was_seen_is_in_the_status() {
+    let world = ready();
+    let version = world.version("a");
+    let mut world = (0..200).fold(world, |world, _| world.release("web", Err("no")));
+    restarts(&mut world);
+    let listed = std::mem::take(&mut world.repositories.objects);
+    world.run_for(3_000);
+    assert!(world.view().modules.iter().any(|module| module.last_error.is_some()), "it failed");
+    world.repositories.objects = listed;
+    let item = |object: &serde_json::Value| {
+        engine::snapshot::Item::unfiltered(object.to_string().into_bytes().into(), true)
+    };
+    let objects = vec![(
+        engine::snapshot::Key::new("", "a"),
+        std::sync::Arc::new(item(&world.repositories.objects["a"])),
+    )];
+    let monitor = *world.monitors.iter().find(|(_, kind)| *kind == crate::repositories::KIND).unwrap().0;
+    assert_eq!(world.version("a"), version, "nothing was written meanwhile");
+    world.send_in(0, Event::Listed { lists: vec![(monitor, objects)] });
+    world.run_for(1_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Ready", vec!["web Error".to_owned()]));
+    assert_eq!(world.status("a")["modules"], json!("0/1"));
+}
+
+#[test]
+fn a_restart_that_changes_nothing_writes_nothing_about_a_module_that_goes_on_failing() {
+    let mut world = ready();
+    world.powerless.insert("n".to_owned());
+    world.applies("n/x", &[URL]);
+    world.send_in(0, config_map(201, &[("webEnabled", "true"), ("nWebEnabled", "true")]));
+    world.run_for(5_000);
+    assert_eq!(world.states("n/x"), ["n-web Error"]);
+    let (version, message) = (world.version("n/x"), world.status("n/x"));
+    assert!(message.to_string().contains("secrets is forbidden"), "{message}");
+    world.restarts();
+    world.send_in(0, config_map(201, &[("webEnabled", "true"), ("nWebEnabled", "true")]));
+    world.run_for(60_000);
+    assert_eq!(world.version("n/x"), version, "{}", world.status("n/x"));
+}
