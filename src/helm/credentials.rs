@@ -77,10 +77,9 @@ impl WriteError {
     /// Returns the failure for the engine.
     fn failure(&self) -> Failure {
         let kind = match self {
-            Self::Release(_) => FailureKind::Release,
             Self::File { .. } | Self::TooLarge { .. } => FailureKind::Files,
             // Objects of the release may come with a delay: it is tried again.
-            Self::Credentials { .. } | Self::Taken(_) => FailureKind::Release,
+            Self::Release(_) | Self::Credentials { .. } | Self::Taken(_) => FailureKind::Release,
             Self::Request(_) => FailureKind::Cluster,
         };
         Failure::new(kind, self.to_string())
@@ -102,14 +101,13 @@ impl Helm {
             }
             None => self.remove_credentials(run.module.name.as_str()).await.map_err(WriteError::from),
         };
-        outcome.map_err(|error| match error {
-            WriteError::Release(error) => {
-                self.failure(&error, "the template of the credentials does not render")
+        outcome.map_err(|error| {
+            if let WriteError::Release(error) = &error {
+                return self.failure(error, "the template of the credentials does not render");
             }
-            WriteError::Request(error) if error.code() == 403 => {
-                Failure::new(FailureKind::Cluster, error.to_string()).advise(self.missing_right())
-            }
-            error => error.failure(),
+            let is_forbidden = matches!(&error, WriteError::Request(error) if error.code() == 403);
+            let failure = error.failure();
+            if is_forbidden { failure.advise(self.missing_right()) } else { failure }
         })
     }
 

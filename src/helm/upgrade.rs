@@ -1,4 +1,6 @@
 //! Installing and upgrading.
+//!
+//! It is long because the steps of one revision stand here in their order, and nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -168,18 +170,7 @@ impl Helm {
         if let Some(failed) = self.failed_attempt(upgrade, history.last()).await? {
             plan.repeat(failed.version, failed.info.description);
         }
-        // An install is the first revision to its templates, whatever number it gets.
-        let shown = if plan.is_upgrade { plan.next } else { 1 };
-        let mut rendered = self
-            .render_revision(upgrade.loaded, upgrade.name, upgrade.values, shown, plan.is_upgrade)
-            .await?;
-        let (checked, checked_labelled) = upgrade.checked;
-        if rendered.manifests == checked {
-            // Most charts render the same for each revision.
-            rendered.manifests = checked_labelled.to_vec();
-        } else {
-            object::label_manifests(&mut rendered.manifests, labels)?;
-        }
+        let rendered = self.render_next(upgrade, &plan, labels).await?;
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
         let applier = self.applier(upgrade.name);
@@ -240,6 +231,28 @@ impl Helm {
         let done = outcome(action, plan.next, &upgrade.checksum);
         let changed = change.or(wrote.lacked).filter(|_| plan.is_upgrade);
         Ok(Some(ReleaseOutcome { changed, taken_over: self.taken_over.take(upgrade.name), ..done }))
+    }
+
+    /// Renders the next revision, with labels.
+    async fn render_next(
+        &self,
+        upgrade: &Upgrade<'_>,
+        plan: &UpgradePlan,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Rendered, ReleaseError> {
+        // An install is the first revision to its templates, whatever number it gets.
+        let shown = if plan.is_upgrade { plan.next } else { 1 };
+        let mut rendered = self
+            .render_revision(upgrade.loaded, upgrade.name, upgrade.values, shown, plan.is_upgrade)
+            .await?;
+        let (checked, checked_labelled) = upgrade.checked;
+        if rendered.manifests == checked {
+            // Most charts render the same for each revision.
+            rendered.manifests = checked_labelled.to_vec();
+        } else {
+            object::label_manifests(&mut rendered.manifests, labels)?;
+        }
+        Ok(rendered)
     }
 
     pub(super) fn applier<'a>(&'a self, release: &'a str) -> Applier<'a> {

@@ -1,7 +1,13 @@
 //! Releases against a real API server, side by side with the real `helm`, and module sources.
 //!
 //! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking"
+)]
 
 mod random;
 mod sources;

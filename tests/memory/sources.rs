@@ -264,7 +264,7 @@ fn bundles_are_restored_part_by_part() {
         auto_enable: false,
     };
     let registry = Registry { addons: vec![addon] };
-    let kept = grown_by(async { world.sources().keep(&registry).await.unwrap() });
+    let kept = grown_by(async { world.sources().keep(&registry, &[]).await.unwrap() });
     // What the API server in this process keeps of it is not ours.
     let ours = kept.saturating_sub(10 << 20);
     assert!(ours <= MOST, "{} KiB to keep it", ours >> 10);

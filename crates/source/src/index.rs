@@ -193,7 +193,7 @@ impl IndexBuilder {
                 Value::Null => {
                     self.begin(name.clone());
                     self.add_line(
-                        String::new(),
+                        "",
                         Err("there is no list of its versions in the index: write one, or remove the name"
                             .to_owned()),
                     )?;
@@ -220,11 +220,11 @@ impl IndexBuilder {
     fn add(&mut self, entry: &Value) -> Result<(), IndexError> {
         let version = entry.get("version").map(scalar).unwrap_or_default();
         let outcome = check_name(&self.name).and_then(|()| read_entry(entry, &version));
-        self.add_line(version, outcome)
+        self.add_line(&version, outcome)
     }
 
     /// Adds a line of the addon.
-    fn add_line(&mut self, version: String, outcome: Result<Entry, String>) -> Result<(), IndexError> {
+    fn add_line(&mut self, version: &str, outcome: Result<Entry, String>) -> Result<(), IndexError> {
         if self.lines.len() >= MAX_LINES {
             return Err(IndexError::Lines);
         }

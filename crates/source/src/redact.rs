@@ -112,15 +112,12 @@ impl Redactor {
         let mut out = String::with_capacity(message.len());
         let (mut before, mut rest) = (None, message);
         while let Some(first) = rest.chars().next() {
-            let length = match self.forms.iter().find(|form| form.begins(before, rest)) {
-                Some(form) => {
-                    out.push_str(MASK);
-                    form.text.len()
-                }
-                None => {
-                    out.push(first);
-                    first.len_utf8()
-                }
+            let length = if let Some(form) = self.forms.iter().find(|form| form.begins(before, rest)) {
+                out.push_str(MASK);
+                form.text.len()
+            } else {
+                out.push(first);
+                first.len_utf8()
             };
             let (done, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
             (before, rest) = (done.chars().next_back(), left);

@@ -1,6 +1,6 @@
 //! The fuzz targets survive every input of their corpora, and random texts.
 
-#![expect(clippy::unwrap_used, clippy::unreachable, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::unreachable, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the corpora are files of this crate")]
 
 #[path = "fuzz/bundle.rs"]

@@ -107,7 +107,7 @@ impl Sources {
         let Some(source) = self.known.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
         let Some(object) = &source.object else { return Go::Stop(Pass::Idle, Step::Done) };
         let is_left_alone = source.is_left_alone();
-        if !object.has_finalizer() && !(source.is_decided() && is_left_alone) {
+        if !(object.has_finalizer() || source.is_decided() && is_left_alone) {
             if let Some(at) = source.finalizer_at(cx.now) {
                 return Go::Stop(Pass::Idle, Step::Again(at.since(cx.now)));
             }

@@ -133,7 +133,7 @@ impl Sources {
         if is_said || object.status == status || source.is_left_alone() {
             return Some(Step::Wait(what));
         }
-        let step = patches::set_status(cx, key, object, &status, &now);
+        let step = patches::set_status(cx, key, object, &status, (&now, &now));
         (source.desired, source.is_written) = (Some(status), false);
         if problem.is_some() {
             self.announce(cx, key, (true, "RemovalFailed"), format!("{key}: {message}"));

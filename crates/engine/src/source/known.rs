@@ -16,6 +16,7 @@ const QUARREL: usize = 2;
 const QUARREL_TIME: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// What is known about one configuration.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none excludes another")]
 #[derive(Debug, Default)]
 pub(super) struct Source {
     /// Its object; `None` when that is gone.

@@ -136,10 +136,10 @@ impl Registration {
         }
         let mut all = addons;
         for mut addon in leftovers {
-            let fate = match fate(&addon) {
-                Fate::Hold | Fate::Retain | Fate::Forget if addon.is_withdrawn => Fate::Withdraw,
-                fate => fate,
-            };
+            let mut fate = fate(&addon);
+            if addon.is_withdrawn && fate != Fate::Displace {
+                fate = Fate::Withdraw;
+            }
             fate.mark(&mut addon);
             if fate != Fate::Forget {
                 all.push(addon);

@@ -320,7 +320,7 @@ impl Status {
             status.phase = SourcePhase::Pending;
         }
         status.is_deleting = true;
-        status.message = what.to_owned();
+        what.clone_into(&mut status.message);
         shorten(&mut status.message);
         status.count_modules();
         status

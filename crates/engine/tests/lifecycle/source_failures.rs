@@ -71,7 +71,7 @@ fn ids_are_kept_while_their_repository_can_not_be_fetched() {
         let taken = format!(
             "ConflictWithAlreadyRegisteredAddon: its id is registered by ClusterAddonsConfiguration a: web:1.0.0 in {URL}"
         );
-        assert_eq!(world.problems("b"), [taken.clone()]);
+        assert_eq!(world.problems("b"), std::slice::from_ref(&taken));
         // Also after a restart.
         world.restarts();
         world.send_in(0, config_map(200, &[("webEnabled", "true")]));

@@ -70,6 +70,9 @@ mod tests {
     use super::super::Entry;
     use super::*;
 
+    /// The files of a bundle: path and bytes.
+    type Files<'f> = Vec<(&'f str, &'f [u8])>;
+
     #[test]
     fn code_and_crds_are_found_whatever_they_are() {
         let file = || Entry::file(b"x".as_slice(), true);
@@ -110,7 +113,6 @@ mod tests {
             ("mid/Chart.yaml", b"{name: mid, version: 0.1.0}"),
             ("mid/charts/db-0.1.0.tgz", &inner),
         ]);
-        type Files<'f> = Vec<(&'f str, &'f [u8])>;
         let cases: [(Files<'_>, &[&str]); 6] = [
             (vec![("charts/db/Chart.yaml", head), ("charts/db/crds/a.yaml", crd)], &["charts/db/crds/"]),
             (vec![("charts/db-0.1.0.tgz", &inner)], &["charts/db/crds/"]),

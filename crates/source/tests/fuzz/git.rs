@@ -21,7 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
     match bytes.split_first() {
         Some((b'p', pack)) => read_pack(pack),
         Some((b's', body)) => {
-            let digest = Sha1::digest(&body[body.len().min(ObjectId::BYTES)..]);
+            let digest = Sha1::digest(body.get(ObjectId::BYTES..).unwrap_or_default());
             read_pack(&[body, digest.as_slice()].concat());
         }
         Some((_, answers)) => read_answers(answers),
