@@ -69,7 +69,8 @@ const PURE: &[(&str, &[&str])] = &[
 const LONG_FILE: usize = 500;
 
 /// Adapters, which do not know each other.
-const ADAPTERS: &[&str] = &["helm", "hook", "http", "kube", "load", "schedule", "source", "telemetry"];
+const ADAPTERS: &[&str] =
+    &["helm", "hook", "http", "kube", "load", "repository", "schedule", "source", "telemetry"];
 
 /// What an adapter may use beside itself: leaves, and the inbox of the driver.
 const SHARED: &[&str] = &[
@@ -103,6 +104,7 @@ const ENGINE: &[&str] = &[
     "secrets",
     "hook",
     "addon",
+    "package",
     "catalog",
     "config",
     "memory",
@@ -122,6 +124,7 @@ const ENGINE: &[&str] = &[
     "module",
     "converge",
     "source",
+    "repository",
     "command",
     "engine",
 ];

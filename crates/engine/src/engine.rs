@@ -23,8 +23,10 @@ use crate::inspection::{Inspection, ScopeInspection};
 use crate::module::{self, Lower, Modules, Reloaded};
 use crate::name::{ModuleName, MonitorId, QueueName, ReviewId, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
+use crate::package::Pins;
 use crate::queue::{End, Finished, Next, Queues, Reason};
 use crate::release_target::ReleaseTarget;
+use crate::repository::Repositories;
 use crate::source::Sources;
 use crate::task::{
     Answer, DeleteStage, HookInFlight, HookStage, ModulePurge, RunStage, Running, Task, TaskKind, Trigger,
@@ -41,6 +43,7 @@ pub struct Engine {
     modules: Modules,
     converges: Converges,
     sources: Sources,
+    repositories: Repositories,
     life: Life,
     /// When the processes that still run are ended.
     cancels_at: Option<Time>,
@@ -76,6 +79,11 @@ impl Engine {
     /// Creates an engine that has seen no event yet. The catalog has the modules that are registered already, as far as their
     /// bundles are there.
     pub fn with_registry(config: Config, catalog: Catalog, registry: &Registry) -> Self {
+        Self::restored(config, catalog, registry, Pins::new())
+    }
+
+    /// Creates an engine that has seen no event yet, whose modules stay with the packages that are pinned.
+    pub fn restored(config: Config, catalog: Catalog, registry: &Registry, pins: Pins) -> Self {
         let config = Arc::new(config);
         let mut engine = Self {
             configuration: Configuration::new(Arc::clone(&config), &catalog.global),
@@ -84,6 +92,7 @@ impl Engine {
             modules: Modules::new(Arc::clone(&config)),
             converges: Converges::new(Arc::clone(&config)),
             sources: Sources::new(Arc::clone(&config), registry.clone()),
+            repositories: Repositories::new(Arc::clone(&config), pins),
             config,
             life: Life::New,
             cancels_at: None,
@@ -108,7 +117,7 @@ impl Engine {
 
     #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
-        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        let Self { queues, configuration, bindings, modules, sources, repositories, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.start(),
@@ -118,6 +127,7 @@ impl Engine {
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
             }
+            Event::ChartResolved { run, outcome } => repositories.chart_resolved(run, outcome),
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
                 let Self { converges, .. } = self;
@@ -137,11 +147,15 @@ impl Engine {
                 }
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
+            Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
                 sources.kind_vanished(lower.cx, kind);
                 // A watch of what does not exist is no broken watch.
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
+            }
+            Event::KindVanished { monitor, .. } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), None);
             }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => self.listed(lists),
@@ -155,21 +169,30 @@ impl Engine {
                 if let Some((_, item)) = items.iter().find(|(monitor, _)| sources.owns(*monitor)) {
                     sources.object_changed(lower.cx, &key, is_gone, item);
                 }
+                if let Some((monitor, item)) = items.iter().find(|(monitor, _)| repositories.owns(*monitor)) {
+                    repositories.object_changed(*monitor, &key, is_gone, item);
+                }
                 modules.object_changed(&mut lower, &key, is_gone, items);
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
                 sources.patched(lower.cx, run, outcome);
             }
+            Event::ObjectsPatched { run, outcome } if repositories.awaits(run) => {
+                repositories.patched(run, outcome);
+            }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::OwnWatchChanged { watch, failure } => {
                 modules.own_watch_changed(&mut lower, watch, failure);
             }
+            Event::PackagePinned { run, outcome } => repositories.package_pinned(run, outcome),
+            Event::PackageStored { run, outcome } => repositories.package_stored(run, outcome),
             Event::ReleaseDrifted { module, drift } => {
                 modules.release_drifted(lower.cx, lower.queues, &module, drift);
             }
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
+            Event::RepositoryKindsServed => repositories.watch(&mut lower),
             Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
@@ -181,6 +204,12 @@ impl Engine {
             }
             Event::WatchRestored { monitor } if sources.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
+            }
+            Event::WatchFailed { monitor, failure } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), Some(failure));
+            }
+            Event::WatchRestored { monitor } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), None);
             }
             Event::WatchFailed { monitor, failure } => {
                 modules.watch_failed(&mut lower, monitor, failure);
@@ -199,6 +228,7 @@ impl Engine {
                     .into_iter()
                     .chain(self.converges.next_wakeup())
                     .chain(of_sources)
+                    .chain(self.repositories.next_wakeup())
                     .min()
             }
             Life::Draining => self.cancels_at,
@@ -219,6 +249,7 @@ impl Engine {
             self.queues.wake_one_slot();
             if self.life == Life::Running {
                 self.advance_sources();
+                self.advance_repositories();
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -236,7 +267,10 @@ impl Engine {
         }
         self.cancel_late_runs();
         let is_running = self.queues.in_flight().next().is_some() || self.converges.has_scripts_ahead();
-        let at_rest = !is_running && !self.configuration.is_saving() && self.sources.is_at_rest();
+        let at_rest = !is_running
+            && !self.configuration.is_saving()
+            && self.sources.is_at_rest()
+            && self.repositories.is_at_rest();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
@@ -406,6 +440,8 @@ impl Engine {
     fn load(&mut self, catalog: Catalog) {
         let (_, modules, mut lower) = self.split();
         modules.load(&mut lower, catalog);
+        let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
+        repositories.hand_out_pins(modules, &mut Lower { cx, queues, configuration, bindings });
     }
 
     /// Queues what happens once, and the first converge.
@@ -420,8 +456,10 @@ impl Engine {
         let mut tasks = modules.start(lower.cx, &cause);
         tasks.push(converges.first(lower.cx, &cause));
         lower.queues.put(lower.cx, &QueueName::main(), End::Back, tasks);
-        let Self { queues, configuration, bindings, sources, cx, .. } = self;
-        sources.start(&mut Lower { cx, queues, configuration, bindings });
+        let Self { queues, configuration, bindings, sources, repositories, cx, .. } = self;
+        let mut lower = Lower { cx, queues, configuration, bindings };
+        sources.start(&mut lower);
+        repositories.start(&mut lower);
     }
 
     /// Hands the lists of watches to who watches.
@@ -430,6 +468,13 @@ impl Engine {
             let (monitor, objects) = lists.remove(place);
             self.sources.listed(&mut self.cx, monitor, objects);
             let watch = self.sources.watch_of(monitor);
+            let (_, modules, mut lower) = self.split();
+            modules.own_watch_changed(&mut lower, watch, None);
+        }
+        while let Some(place) = lists.iter().position(|(monitor, _)| self.repositories.owns(*monitor)) {
+            let (monitor, objects) = lists.remove(place);
+            self.repositories.listed(monitor, objects);
+            let watch = self.repositories.watch_of(monitor);
             let (_, modules, mut lower) = self.split();
             modules.own_watch_changed(&mut lower, watch, None);
         }
@@ -442,6 +487,18 @@ impl Engine {
         let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
         sources.modules_changed(&modules.take_changed());
         sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+    }
+
+    /// Lets work on chart repositories go on. Modules whose package is another one now run.
+    fn advance_repositories(&mut self) {
+        let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
+        let repackaged = repositories.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+        if repackaged.is_empty() || !self.converges.has_begun() {
+            return;
+        }
+        let (converges, _, lower) = self.split();
+        let cause = Cause::outside("chart");
+        converges.look_again(lower.cx, lower.queues, repackaged, Trigger::ChartResolved, &cause);
     }
 
     /// Puts the modules of bundles into force as they were loaded. A failure blocks nothing: it is tried again later.
@@ -796,6 +853,7 @@ impl Engine {
             self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
             self.converges.end_scripts_ahead(&mut self.cx);
             self.sources.end(&mut self.cx);
+            self.repositories.end(&mut self.cx);
         }
     }
 
@@ -825,6 +883,7 @@ impl Engine {
             queues: {
                 let mut queues = self.queues.views(now);
                 self.sources.add_queue_view(&mut queues, now);
+                self.repositories.add_queue_view(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),
@@ -880,7 +939,7 @@ impl Engine {
     /// Returns how much the engine holds.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint {
-            entries: self.configuration.entries() + self.sources.entries(),
+            entries: self.configuration.entries() + self.sources.entries() + self.repositories.entries(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);

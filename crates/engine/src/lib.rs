@@ -5,15 +5,15 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!        configuration, queues, bindings, modules, converges, sources
+//!        configuration, queues, bindings, modules, converges, sources, repositories
 //! ```
 //!
-//! `engine` holds six machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds eight machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
-//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
+//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ repository ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -42,9 +42,11 @@ mod memory;
 mod module;
 mod name;
 mod notice;
+mod package;
 mod queue;
 mod reconcile;
 mod release_target;
+mod repository;
 mod secrets;
 mod source;
 mod task;
@@ -81,6 +83,12 @@ pub use name::{
     Scope, TaskId,
 };
 pub use notice::{HookEnd, Notice, ObservedBinding, TaskInfo, TaskType};
+pub use package::{
+    ChartReference, ChartRepositorySpec, ChartSpec, FetchedIndex, IndexRequest, IndexValidator, ListedChart,
+    MAX_CHARTS, MAX_VERSIONS, Package, PackageDependency, Pin, Pins, RepoGroupSpec, RepositoryAccess,
+    RepositoryKey, RepositoryKind, ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest,
+    StoredPackage, WantedVersion,
+};
 pub use release_target::ReleaseTarget;
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

@@ -190,6 +190,13 @@ pub enum Notice {
         /// What a person has to do about it, if it does not end by itself.
         advice: Option<String>,
     },
+    /// A step of the work on a chart was taken.
+    ChartStepped {
+        /// The object.
+        object: String,
+        /// The step, in words.
+        step: String,
+    },
     /// Nothing looks after module sources, as their kind does not exist. It is told once.
     SourcesAbsent {
         /// The kind.
@@ -251,12 +258,14 @@ pub struct TaskInfo {
 }
 
 /// What type of task it is, by the names of the reference operator.
-#[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, strum::Display, Eq, Ord, PartialEq, PartialOrd, strum::IntoStaticStr)]
 pub enum TaskType {
     /// Puts the modules of bundles into force as they are registered.
     AddonsCommit,
     /// Looks after a configuration of module sources.
     AddonsReconcile,
+    /// Looks after a Chart of a chart repository, or after the chart of a module.
+    ChartReconcile,
     /// Finds out which modules are on, and runs them.
     ConvergeModules,
     /// Looks for releases that no module owns any more.
@@ -282,6 +291,10 @@ pub enum TaskType {
     ModuleRun,
     /// Waits for modules that run in queues of their own.
     ParallelModuleRun,
+    /// Looks after a group of chart repositories.
+    RepoGroupReconcile,
+    /// Looks after a chart repository.
+    RepositoryReconcile,
 }
 
 impl TaskType {

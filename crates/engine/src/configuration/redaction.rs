@@ -52,6 +52,7 @@ impl Configuration {
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
             | Notice::SnapshotChanged { .. }
+            | Notice::ChartStepped { .. }
             | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
             | Notice::TaskFinished { failure: None, .. }

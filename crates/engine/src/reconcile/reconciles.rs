@@ -18,9 +18,13 @@ use crate::time::Time;
 use crate::view::{QueueView, TaskView};
 
 /// All keyed work.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reconciles {
     config: Arc<Config>,
+    /// The queue as which the work is shown.
+    queue: QueueName,
+    /// How many keys are decided on or written at a time.
+    workers: usize,
     works: BTreeMap<WorkKey, Work>,
     /// What waits for a worker, in this order.
     ready: VecDeque<WorkKey>,
@@ -52,15 +56,26 @@ pub(crate) enum Step {
 }
 
 impl Reconciles {
-    /// Returns no work.
-    pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self { config, ..Self::default() }
+    /// Returns no work. It is shown as that of `queue`, and `workers` keys are decided on or written at a time.
+    pub(crate) fn new(config: Arc<Config>, queue: QueueName, workers: usize) -> Self {
+        Self {
+            config,
+            queue,
+            workers,
+            works: BTreeMap::new(),
+            ready: VecDeque::new(),
+            due: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            busy: 0,
+            reported: 0,
+        }
     }
 
     /// Has a key worked on, now or once more when the work on it is done that is under way.
     pub(crate) fn request(&mut self, cx: &mut Context, key: &WorkKey, cause: &Cause) {
         let Some(work) = self.works.get_mut(key) else {
-            let work = Work::new(cx.ids.task(), cause.then(key.to_string()), cx.now);
+            let shown = (key.task, self.queue.clone());
+            let work = Work::new(cx.ids.task(), shown, cause.then(key.to_string()), cx.now);
             cx.notify(Notice::TaskQueued { task: work.info() });
             self.works.insert(key.clone(), work);
             self.ready.push_back(key.clone());
@@ -94,7 +109,7 @@ impl Reconciles {
 
     /// Returns whether something is ready and a worker is free for it.
     pub(crate) fn has_next(&self) -> bool {
-        !self.ready.is_empty() && self.busy < self.config.source_workers
+        !self.ready.is_empty() && self.busy < self.workers
     }
 
     /// Takes the next key, if a worker is free.
@@ -169,7 +184,7 @@ impl Reconciles {
             return self.request(cx, key, &cause);
         }
         if let Some(delay) = delay {
-            let mut later = Work::new(work.id, work.cause, cx.now);
+            let mut later = Work::new(work.id, (key.task, self.queue.clone()), work.cause, cx.now);
             later.state = State::Due(cx.now + delay);
             self.due.insert((cx.now + delay, key.clone()));
             self.works.insert(key.clone(), later);
@@ -217,7 +232,7 @@ impl Reconciles {
     pub(crate) fn report_length(&mut self, cx: &mut Context) {
         let length = self.works.len();
         if std::mem::replace(&mut self.reported, length) != length {
-            cx.notify(Notice::QueueChanged { queue: QueueName::addons(), length });
+            cx.notify(Notice::QueueChanged { queue: self.queue.clone(), length });
         }
     }
 
@@ -236,7 +251,7 @@ impl Reconciles {
         if self.works.is_empty() {
             return;
         }
-        let name = QueueName::addons();
+        let name = self.queue.clone();
         let tasks: Vec<TaskView> = self.works.iter().map(|(key, work)| work.view(key, now)).collect();
         let status = if self.runs.is_empty() { String::new() } else { "run first task".to_owned() };
         match queues.iter_mut().find(|queue| queue.name == name) {

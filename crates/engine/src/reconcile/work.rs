@@ -13,6 +13,8 @@ use crate::view::TaskView;
 /// What the work is about.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct WorkKey {
+    /// What type of task the work is.
+    pub(crate) task: TaskType,
     /// Who does it: a kind of objects.
     pub(crate) controller: &'static str,
     /// The namespace of the object; empty if it is in none.
@@ -24,7 +26,7 @@ pub(crate) struct WorkKey {
 /// Writes `ClusterAddonsConfiguration platform` or `AddonsConfiguration team/platform`.
 impl fmt::Display for WorkKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { controller, namespace, name } = self;
+        let Self { controller, namespace, name, .. } = self;
         if namespace.is_empty() {
             write!(f, "{controller} {name}")
         } else {
@@ -44,6 +46,9 @@ impl fmt::Display for WorkKey {
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) id: TaskId,
+    task: TaskType,
+    /// Where it is shown.
+    queue: QueueName,
     pub(super) cause: Cause,
     pub(super) queued_at: Time,
     pub(super) begun_at: Option<Time>,
@@ -75,9 +80,11 @@ pub(super) enum State {
 }
 
 impl Work {
-    pub(super) fn new(id: TaskId, cause: Cause, now: Time) -> Self {
+    pub(super) fn new(id: TaskId, (task, queue): (TaskType, QueueName), cause: Cause, now: Time) -> Self {
         Self {
             id,
+            task,
+            queue,
             cause,
             queued_at: now,
             begun_at: None,
@@ -93,8 +100,8 @@ impl Work {
     pub(super) fn info(&self) -> TaskInfo {
         TaskInfo {
             id: self.id,
-            queue: QueueName::addons(),
-            kind: TaskType::AddonsReconcile,
+            queue: self.queue.clone(),
+            kind: self.task,
             scope: Scope::Global,
             hook: None,
             binding: None,
@@ -113,7 +120,7 @@ impl Work {
         let blocked_since = waiting.as_ref().map(|(_, since)| *since).or(self.failing_since);
         TaskView {
             id: self.id,
-            description: format!("{}:{}:{key}", TaskType::AddonsReconcile, QueueName::addons()),
+            description: format!("{}:{}:{key}", self.task, self.queue),
             module: None,
             age: now.since(self.queued_at),
             running,
@@ -123,7 +130,7 @@ impl Work {
             waits_for: waiting.map(|(reason, _)| reason),
             cause: self.cause.to_string(),
             chain: self.cause.clone(),
-            kind: TaskType::AddonsReconcile,
+            kind: self.task,
             hook: None,
             blocked_for: blocked_since.map(|since| now.since(since)),
             wait_advice: None,

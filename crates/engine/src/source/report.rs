@@ -82,6 +82,6 @@ fn state_of(modules: &Modules, name: &ModuleName, before: ModuleLineState) -> Mo
         Phase::Failed | Phase::Parked => ModuleLineState::Error,
         Phase::Starting if before == ModuleLineState::Registered => ModuleLineState::Enabled,
         Phase::Disabled if module.is_decided() => ModuleLineState::Registered,
-        Phase::Deleting | Phase::Disabled | Phase::Orphaned | Phase::Starting => before,
+        Phase::Deleting | Phase::Disabled | Phase::Held | Phase::Orphaned | Phase::Starting => before,
     }
 }

@@ -20,13 +20,13 @@ use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::snapshot::{Item, Key};
 use crate::module::{Lower, Modules};
-use crate::name::{CommandId, ModuleName, MonitorId, RunId, Scope};
+use crate::name::{CommandId, ModuleName, MonitorId, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::reconcile::{Reconciles, Step, WorkKey};
 use crate::time::Time;
 
 /// All configurations of sources.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sources {
     pub(super) config: Arc<Config>,
     pub(super) reconciles: Reconciles,
@@ -57,11 +57,19 @@ impl Sources {
     pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
         let registration = Registration::new(registry);
         Self {
-            reconciles: Reconciles::new(Arc::clone(&config)),
+            reconciles: Reconciles::new(Arc::clone(&config), QueueName::addons(), config.source_workers),
             config,
+            watches: SourceWatches::default(),
+            known: BTreeMap::new(),
             modules: registration.modules(),
             registration,
-            ..Self::default()
+            next: None,
+            holder: None,
+            waiting: VecDeque::new(),
+            commits: Commits::default(),
+            sweep: Sweep::default(),
+            syncs: Syncs::default(),
+            refresh_later: BTreeSet::new(),
         }
     }
 

@@ -28,23 +28,24 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
-    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
+    ReleaseUnwatched, RepositoryKindsServed, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Announce, AnswerCommand, AnswerReview, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
+    Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
-    LoadModule, LoadModules, Notify, PatchObjects, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
-    StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
+    LoadModule, LoadModules, Notify, PatchObjects, PinPackage, ResolveChart, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
+    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
 }
 
-const TASKS: [&str; 14] = [
+const TASKS: [&str; 17] = [
     "AddonsCommit",
     "AddonsReconcile",
+    "ChartReconcile",
     "ConvergeModules",
     "DiscoverHelmReleases",
     "GlobalHookEnableKubernetesBindings",
@@ -57,6 +58,8 @@ const TASKS: [&str; 14] = [
     "ModuleReload",
     "ModuleRun",
     "ParallelModuleRun",
+    "RepoGroupReconcile",
+    "RepositoryReconcile",
 ];
 
 /// What tasks wait for: the beginning of each reason.
@@ -160,6 +163,7 @@ fn tour() {
     world.after(25, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
     crate::sources::tour();
     crate::plans::tour();
+    crate::charts::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);
