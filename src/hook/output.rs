@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use engine::hook::reconcile::{self, ReconcileResult};
 use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
 use values::patch::{Patch, Root, Target};
@@ -19,6 +20,8 @@ pub(super) struct OutputFiles {
     pub(super) values_patch: PathBuf,
     pub(super) metrics: PathBuf,
     pub(super) object_patches: PathBuf,
+    /// Where the hook says what should be, if it runs for a reconcile binding.
+    pub(super) reconcile: Option<PathBuf>,
 }
 
 impl OutputFiles {
@@ -26,7 +29,8 @@ impl OutputFiles {
     pub(super) fn len_bytes(&self) -> usize {
         let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
         let len = |path: &&PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
-        usize::try_from(all.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+        let all = all.into_iter().chain(&self.reconcile);
+        usize::try_from(all.map(|path| len(&path)).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
     /// Reads all files. The first one that is invalid makes the whole run a failure.
@@ -41,7 +45,12 @@ impl OutputFiles {
             .map_err(|error| wrong("got bad metrics", &error))?;
         let object_patches = object_patch::parse(&read(&self.object_patches, object_patch::MAX_BYTES)?)
             .map_err(|error| wrong("can't read object patch file", &error))?;
-        Ok(HookOutput { failed: None, config_patch, values_patch, metrics, object_patches })
+        let reconcile = match &self.reconcile {
+            Some(path) => reconcile::parse(&read(path, reconcile::MAX_BYTES)?)
+                .map_err(|error| wrong("got a bad result of reconcile", &error))?,
+            None => ReconcileResult::default(),
+        };
+        Ok(HookOutput { failed: None, config_patch, values_patch, metrics, object_patches, reconcile })
     }
 
     /// Returns the object patches that are applied although the hook failed. An unreadable file has none.
@@ -109,6 +118,7 @@ mod tests {
             values_patch: file("values"),
             metrics: file("metrics"),
             object_patches: file("objects"),
+            reconcile: Some(file("reconcile")),
         }
     }
 

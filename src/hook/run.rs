@@ -35,6 +35,18 @@ static LAYOUT: Layout = Layout {
     ],
 };
 
+/// The files of a hook that says what should be.
+static RECONCILE_LAYOUT: Layout = Layout {
+    inputs: &["binding-context.json", "config-values.json", "values.json"],
+    outputs: &[
+        "hook-config-values.json-patch",
+        "hook-values.json-patch",
+        "hook-metrics.json",
+        "object-patch",
+        "reconcile-result.json",
+    ],
+};
+
 /// Runs hooks and scripts.
 #[derive(Debug)]
 pub struct Hooks {
@@ -133,7 +145,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Writes the files of a run.
 fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
-    let files = scratch.run(&LAYOUT, || {
+    let reconciles = run.contexts.is_reconciliation();
+    let files = scratch.run(if reconciles { &RECONCILE_LAYOUT } else { &LAYOUT }, || {
         let (kind, module) = (kind(&run.hook.id), run.hook.id.scope.module());
         let scope = module.map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
         format!("{scope}.{kind}-hook-{}", safe_name(run.hook.id.name.as_str()))
@@ -146,8 +159,9 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         values_patch: files.output("hook-values.json-patch")?,
         metrics: files.output("hook-metrics.json")?,
         object_patches: files.output("object-patch")?,
+        reconcile: reconciles.then(|| files.output("reconcile-result.json")).transpose()?,
     };
-    let variables = vec![
+    let mut variables = vec![
         ("BINDING_CONTEXT_PATH", context),
         ("CONFIG_VALUES_PATH", config),
         ("VALUES_PATH", values),
@@ -156,6 +170,7 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         ("METRICS_PATH", outputs.metrics.clone()),
         ("KUBERNETES_PATCH_PATH", outputs.object_patches.clone()),
     ];
+    variables.extend(outputs.reconcile.iter().map(|path| ("RECONCILE_RESULT_PATH", path.clone())));
     Ok(Prepared { files, variables, outputs })
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Run {
     pub(super) hook: Arc<Hook>,
     /// Its binding contexts, in short.
     pub(super) contexts: String,
+    /// Whether it says what should be.
+    pub(super) is_reconciliation: bool,
     /// `None` while it runs.
     pub(super) outcome: Option<Result<HookOutput, Failure>>,
 }
@@ -120,6 +122,7 @@ impl Recording {
                 self.record.runs.push(Run {
                     hook: Arc::clone(hook),
                     contexts: summary(contexts),
+                    is_reconciliation: contexts.is_reconciliation(),
                     outcome: None,
                 });
             }
@@ -235,6 +238,7 @@ impl Recording {
 fn summary(contexts: &RunContexts) -> String {
     let one = |context: &BindingContext| match &context.trigger {
         Trigger::Lifecycle(_) | Trigger::Schedule => context.binding.to_string(),
+        Trigger::Reconcile(one) => format!("{} {} {}", context.binding, one.type_name(), one.key),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
         Trigger::Event { event, key, .. } if key.namespace.is_empty() => {
             format!("{} {event} {}", context.binding, key.name)

@@ -27,10 +27,10 @@ const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "c
 const OWN: [&str; 3] = ["name", "expect", "steps"];
 
 /// Actions of a step. A step has exactly one.
-const ACTIONS: [&str; 4] = ["apply", "config", "delete", "schedule"];
+const ACTIONS: [&str; 5] = ["apply", "config", "delete", "reconcile", "schedule"];
 
 /// Keys of `expect`.
-pub(super) const EXPECTED: [&str; 13] = [
+pub(super) const EXPECTED: [&str; 15] = [
     "runs",
     "exit",
     "error",
@@ -38,6 +38,8 @@ pub(super) const EXPECTED: [&str; 13] = [
     "configPatch",
     "objectPatches",
     "metrics",
+    "children",
+    "status",
     "log",
     "values",
     "config",
@@ -212,6 +214,8 @@ fn step(node: Node<'_>) -> Step {
         node.key("apply", |node| Action::Apply(node.objects())),
         node.key("config", |node| Action::Config(node.map())),
         node.key("delete", |node| Action::Delete(node.references())),
+        // The object of a controller: its key runs.
+        node.key("reconcile", |node| Action::Apply(vec![node.object()])),
         node.key("schedule", |node| Action::Schedule(node.text())),
     ];
     let mut actions = actions.into_iter().flatten();
@@ -254,10 +258,11 @@ fn check_shapes(expect: Node<'_>) {
     for key in ["valuesPatch", "configPatch", "objectPatches", "metrics"] {
         expect.key(key, |node| node.each(|item| drop(item.map())));
     }
-    for key in ["values", "config", "enabled"] {
+    for key in ["values", "config", "enabled", "status"] {
         expect.key(key, |node| drop(node.map()));
     }
     expect.key("objects", |node| drop(node.objects()));
+    expect.key("children", |node| drop(node.objects()));
     expect.key("absent", |node| drop(node.references()));
     expect.key("error", |node| drop(node.text()));
     expect.key("exit", |node| {
@@ -290,7 +295,7 @@ mod tests {
             ("run: a\nexpext: {}\n", "a.test.yaml:2:1: expext: unknown key; did you mean expect?"),
             (
                 "tests:\n- name: x\n  steps:\n  - expect: {log: {}}\n",
-                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of apply, config, delete, schedule\n\
+                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of apply, config, delete, reconcile, schedule\n\
                  a.test.yaml:4:14: tests[0].steps[0].expect.log: should be a list",
             ),
             ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),

@@ -105,6 +105,7 @@ const ENGINE: &[&str] = &[
     "binding",
     "inspection",
     "module",
+    "controller",
     "converge",
     "source",
     "command",

@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
+use crate::hook::reconcile::ReconcileResult;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::release_target::ReleaseTarget;
@@ -288,6 +289,8 @@ pub struct HookOutput {
     pub metrics: Vec<MetricOperation>,
     /// Changes of objects in the cluster.
     pub object_patches: Vec<ObjectPatch>,
+    /// What should be, if it ran for a reconcile binding.
+    pub reconcile: ReconcileResult,
 }
 
 /// What a process used.

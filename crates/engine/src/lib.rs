@@ -5,15 +5,15 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!        configuration, queues, bindings, modules, converges, sources
+//!        configuration, queues, bindings, modules, controllers, converges, sources
 //! ```
 //!
-//! `engine` holds six machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds eight machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
 //! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
-//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
+//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge ◀ source ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -28,6 +28,7 @@ mod command;
 mod config;
 mod configuration;
 mod context;
+mod controller;
 mod converge;
 pub mod cron;
 pub mod duration;
@@ -64,7 +65,8 @@ pub use catalog::{
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
 pub use effect::{
-    Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RunLabels, ValuesInput,
+    Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor, RunLabels,
+    ValuesInput,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;

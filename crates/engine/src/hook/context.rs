@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use golang::json;
 
+use super::reconcile::{ReconcileBinding, Reconciliation};
 use super::spec::{ConfigVersion, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent};
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
 
@@ -40,6 +41,8 @@ pub enum Trigger {
     },
     /// A point of a lifecycle was reached.
     Lifecycle(Lifecycle),
+    /// An object is to be brought about, or is being deleted.
+    Reconcile(Arc<Reconciliation>),
     /// A crontab line was due.
     Schedule,
     /// All objects were listed for the first time.
@@ -63,6 +66,16 @@ impl BindingContext {
     pub fn lifecycle(point: Lifecycle) -> Self {
         let snapshots = if point.has_snapshots() { Included::All } else { Included::Named(Arc::default()) };
         Self { binding: point.as_str().into(), group: None, trigger: Trigger::Lifecycle(point), snapshots }
+    }
+
+    /// Returns the context of one object of a reconcile binding.
+    pub fn reconcile(binding: &ReconcileBinding, reconciliation: Reconciliation) -> Self {
+        Self {
+            binding: binding.name.as_str().into(),
+            group: None,
+            trigger: Trigger::Reconcile(Arc::new(reconciliation)),
+            snapshots: Included::Named(Arc::default()),
+        }
     }
 
     /// Returns the context of a due schedule.
@@ -165,6 +178,11 @@ impl RunContexts {
         &self.contexts
     }
 
+    /// Returns whether the hook is to say what should be.
+    pub fn is_reconciliation(&self) -> bool {
+        self.contexts.iter().any(|context| matches!(context.trigger, Trigger::Reconcile(_)))
+    }
+
     /// Returns about how many bytes the file has: those of the objects that it shows.
     pub fn len_bytes(&self) -> usize {
         let len = |(index, shown): (&usize, &Shown)| {
@@ -175,6 +193,7 @@ impl RunContexts {
         let of_context = |context: &BindingContext| {
             let own = match &context.trigger {
                 Trigger::Event { item, .. } => item.len_bytes(),
+                Trigger::Reconcile(reconciliation) => reconciliation.len_bytes(),
                 Trigger::Synchronization { binding } => of(binding),
                 Trigger::Lifecycle(_) | Trigger::Schedule => 0,
             };
@@ -213,6 +232,7 @@ impl RunContexts {
             (Trigger::Lifecycle(_), _) => {
                 self.write_snapshots(out, &context.snapshots)?;
             }
+            (Trigger::Reconcile(reconciliation), _) => reconciliation.write(out)?,
             (Trigger::Event { .. } | Trigger::Schedule | Trigger::Synchronization { .. }, Some(group)) => {
                 out.write_all(b",\"groupName\":")?;
                 json::write(out, &**group)?;

@@ -13,11 +13,13 @@ mod error_list;
 pub mod log;
 pub mod metric;
 pub mod object_patch;
+pub mod reconcile;
 pub mod selection;
 pub mod snapshot;
 pub mod spec;
 
 pub use context::{BindingContext, RunContexts, Trigger};
+pub use reconcile::ReconcileBinding;
 pub use selection::{MonitorSpec, Selection};
 pub use spec::{
     ConfigVersion, HookKind, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent,

@@ -184,6 +184,9 @@ fn is_of(hook: &Hook, context: &BindingContext) -> bool {
         ContextTrigger::Event { binding, .. } | ContextTrigger::Synchronization { binding } => {
             hook.spec.kubernetes.get(binding).is_some_and(|found| *found.name == *context.binding)
         }
+        ContextTrigger::Reconcile(_) => {
+            hook.spec.reconciles.iter().any(|found| *found.name == *context.binding)
+        }
         ContextTrigger::Lifecycle(point) => hook.spec.order(point).is_some(),
         ContextTrigger::Schedule => hook.spec.schedules.iter().any(|found| *found.name == *context.binding),
     }

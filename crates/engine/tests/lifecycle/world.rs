@@ -905,6 +905,7 @@ fn shown_context(context: &engine::hook::BindingContext) -> String {
     match &context.trigger {
         Trigger::Event { event, key, .. } => format!("{} {event} {key}", context.binding),
         Trigger::Lifecycle(point) => point.to_string(),
+        Trigger::Reconcile(one) => format!("{} {} {}", context.binding, one.type_name(), one.key),
         Trigger::Schedule => format!("{} Schedule", context.binding),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
     }
