@@ -35,6 +35,7 @@ mod start;
 mod status;
 mod upgrade_loops;
 mod watches;
+mod webhooks;
 mod why;
 mod world;
 
