@@ -11,6 +11,7 @@ mod architecture;
 mod asking;
 mod chart_bundles;
 mod config_map;
+mod config_secret;
 mod docs;
 mod driver;
 mod events;

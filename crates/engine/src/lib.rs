@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, enabled, time, cause, secrets, config_object … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
 //! ```
 //!
@@ -26,6 +26,7 @@ mod cause;
 mod chart_values;
 mod command;
 mod config;
+mod config_object;
 mod configuration;
 mod context;
 mod converge;
@@ -63,6 +64,7 @@ pub use catalog::{
 };
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure};
+pub use config_object::ConfigObject;
 pub use effect::{
     Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RunLabels, ValuesInput,
 };

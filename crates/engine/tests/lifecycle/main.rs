@@ -10,6 +10,7 @@
 
 mod build;
 mod config_map;
+mod config_secret;
 mod contexts;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
 #[path = "../../../../tests/memory/counting.rs"]
