@@ -14,11 +14,41 @@ const MASK: &str = "***";
 /// The most characters of a message: a status holds many of them.
 pub const MAX_MESSAGE: usize = 1024;
 
+/// From how many characters on a text from a URL can be a secret. Passwords are, however short they are.
+const MIN_SECRET: usize = 6;
+
+/// How many characters a shorter text has at least, to be masked where it stands alone.
+const MIN_WORD: usize = 3;
+
 /// Knows secrets in all forms in which a message could hold them. It is not printed.
+///
+/// A user name is no secret, unless it is a token. A short one is part of many words, so it is masked only where it stands
+/// alone; a message in which each `a` is masked would tell nothing.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// The longest ones first, so that none is left in part.
-    forms: Vec<String>,
+    forms: Vec<Form>,
+}
+
+/// One form of a secret.
+#[derive(Clone, PartialEq, Eq)]
+struct Form {
+    text: String,
+    /// Whether it counts inside of words, too.
+    is_anywhere: bool,
+}
+
+impl Form {
+    /// Reports whether a message has it at `rest`, behind `before`.
+    fn begins(&self, before: Option<char>, rest: &str) -> bool {
+        let Some(behind) = rest.strip_prefix(self.text.as_str()) else { return false };
+        let is_within = |own: Option<char>, other: Option<char>| {
+            own.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
+        };
+        self.is_anywhere
+            || !(is_within(self.text.chars().next(), before)
+                || is_within(self.text.chars().next_back(), behind.chars().next()))
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -41,44 +71,59 @@ impl Redactor {
     pub fn with_credentials(mut self, credentials: Option<&Credentials>) -> Self {
         if let Some(credentials) = credentials {
             self.add(&String::from_utf8_lossy(credentials.user()));
-            self.add(&String::from_utf8_lossy(credentials.password()));
-            self.forms.push(credentials.token());
+            self.add_forms(&String::from_utf8_lossy(credentials.password()), true);
+            self.forms.push(Form { text: credentials.token(), is_anywhere: true });
             self.sort();
         }
         self
     }
 
-    fn add(&mut self, secret: &str) {
+    /// Adds what may be a secret, by its length.
+    fn add(&mut self, text: &str) {
+        let length = text.chars().count();
+        if length >= MIN_WORD {
+            self.add_forms(text, length >= MIN_SECRET);
+        }
+    }
+
+    fn add_forms(&mut self, secret: &str, is_anywhere: bool) {
         let escaped = utf8_percent_encode(secret, crate::template::ESCAPED).to_string();
         let all = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
         let json = serde_json::Value::from(secret).to_string();
         let debug = format!("{secret:?}");
         let quoted = [json, debug].map(|text| text.trim_matches('"').to_owned());
-        self.forms.extend([secret.to_owned(), escaped.replace("%20", "+"), escaped.clone(), all.clone()]);
-        self.forms.extend([lower_hex(&escaped), lower_hex(&all)]);
-        self.forms.extend(quoted);
-        self.forms
-            .extend([STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD].map(|form| form.encode(secret)));
+        let plain = [secret.to_owned(), escaped.replace("%20", "+"), escaped.clone(), all.clone()];
+        let encoded = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD].map(|form| form.encode(secret));
+        let texts =
+            plain.into_iter().chain([lower_hex(&escaped), lower_hex(&all)]).chain(quoted).chain(encoded);
+        self.forms.extend(texts.map(|text| Form { text, is_anywhere }));
     }
 
+    /// Puts the longest forms first, and of two equal ones that which counts anywhere.
     fn sort(&mut self) {
-        self.forms.retain(|form| !form.is_empty());
-        self.forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.forms.retain(|form| !form.text.is_empty());
+        let place = |form: &Form| (std::cmp::Reverse(form.text.len()), !form.is_anywhere);
+        self.forms.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.text.cmp(&b.text)));
         self.forms.dedup();
     }
 
     /// Returns a message without secrets and without user and password of URLs, at most [`MAX_MESSAGE`] characters long.
     pub fn clean(&self, message: &str) -> String {
         let mut out = String::with_capacity(message.len());
-        let mut rest = message;
+        let (mut before, mut rest) = (None, message);
         while let Some(first) = rest.chars().next() {
-            if let Some(form) = self.forms.iter().find(|form| rest.starts_with(form.as_str())) {
-                out.push_str(MASK);
-                rest = rest.get(form.len()..).unwrap_or_default();
-            } else {
-                out.push(first);
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
-            }
+            let length = match self.forms.iter().find(|form| form.begins(before, rest)) {
+                Some(form) => {
+                    out.push_str(MASK);
+                    form.text.len()
+                }
+                None => {
+                    out.push(first);
+                    first.len_utf8()
+                }
+            };
+            let (done, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
+            (before, rest) = (done.chars().next_back(), left);
         }
         shortened(without_userinfo(&out))
     }
@@ -149,8 +194,28 @@ mod tests {
 
     #[test]
     fn a_secret_that_begins_like_another_is_masked_as_a_whole() {
-        let redactor = Redactor::new(["ab", "abcd", ""]);
-        assert_eq!(redactor.clean("abcdab xabx"), "****** x***x");
+        let redactor = Redactor::new(["abcdef", "abcdefgh", ""]);
+        assert_eq!(redactor.clean("abcdefghabcdef xabcdefx"), "****** x***x");
+    }
+
+    #[test]
+    fn a_short_user_name_garbles_no_message_and_a_short_password_is_masked_always() {
+        let redactor = |url: &str| {
+            let url = HttpUrl::parse(url, Protocols::default()).unwrap();
+            Redactor::default().with_credentials(url.credentials())
+        };
+        let message = "the server at https://a:xy@repo/joe answered joey, joe and 401";
+        let clean = redactor("https://a:secret@repo/").clean(message);
+        assert_eq!(clean, "the server at https://***@repo/joe answered joey, joe and 401");
+        let clean = redactor("https://joe:xy@repo/").clean(message);
+        assert_eq!(clean, "the server at https://***@repo/*** answered joey, *** and 401");
+        // A token in the place of a user, and a password of one letter.
+        assert_eq!(redactor("https://gh-token@repo/").clean("Xgh-tokenX"), "X***X");
+        assert_eq!(redactor("https://joe:x@repo/").clean("axb"), "a***b");
+        // What a Secret gives may stand in a path.
+        assert_eq!(Redactor::new(["k3y", "eu"]).clean("/eu/k3y/k3ys/k3y"), "/eu/***/k3ys/***");
+        // It is both: the password counts.
+        assert_eq!(redactor("https://joe:joe@repo/").clean("joey"), "***y");
     }
 
     #[test]
