@@ -183,7 +183,13 @@ impl<'f> Fields<'f> {
             Value::Null => return None,
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
-            Value::Bool(value) => value.to_string(),
+            Value::Bool(value) => {
+                // YAML has many words for these, and what was written is not known any more.
+                let message =
+                    format!("{name}: it is a word for {value}, and read as that: write a text in quotes");
+                self.findings.warning(self.path, message);
+                value.to_string()
+            }
             Value::Array(_) | Value::Object(_) => {
                 self.problem(name, "it has to be a text");
                 return None;

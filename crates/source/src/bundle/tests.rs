@@ -47,6 +47,21 @@ fn a_module_bundle_is_read() {
 }
 
 #[test]
+fn a_text_that_yaml_reads_as_a_boolean_is_told() {
+    let meta = META_TEXT.replace("description: d", "description: y");
+    let report = lint(&module(&[(META, Some(&meta))]));
+    assert_eq!(report.outcome.unwrap().description, "true");
+    let warnings: Vec<String> = report.warnings.iter().map(Problem::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["meta.yaml: description: it is a word for true, and read as that: write a text in quotes"]
+    );
+    let quoted = META_TEXT.replace("description: d", "description: 'y'");
+    let report = lint(&module(&[(META, Some(&quoted))]));
+    assert_eq!((report.outcome.unwrap().description.as_str(), report.warnings.len()), ("y", 0));
+}
+
+#[test]
 fn what_is_wrong_with_a_module_names_its_file() {
     for (path, text, problem) in [
         ("values.yaml", "other: {}", "values.yaml: other: only webApp and webAppEnabled"),
