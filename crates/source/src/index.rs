@@ -190,7 +190,14 @@ impl IndexBuilder {
         };
         for (name, versions) in entries {
             match versions {
-                Value::Null => {}
+                Value::Null => {
+                    self.begin(name.clone());
+                    self.add_line(
+                        String::new(),
+                        Err("there is no list of its versions in the index: write one, or remove the name"
+                            .to_owned()),
+                    )?;
+                }
                 Value::Array(versions) => {
                     self.begin(name.clone());
                     versions.iter().try_for_each(|version| self.add(version))?;
@@ -211,11 +218,16 @@ impl IndexBuilder {
 
     /// Adds what the list of the addon holds next.
     fn add(&mut self, entry: &Value) -> Result<(), IndexError> {
+        let version = entry.get("version").map(scalar).unwrap_or_default();
+        let outcome = check_name(&self.name).and_then(|()| read_entry(entry, &version));
+        self.add_line(version, outcome)
+    }
+
+    /// Adds a line of the addon.
+    fn add_line(&mut self, version: String, outcome: Result<Entry, String>) -> Result<(), IndexError> {
         if self.lines.len() >= MAX_LINES {
             return Err(IndexError::Lines);
         }
-        let version = entry.get("version").map(scalar).unwrap_or_default();
-        let outcome = check_name(&self.name).and_then(|()| read_entry(entry, &version));
         let (name, version) =
             (self.name.chars().take(QUOTED).collect(), version.chars().take(MAX_VERSION).collect());
         let line = Line { name, version, outcome, list: self.list };
@@ -360,7 +372,7 @@ mod tests {
     #[test]
     fn lines_are_sorted_by_name_and_version() {
         let text = "apiVersion: v1\nentries:\n  b: [{version: 1.10.0}, {version: 1.9.0, name: Display}]\n  \
-                    a: [{version: 2}, {version: v1.0.0}, {version: 1.0.0-rc.1}]\n  c: []\n  d:\n";
+                    a: [{version: 2}, {version: v1.0.0}, {version: 1.0.0-rc.1}]\n  c: []\n";
         assert_eq!(shown(text), ["a 1.0.0-rc.1", "a v1.0.0", "a 2", "b 1.9.0", "b 1.10.0"]);
     }
 
@@ -370,11 +382,11 @@ mod tests {
         let lines = shown(&format!(
             "entries:\n  a:\n  - {{version: latest}}\n  - {{version: 1.0.0, digest: {digest}, urls: [x.tgz], id: i}}\n  \
              - {{version: 1.0.0}}\n  - {{digest: x}}\n  - {{version: 2.0.0, digest: x}}\n  - text\n  \
-             - {{version: 3.0.0, urls: x}}\n  - {{version: 4.0.0, id: 7}}\n  ../b: [{{version: 1.0.0}}]\n"
+             - {{version: 3.0.0, urls: x}}\n  - {{version: 4.0.0, id: 7}}\n  ../b: [{{version: 1.0.0}}]\n  empty:\n"
         ));
         let good: Vec<&String> = lines.iter().filter(|line| !line.contains('!')).collect();
         assert_eq!(good, ["a 1.0.0"]);
-        assert_eq!(lines.len(), 9, "{lines:#?}");
+        assert_eq!(lines.len(), 10, "{lines:#?}");
         for word in [
             "latest ! the version",
             "twice",
@@ -384,6 +396,7 @@ mod tests {
             "urls:",
             "id:",
             "../b 1.0.0 ! the name",
+            "empty  ! there is no list of its versions",
         ] {
             assert!(lines.iter().any(|line| line.contains(word)), "{word}: {lines:#?}");
         }

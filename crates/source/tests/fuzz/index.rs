@@ -10,7 +10,10 @@ use values::yaml;
 fn count(text: &str) -> Option<usize> {
     let tree = yaml::parse_strict(text).ok()?;
     match tree.get("entries")? {
-        Value::Object(entries) => Some(entries.values().filter_map(Value::as_array).map(Vec::len).sum()),
+        // A name without a list is one line, which says so.
+        Value::Object(entries) => Some(
+            entries.values().map(|list| list.as_array().map_or(usize::from(list.is_null()), Vec::len)).sum(),
+        ),
         Value::Null => Some(0),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
     }
