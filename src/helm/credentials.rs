@@ -118,7 +118,7 @@ impl Helm {
         let release = run.module.name.as_str();
         let text = self.rendered_credentials(run, template, values).await?;
         let wrong = |source| WriteError::Credentials { path: template.to_owned(), source };
-        let credentials = Credentials::read(&text).map_err(wrong)?;
+        let credentials = Credentials::read(&text, &self.settings.namespace).map_err(wrong)?;
         let mut objects = BTreeMap::new();
         for reference in credentials.references() {
             if let Some(object) = self.requests.get(&self.path_of(reference)).await? {

@@ -73,6 +73,12 @@ pub enum CredentialsError {
         /// What is expected there.
         expected: &'static str,
     },
+    /// An object of another namespace is named. The namespace is not quoted: it may be a value.
+    #[error("{path}.namespace: objects are looked up in the namespace of the release only: remove it")]
+    Namespace {
+        /// Where, such as `credential[0].valueFrom.secretKeyRef`.
+        path: String,
+    },
     /// A name stands there twice.
     #[error("{path}: {name} is the name of another credential, too")]
     Repeated {
@@ -160,12 +166,12 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Reads the rendered text; an empty one has no credentials.
+    /// Reads the rendered text; an empty one has no credentials. `namespace` is that of the release.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, and where.
-    pub fn read(text: &str) -> Result<Self, CredentialsError> {
+    pub fn read(text: &str, namespace: &str) -> Result<Self, CredentialsError> {
         if text.len() > MAX_TEXT {
             return Err(CredentialsError::TooLarge(text.len()));
         }
@@ -177,7 +183,7 @@ impl Credentials {
         let mut own: Vec<Credential> = Vec::new();
         for (number, entry) in list(fields, "credential")?.iter().enumerate() {
             let path = format!("credential[{number}]");
-            let credential = Credential::read(entry, path)?;
+            let credential = Credential::read(entry, path, namespace)?;
             if own.iter().any(|other| other.name == credential.name) {
                 return Err(CredentialsError::Repeated { path: credential.path, name: credential.name });
             }
@@ -189,7 +195,7 @@ impl Credentials {
             let fields = mapping(entry, &path)?;
             let kinds = [("configMapRef", Kind::ConfigMap), ("secretRef", Kind::Secret)];
             let (path, kind, fields) = one_of(fields, &path, kinds, "one of configMapRef and secretRef")?;
-            from.push(Reference { kind, name: object_name(fields, &path)? });
+            from.push(Reference { kind, name: object_name(fields, &path, namespace)? });
         }
         Ok(Self { own, from })
     }
@@ -244,7 +250,7 @@ impl Credentials {
 }
 
 impl Credential {
-    fn read(entry: &Value, path: String) -> Result<Self, CredentialsError> {
+    fn read(entry: &Value, path: String, namespace: &str) -> Result<Self, CredentialsError> {
         let fields = mapping(entry, &path)?;
         let name = text(fields, &path, "name")?;
         let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -254,7 +260,7 @@ impl Credential {
         }
         let source = match (field(fields, "value"), field(fields, "valueFrom")) {
             (Some(_), None) => Source::Value(text(fields, &path, "value")?),
-            (None, Some(from)) => Self::read_from(from, &format!("{path}.valueFrom"))?,
+            (None, Some(from)) => Self::read_from(from, &format!("{path}.valueFrom"), namespace)?,
             (Some(_), Some(_)) | (None, None) => {
                 return Err(CredentialsError::Shape {
                     path,
@@ -265,7 +271,7 @@ impl Credential {
         Ok(Self { path, name, source })
     }
 
-    fn read_from(from: &Value, path: &str) -> Result<Source, CredentialsError> {
+    fn read_from(from: &Value, path: &str, namespace: &str) -> Result<Source, CredentialsError> {
         let kinds = [
             ("configMapKeyRef", Kind::ConfigMap),
             ("secretKeyRef", Kind::Secret),
@@ -273,7 +279,7 @@ impl Credential {
         ];
         let expected = "one of configMapKeyRef, secretKeyRef and serviceRef";
         let (path, kind, fields) = one_of(mapping(from, path)?, path, kinds, expected)?;
-        let object = Reference { kind, name: object_name(fields, &path)? };
+        let object = Reference { kind, name: object_name(fields, &path, namespace)? };
         if kind != Kind::Service {
             return Ok(Source::Key(object, text(fields, &path, "key")?));
         }
@@ -324,8 +330,12 @@ fn text(fields: &Map<String, Value>, path: &str, name: &str) -> Result<String, C
     }
 }
 
-/// Returns the name of an object; it becomes a part of a URL.
-fn object_name(fields: &Map<String, Value>, path: &str) -> Result<String, CredentialsError> {
+/// Returns the name of an object in this namespace; it becomes a part of a URL.
+fn object_name(fields: &Map<String, Value>, path: &str, namespace: &str) -> Result<String, CredentialsError> {
+    // Who names another one must not get the object of that name from here.
+    if field(fields, "namespace").is_some_and(|named| named.as_str() != Some(namespace)) {
+        return Err(CredentialsError::Namespace { path: path.to_owned() });
+    }
     let name = text(fields, path, "name")?;
     let is_good =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');

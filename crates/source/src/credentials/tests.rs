@@ -19,7 +19,7 @@ fn objects() -> BTreeMap<Reference, Value> {
 }
 
 fn resolved(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let credentials = Credentials::read(text).map_err(|error| error.to_string())?;
+    let credentials = Credentials::read(text, "ops").map_err(|error| error.to_string())?;
     let found = credentials.resolve(&objects()).map_err(|error| error.to_string())?;
     Ok(found.into_iter().map(|(name, value)| (name, String::from_utf8(value).unwrap())).collect())
 }
@@ -32,7 +32,7 @@ credential:
 - {name: NUMBER, value: 6379}
 - {name: EMPTY, value: ''}
 - {name: FROM_MAP, valueFrom: {configMapKeyRef: {name: one, key: PORT}}}
-- {name: FROM_SECRET, valueFrom: {secretKeyRef: {name: two, key: HOST}}}
+- {name: FROM_SECRET, valueFrom: {secretKeyRef: {name: two, namespace: ops, key: HOST}}}
 - {name: ADDRESS, valueFrom: {serviceRef: {name: web, jsonpath: '{.spec.clusterIP}'}}}
 credentialFrom:
 - configMapRef: {name: one}
@@ -53,7 +53,7 @@ credentialFrom:
             "RAW=\u{0}\u{1}"
         ]
     );
-    let credentials = Credentials::read(text).unwrap();
+    let credentials = Credentials::read(text, "ops").unwrap();
     let names: Vec<String> = credentials.references().into_iter().map(ToString::to_string).collect();
     assert_eq!(names, ["ConfigMap one", "Secret two", "Service web"]);
     assert!(!format!("{credentials:?}").contains("hunter2"));
@@ -94,6 +94,14 @@ fn what_is_wrong_names_its_place_and_no_value() {
         (
             "credential: [{name: A, valueFrom: {secretKeyRef: {name: ../x, key: k}}}]",
             "credential[0].valueFrom.secretKeyRef.name should be the name of an object",
+        ),
+        (
+            "credential: [{name: A, valueFrom: {secretKeyRef: {name: two, namespace: hunter2, key: HOST}}}]",
+            "credential[0].valueFrom.secretKeyRef.namespace: objects are looked up in the namespace of the release only: remove it",
+        ),
+        (
+            "credentialFrom: [{configMapRef: {name: one, namespace: [ops]}}]",
+            "credentialFrom[0].configMapRef.namespace: objects are looked up in the namespace of the release only: remove it",
         ),
         (
             "credential: [{name: A, valueFrom: {secretKeyRef: {name: two}}}]",
