@@ -7,6 +7,8 @@
 mod bundle;
 #[path = "../../values/tests/fuzz/corpus.rs"]
 mod corpus;
+#[path = "fuzz/git.rs"]
+mod git;
 #[path = "fuzz/index.rs"]
 mod index;
 #[path = "../../values/tests/fuzz/shuffle.rs"]
@@ -20,6 +22,7 @@ use shuffle::shuffle;
 #[test]
 fn every_input_of_the_corpora_is_survived() {
     assert!(replay("bundle", bundle::run) >= 4);
+    assert!(replay("git", git::run) >= 9);
     assert!(replay("index", index::run) >= 6);
     assert!(replay("url", url::run) >= 8);
 }
@@ -29,6 +32,21 @@ fn random_urls_are_survived() {
     let words = "https:// http:// git:: s3:: hg:: github.com/ bitbucket.org/ a b.example [::1] 127.0.0.1 : 443 8443 @ user:hunter2@ / // .. . \
                  index.yaml ? ref=v1 & depth=1 sshkey=x # % %2e %40 ~ é { } \\";
     shuffle(words, 100_000, url::run);
+}
+
+#[test]
+fn random_answers_of_git_servers_are_survived() {
+    let id = "1111111111111111111111111111111111111111";
+    // `|` stands between the parts of an input.
+    let words = format!(
+        "| | 000eversion_2~ 0000 0001 0002 0003 0005x fff0 zzzz 0032{id}_HEAD~ 003d{id}_refs/heads/main~ 000bERR_no~ 000dpackfile~ \
+         0008NAK~ 0035shallow_{id}~ 001bobject-format=sha256~ 0007\u{1}PA 0007\u{2}PA 0007\u{3}PA refs/tags/v1 PACK"
+    );
+    let run = |bytes: &[u8]| {
+        let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'|').collect();
+        git::run(&[b"a", parts.join(&0xff_u8).as_slice()].concat());
+    };
+    shuffle(&words, 20_000, run);
 }
 
 #[test]
