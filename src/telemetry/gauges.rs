@@ -94,6 +94,7 @@ mod tests {
             key: SourceKey::cluster(name),
             phase,
             message: String::new(),
+            modules: String::new(),
             generation: 1,
             observed_generation: 1,
             is_deleting: false,

@@ -259,6 +259,7 @@ fn bundles_are_restored_part_by_part() {
         bundle,
         is_active: true,
         is_retained: false,
+        is_held: false,
         is_withdrawn: false,
         auto_enable: false,
     };

@@ -151,7 +151,7 @@ pub(super) fn sources(page: &mut Html, view: &View, show: ShowFailure<'_>) {
     }
     section(page, "sources", "Module sources");
     page.raw("<table><caption>Configurations of repositories, from which modules come</caption>");
-    headings(page, &["Source", "State", "Addons", "Next", "Message"]);
+    headings(page, &["Source", "State", "Modules", "Next", "Message"]);
     for source in view.sources.iter().take(SOURCES) {
         source_row(page, source, show);
     }
@@ -171,7 +171,7 @@ fn source_row(page: &mut Html, source: &SourceView, show: ShowFailure<'_>) {
         "Failed" => "bad",
         _ => "warn",
     });
-    page.raw("\">").raw(phase).raw("</td><td class=\"number\">").count(source.addons().count());
+    page.raw("\">").raw(phase).raw("</td><td class=\"number\">").text(&source.modules);
     page.raw("</td><td class=\"short\">");
     let work = source.work.as_ref();
     if let Some(running) = work.and_then(|work| work.running) {

@@ -130,6 +130,7 @@ fn with_source(mut view: View, word: &str) -> View {
         key,
         phase: "Failed",
         message: format!("{word}: hunter2hunter2"),
+        modules: "1/2".to_owned(),
         generation: 2,
         observed_generation: 2,
         is_deleting: false,
@@ -152,7 +153,7 @@ fn module_sources_are_a_table_if_there_are_any() {
     for part in [
         "<a href=\"#sources\">Module sources (1)</a>",
         "<th scope=\"row\">web0<small>1.2.3 of cac/platform, registered no more</small></th>",
-        "<th scope=\"row\">cac/platform</th><td class=\"short bad\">Failed</td><td class=\"number\">0</td>",
+        "<th scope=\"row\">cac/platform</th><td class=\"short bad\">Failed</td><td class=\"number\">1/2</td>",
         "<td class=\"short\">in 5 min</td><td>platform: ******</td>",
         "addon-operator why source cac/platform",
     ] {

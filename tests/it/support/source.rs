@@ -144,6 +144,7 @@ pub(crate) fn registry(bundles: &[Bundle]) -> Registry {
         bundle: bundle.clone(),
         is_active: true,
         is_retained: false,
+        is_held: false,
         is_withdrawn: false,
         auto_enable: false,
     };

@@ -31,9 +31,12 @@ pub struct RegisteredAddon {
     pub bundle: Bundle,
     /// Whether it is the version that is a module.
     pub is_active: bool,
-    /// Whether its module goes on although it is registered no more: its id and its name are free.
+    /// Whether its module goes on although it is registered no more: its id and its name are free, unless they are held.
     #[serde(default)]
     pub is_retained: bool,
+    /// Whether it keeps its id and its name while its module goes on: its repository can't be fetched, and may offer it still.
+    #[serde(default)]
+    pub is_held: bool,
     /// Whether its module is being switched off and removed. It is here until that is done.
     #[serde(default)]
     pub is_withdrawn: bool,
@@ -118,9 +121,21 @@ impl RegisteredAddon {
         (&self.source, self.bundle.name.as_str(), &self.bundle.version, &self.bundle.digest)
     }
 
-    /// Returns whether its id and its name are taken.
+    /// Returns whether its configuration brings it.
     pub fn is_registered(&self) -> bool {
         !self.is_retained && !self.is_withdrawn
+    }
+
+    /// Returns whether its id and its name are taken.
+    pub fn holds_id(&self) -> bool {
+        self.is_registered() || self.is_held
+    }
+
+    /// Returns its name in the index of its repository: that of its module has the namespace of the configuration in front.
+    pub fn name(&self) -> &str {
+        let (name, namespace) = (self.bundle.name.as_str(), &*self.source.namespace);
+        let own = name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('-'));
+        own.filter(|_| !namespace.is_empty()).unwrap_or(name)
     }
 }
 
@@ -143,6 +158,7 @@ mod tests {
             },
             is_active: version != "1.0.0",
             is_retained: false,
+            is_held: false,
             is_withdrawn: false,
             auto_enable: false,
         }

@@ -102,6 +102,21 @@ pub enum SpecError {
 }
 
 impl SourceSpec {
+    /// Returns what of a spec counts although the rest of it can't be read: no repositories, but the counter and what becomes
+    /// of modules. A policy that can't be read itself keeps them.
+    pub fn read_policies(spec: &Value) -> Self {
+        let text = |name: &str| spec.get(name).filter(|value| !value.is_null()).map(Value::as_str);
+        let deletion = text("deletionPolicy").map(|text| text.and_then(|text| text.parse().ok()));
+        let failure = text("failurePolicy").flatten().and_then(|text| text.parse().ok());
+        Self {
+            reprocess_request: spec.get("reprocessRequest").and_then(Value::as_i64).unwrap_or(0),
+            failure_policy: failure.unwrap_or(FailurePolicy::Retain),
+            deletion_policy: deletion
+                .map_or_else(DeletionPolicy::default, |policy| policy.unwrap_or(DeletionPolicy::Retain)),
+            ..Self::default()
+        }
+    }
+
     /// Returns what the `spec` of an object in `namespace` asks for. What is not known is ignored.
     ///
     /// # Errors
@@ -229,6 +244,24 @@ mod tests {
         let spec = json!({"repositories": [], "autoEnable": true});
         assert!(!read(&spec).unwrap().auto_enable);
         assert!(SourceSpec::read(SourceKind::Cluster, "", &spec).unwrap().auto_enable);
+    }
+
+    #[test]
+    fn policies_count_also_in_a_spec_that_can_not_be_read() {
+        let policies = |spec: &Value| {
+            assert!(read(spec).is_err(), "{spec}");
+            let read = SourceSpec::read_policies(spec);
+            assert!(read.repositories.is_empty());
+            (read.reprocess_request, read.failure_policy, read.deletion_policy)
+        };
+        let spec = json!({"repositories": 1, "reprocessRequest": 3, "failurePolicy": "Remove", "deletionPolicy": "Retain"});
+        assert_eq!(policies(&spec), (3, FailurePolicy::Remove, DeletionPolicy::Retain));
+        let nothing = (0, FailurePolicy::Retain, DeletionPolicy::Delete);
+        assert_eq!(policies(&json!({"repositories": 1, "deletionPolicy": null})), nothing);
+        assert_eq!(policies(&json!("text")), nothing);
+        let odd = json!({"failurePolicy": "Maybe", "deletionPolicy": "Retian"});
+        assert_eq!(policies(&odd), (0, FailurePolicy::Retain, DeletionPolicy::Retain));
+        assert_eq!(policies(&json!({"deletionPolicy": 1})).2, DeletionPolicy::Retain);
     }
 
     #[test]

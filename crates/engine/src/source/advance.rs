@@ -127,7 +127,7 @@ impl Sources {
             message: "its repositories are fetched for the first time".to_owned(),
             ..Status::default()
         };
-        let step = patches::set_status(cx, key, object, &status, &now);
+        let step = patches::set_status(cx, key, object, &status, (&now, &now));
         source.desired = Some(status);
         source.is_written = false;
         Go::Stop(Pass::Pending, step)
@@ -145,12 +145,12 @@ impl Sources {
         let Some(object) = source.object.as_ref().filter(|object| !object.is_deleting) else {
             return Go::On(Pass::Idle);
         };
-        let generation = object.generation;
-        let (spec, fetched) = match &object.spec {
-            Err(why) => (Arc::default(), Err(why.clone())),
-            Ok(spec) if spec.repositories.is_empty() => (Arc::clone(spec), Ok(Fetched::default())),
-            Ok(spec) => {
-                let (run, spec) = (cx.ids.run(), Arc::clone(spec));
+        let (generation, spec) = (object.generation, Arc::clone(&object.spec));
+        let fetched = match &object.problem {
+            Some(why) => Err(why.clone()),
+            None if spec.repositories.is_empty() => Ok(Fetched::default()),
+            None => {
+                let run = cx.ids.run();
                 let effect = Effect::FetchSource { run, source: key.clone(), spec: Arc::clone(&spec) };
                 return Go::Stop(Pass::Fetching { generation, spec }, Step::Fetch(run, Box::new(effect)));
             }
@@ -180,7 +180,7 @@ impl Sources {
                 // What goes on without its configuration is free in its scope, and never for those of another: they may
                 // have less rights.
                 let is_held = |addon: &&RegisteredAddon| {
-                    let is_free = !addon.is_registered() || self.is_deleting(&addon.source);
+                    let is_free = !addon.holds_id() || self.is_deleting(&addon.source);
                     !is_free || !addon.source.shares_scope_with(key)
                 };
                 let registered: Vec<&RegisteredAddon> = self.registration.iter().filter(is_held).collect();
@@ -222,14 +222,16 @@ impl Sources {
                 return Fate::Forget;
             }
             let stays = if assessment.is_failed {
-                // Nothing is removed because something could not be fetched, nor because the spec can't be read.
-                assessment.is_unfetched
-                    || assessment.problem.is_some()
-                    || keeping.spec.failure_policy == FailurePolicy::Retain
+                // Nothing is removed because something could not be fetched.
+                assessment.is_unfetched || keeping.spec.failure_policy == FailurePolicy::Retain
             } else {
                 self.is_wanted_elsewhere(key, addon)
             };
-            if stays { Fate::Retain } else { Fate::Withdraw }
+            match stays {
+                true if assessment.may_offer(addon) => Fate::Hold,
+                true => Fate::Retain,
+                false => Fate::Withdraw,
+            }
         });
         next
     }
@@ -294,6 +296,7 @@ impl Sources {
 
     /// Records what the pass found.
     fn decide(&mut self, cx: &mut Context, key: &SourceKey, keeping: Keeping) -> Go {
+        let processed_at = self.config.time_of_day(cx.now);
         let Keeping { generation, assessment, ids, .. } = keeping;
         let now_ids = self.registration.ids_of(key);
         let is_freed = ids.iter().any(|id| !now_ids.contains(&**id));
@@ -322,6 +325,7 @@ impl Sources {
         status.shorten();
         source.decided = Some(Decided {
             generation,
+            processed_at,
             status,
             blocked_by: assessment.blocked_by,
             offered: assessment.offered,

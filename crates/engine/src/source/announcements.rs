@@ -41,11 +41,13 @@ impl Sources {
     /// Announces that everything was done for a configuration that is deleted.
     pub(super) fn announce_end(&mut self, cx: &mut Context, key: &SourceKey) {
         let Some(source) = self.known.get_mut(key) else { return };
-        if std::mem::replace(&mut source.is_end_announced, true) {
+        let Some(object) = &source.object else { return };
+        // Who had no modules leaves nothing behind that anybody would look for.
+        let had_modules = object.status.addons().any(|line| line.module.is_some());
+        if !had_modules || std::mem::replace(&mut source.is_end_announced, true) {
             return;
         }
-        let spec = source.object.as_ref().and_then(|object| object.spec.as_ref().ok());
-        let fate = match spec.map(|spec| spec.deletion_policy).unwrap_or_default() {
+        let fate = match object.spec.deletion_policy {
             DeletionPolicy::Delete => "its modules are removed",
             DeletionPolicy::Retain => "its modules go on",
         };

@@ -110,6 +110,7 @@ impl Assessment {
                 bundle: candidate.bundle.clone(),
                 is_active: candidate.addon.is_chosen,
                 is_retained: false,
+                is_held: false,
                 is_withdrawn: false,
                 auto_enable: spec.auto_enable,
             };
@@ -131,17 +132,29 @@ impl Assessment {
             self.problem = general.map(str::to_owned);
         }
         self.addons.clear();
-        self.judge();
         self.is_failed = true;
+        self.judge();
     }
 
-    /// Sets the status of each repository, and of all.
+    /// Returns whether a repository of the spec may offer an addon still, for all that is known: its index or its bundle could
+    /// not be had.
+    pub(super) fn may_offer(&self, addon: &RegisteredAddon) -> bool {
+        let unfetched = AddonReason::FetchingError.as_str();
+        let is_its = |line: &AddonLine| line.name == addon.name() && line.reason == unfetched;
+        let is_unread = |line: &RepositoryLine| !line.reason.is_empty() || line.addons.iter().any(is_its);
+        self.is_failed && self.lines.iter().any(|line| line.url == addon.url && is_unread(line))
+    }
+
+    /// Sets the status of each repository, and of all. If anything failed nothing is registered, and no line has a module.
     fn judge(&mut self) {
         for line in &mut self.lines {
             let is_failed = |addon: &AddonLine| addon.status == SourcePhase::Failed;
             let failed = !line.reason.is_empty() || line.addons.iter().any(is_failed);
             line.status = if failed { SourcePhase::Failed } else { SourcePhase::Ready };
             self.is_failed |= failed;
+        }
+        if self.is_failed {
+            self.lines.iter_mut().flat_map(|line| &mut line.addons).for_each(|line| line.module = None);
         }
     }
 
@@ -183,7 +196,8 @@ impl Assessment {
             match (line.reason.as_str(), line.addons.iter().find(failed)) {
                 ("", None) => None,
                 ("", Some(AddonLine { name, version, reason, message, .. })) => {
-                    Some(format!("{name} {version}: {reason}: {message}"))
+                    let gap = if version.is_empty() { "" } else { " " };
+                    Some(format!("{name}{gap}{version}: {reason}: {message}"))
                 }
                 (reason, _) => Some(format!("repository {}: {reason}: {}", number + 1, line.message)),
             }

@@ -67,8 +67,9 @@ impl Commits {
     pub(super) fn registered(&mut self, old: &Registration, new: &Registration) {
         let modules = |registration: &Registration| -> Vec<RegisteredAddon> {
             let active = registration.iter().filter(|addon| addon.is_active);
-            let mut active: Vec<_> =
-                active.map(|addon| RegisteredAddon { is_retained: false, ..addon.clone() }).collect();
+            let mut active: Vec<_> = active
+                .map(|addon| RegisteredAddon { is_retained: false, is_held: false, ..addon.clone() })
+                .collect();
             active.sort_by(|a, b| a.bundle.name.cmp(&b.bundle.name));
             active
         };

@@ -80,8 +80,8 @@ impl Sources {
     /// Takes what the configuration registered out of the registry, or has it removed first.
     fn withdraw(&mut self, modules: &Modules, cx: &mut Context, key: &SourceKey) -> Go {
         let policy = self.known.get(key).and_then(|source| {
-            let spec = source.object.as_ref().filter(|object| object.has_finalizer())?.spec.as_ref().ok();
-            Some(spec.map(|spec| spec.deletion_policy).unwrap_or_default())
+            let object = source.object.as_ref().filter(|object| object.has_finalizer())?;
+            Some(object.spec.deletion_policy)
         });
         let Some(policy) = policy else { return Go::Stop(Pass::Idle, Step::Done) };
         if let Err(step) = self.hold(&work_key(key)) {

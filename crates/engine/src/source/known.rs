@@ -49,6 +49,8 @@ pub(super) struct Source {
 #[derive(Debug, Default)]
 pub(super) struct Decided {
     pub(super) generation: i64,
+    /// The time of day when it ended.
+    pub(super) processed_at: String,
     /// Its status, but for the states of modules.
     pub(super) status: Status,
     pub(super) blocked_by: BTreeSet<SourceKey>,
@@ -97,8 +99,9 @@ impl Source {
         if status.phase == SourcePhase::Ready && status.observed_generation == object.generation {
             let offered = status.addons().map(|addon| addon.id.clone()).collect();
             let status = status.without_retained();
-            self.decided =
-                Some(Decided { generation: object.generation, status, offered, ..Decided::default() });
+            let processed_at = object.processed_at.clone();
+            let generation = object.generation;
+            self.decided = Some(Decided { generation, processed_at, status, offered, ..Decided::default() });
             self.desired = Some(object.status.clone());
         }
     }

@@ -18,8 +18,10 @@ pub(super) struct SourceObject {
     pub(super) generation: i64,
     pub(super) is_deleting: bool,
     pub(super) finalizers: Vec<String>,
-    /// What it asks for, or why that can't be read.
-    pub(super) spec: Result<Arc<SourceSpec>, String>,
+    /// What it asks for. If that can't be read, it names no repositories.
+    pub(super) spec: Arc<SourceSpec>,
+    /// Why what it asks for can't be read.
+    pub(super) problem: Option<String>,
     /// When its status was written last, as that says.
     pub(super) processed_at: String,
     pub(super) status: Status,
@@ -35,15 +37,18 @@ impl SourceObject {
         let (status, conditions) = object.get("status").map(Status::read).unwrap_or_default();
         let finalizers = field("finalizers").and_then(Value::as_array).into_iter().flatten();
         let spec = object.get("spec").unwrap_or(&Value::Null);
+        let (spec, problem) = match SourceSpec::read(key.kind, &key.namespace, spec) {
+            Ok(spec) => (spec, None),
+            Err(error) => (SourceSpec::read_policies(spec), Some(error.to_string())),
+        };
         Self {
             uid: field("uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
             version: field("resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
             generation: field("generation").and_then(Value::as_i64).unwrap_or_default(),
             is_deleting: field("deletionTimestamp").is_some_and(|at| !at.is_null()),
             finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
-            spec: SourceSpec::read(key.kind, &key.namespace, spec)
-                .map(Arc::new)
-                .map_err(|error| error.to_string()),
+            spec: Arc::new(spec),
+            problem,
             processed_at: object
                 .pointer("/status/lastProcessedTime")
                 .and_then(Value::as_str)

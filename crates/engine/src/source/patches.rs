@@ -35,7 +35,7 @@ pub(super) fn raise(cx: &mut Context, key: &SourceKey, object: &SourceObject) ->
 }
 
 fn raised(object: &SourceObject) -> Operation {
-    let counter = object.spec.as_ref().map(|spec| spec.reprocess_request).unwrap_or_default();
+    let counter = object.spec.reprocess_request;
     let patch = json!([
         {"op": "test", "path": "/metadata/generation", "value": object.generation},
         {"op": "add", "path": "/spec/reprocessRequest", "value": counter.saturating_add(1)},
@@ -43,15 +43,15 @@ fn raised(object: &SourceObject) -> Operation {
     Operation::JsonPatch { patch }
 }
 
-/// Begins to write a status. `now` is the time of day.
+/// Begins to write a status: the time of day when it was found, and that of now.
 pub(super) fn set_status(
     cx: &mut Context,
     key: &SourceKey,
     object: &SourceObject,
     status: &Status,
-    now: &str,
+    (processed_at, now): (&str, &str),
 ) -> Step {
-    let patch: Value = status.patch(&object.conditions, now);
+    let patch: Value = status.patch(&object.conditions, processed_at, now);
     patched(cx, (key, key), Some("status".to_owned()), Operation::MergePatch { patch }, true)
 }
 

@@ -17,10 +17,21 @@ pub(super) struct Registration {
 pub(super) enum Fate {
     /// There is nothing of it: it goes at once.
     Forget,
+    /// It goes on, and keeps its id and name.
+    Hold,
     /// It goes on, and its id and name are free.
     Retain,
     /// It is switched off and removed first.
     Withdraw,
+}
+
+impl Fate {
+    /// Makes an addon that is registered no more say what becomes of it.
+    fn mark(self, addon: &mut RegisteredAddon) {
+        addon.is_held = self == Self::Hold;
+        addon.is_retained = matches!(self, Self::Hold | Self::Retain);
+        addon.is_withdrawn = self == Self::Withdraw;
+    }
 }
 
 impl Registration {
@@ -70,9 +81,9 @@ impl Registration {
         self.iter().map(|addon| addon.bundle.digest.clone()).collect()
     }
 
-    /// Returns the ids that a configuration has registered.
+    /// Returns the ids that nobody else of its scope can have because of a configuration.
     pub(super) fn ids_of(&self, key: &SourceKey) -> BTreeSet<&str> {
-        self.of(key).iter().filter(|addon| addon.is_registered()).map(|addon| &*addon.bundle.id).collect()
+        self.of(key).iter().filter(|addon| addon.holds_id()).map(|addon| &*addon.bundle.id).collect()
     }
 
     /// Replaces the addons of a configuration. `fate` says what becomes of its modules that are not among them.
@@ -100,13 +111,14 @@ impl Registration {
             if source.shares_scope_with(key) {
                 for addon in others.iter_mut().filter(|addon| ids.contains(&*addon.bundle.id)) {
                     addon.is_retained |= !addon.is_withdrawn;
+                    addon.is_held = false;
                 }
             }
         }
         let mut all = addons;
         for mut addon in leftovers {
             let fate = if addon.is_withdrawn { Fate::Withdraw } else { fate(&addon) };
-            (addon.is_retained, addon.is_withdrawn) = (fate == Fate::Retain, fate == Fate::Withdraw);
+            fate.mark(&mut addon);
             if fate != Fate::Forget {
                 all.push(addon);
             }
@@ -123,7 +135,7 @@ impl Registration {
                     return true;
                 }
                 let fate = fate(addon);
-                (addon.is_retained, addon.is_withdrawn) = (fate == Fate::Retain, fate == Fate::Withdraw);
+                fate.mark(addon);
                 fate != Fate::Forget
             });
         }

@@ -29,7 +29,8 @@ impl Sources {
             source.desired = Some(desired);
             return Go::On(Pass::Bumping);
         }
-        let step = patches::set_status(cx, key, object, &desired, &now);
+        let processed_at = source.decided.as_ref().map_or("", |decided| &*decided.processed_at);
+        let step = patches::set_status(cx, key, object, &desired, (processed_at, &now));
         (source.desired, source.is_written) = (Some(desired), false);
         Go::Stop(Pass::Writing, step)
     }
@@ -42,8 +43,8 @@ impl Sources {
             if object.status == desired {
                 source.is_written = true;
             } else {
-                let conditions = desired.patch(&object.conditions, &now);
-                object.conditions = Status::read(conditions.get("status").unwrap_or_default()).1;
+                let patch = desired.patch(&object.conditions, "", &now);
+                object.conditions = Status::read(patch.get("status").unwrap_or_default()).1;
             }
             object.status = desired;
         }

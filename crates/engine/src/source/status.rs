@@ -24,7 +24,8 @@ const READY: &str = "Ready";
 pub(super) struct Status {
     pub(super) phase: SourcePhase,
     pub(super) observed_generation: i64,
-    /// How many of its modules are `Running`, of how many: `1/2`. A column of kubectl shows one field, and counts nothing.
+    /// How many of its modules are in force, of how many it offers or retains: `1/2`. A column of kubectl shows one field, and
+    /// counts nothing.
     pub(super) modules: String,
     pub(super) repositories: Vec<RepositoryLine>,
     /// Why it is not ready, or what is missing in the list, in one line.
@@ -114,6 +115,13 @@ pub(super) struct Conditions {
     pub(super) others: Vec<Value>,
 }
 
+impl ModuleLineState {
+    /// Returns whether the module does its work: it runs, or goes on as it was.
+    fn is_in_force(self) -> bool {
+        matches!(self, Self::Retained | Self::Running)
+    }
+}
+
 impl SourcePhase {
     pub(super) fn as_str(self) -> &'static str {
         self.into()
@@ -137,8 +145,9 @@ impl Status {
         (read, conditions)
     }
 
-    /// Returns the merge patch that makes the status of an object this one. `now` is the time of day.
-    pub(super) fn patch(&self, conditions: &Conditions, now: &str) -> Value {
+    /// Returns the merge patch that makes the status of an object this one. `processed_at` is the time of day when it was
+    /// found, not when a module changed since then; `now` counts if that is empty.
+    pub(super) fn patch(&self, conditions: &Conditions, processed_at: &str, now: &str) -> Value {
         let is_ready = match self.phase {
             SourcePhase::Ready => "True",
             SourcePhase::Failed => "False",
@@ -156,7 +165,8 @@ impl Status {
         }));
         let mut status = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = status.as_object_mut() {
-            fields.insert("lastProcessedTime".to_owned(), now.into());
+            let time = if processed_at.is_empty() { now } else { processed_at };
+            fields.insert("lastProcessedTime".to_owned(), time.into());
             fields.insert("conditions".to_owned(), all.into());
         }
         json!({ "status": status })
@@ -208,15 +218,22 @@ impl Status {
 }
 
 impl Status {
-    /// Adds that modules go on although their addons are registered no more: to the line of the addon, or in one of its own. If
-    /// there is no room for all, the last line says how many are not listed.
+    /// Adds that modules go on although their addons are registered no more: to the line of this version of the addon, or in
+    /// one of its own. If there is no room for all, the last line says how many are not listed.
     pub(super) fn add_retained<'a>(&mut self, addons: impl Iterator<Item = &'a RegisteredAddon>) {
         let (mut lines, mut hidden) = (self.addons().count(), 0_usize);
         for addon in addons {
             let state = ModuleLineState::Retained;
             let module = Some(ModuleLine { name: addon.bundle.name.clone(), state, message: String::new() });
-            let is_its = |name: &str| name == addon.bundle.name.as_str();
-            if let Some(line) = self.addons_mut().find(|line| is_its(&line.name) && line.module.is_none()) {
+            let (name, version) = (addon.name(), &addon.bundle.version);
+            let is_its = |line: &AddonLine| line.name == name && line.version == *version;
+            let own = self.repositories.iter().position(|repository| repository.url == addon.url);
+            let mut lines_of = self.repositories.iter_mut().enumerate();
+            let listed = lines_of.find_map(|(number, its)| {
+                let is_own = own.is_none_or(|own| own == number);
+                its.addons.iter_mut().find(|line| is_own && is_its(line) && line.module.is_none())
+            });
+            if let Some(line) = listed {
                 line.module = module;
                 continue;
             }
@@ -224,17 +241,29 @@ impl Status {
                 hidden += 1;
                 continue;
             }
-            let own =
-                self.repositories.iter().position(|repository| repository.url == addon.url).unwrap_or(0);
-            if let Some(repository) = self.repositories.get_mut(own) {
+            if self.repositories.is_empty() {
+                self.repositories.push(RepositoryLine {
+                    url: addon.url.clone(),
+                    status: SourcePhase::Failed,
+                    reason: AddonReason::UnregisteringError.as_str().to_owned(),
+                    message: "the spec names no repository; modules of this one go on".to_owned(),
+                    ..RepositoryLine::default()
+                });
+            }
+            if let Some(repository) = self.repositories.get_mut(own.unwrap_or(0)) {
+                let message = if addon.is_held {
+                    "its repository can't be fetched now; its module goes on"
+                } else {
+                    "it is not registered any more; its module goes on"
+                };
                 lines += 1;
                 repository.addons.push(AddonLine {
-                    name: addon.bundle.name.to_string(),
-                    version: addon.bundle.version.clone(),
+                    name: name.to_owned(),
+                    version: version.clone(),
                     id: addon.bundle.id.clone(),
                     digest: addon.bundle.digest.to_string(),
                     module,
-                    ..retained_line("it is not offered any more; its module goes on".to_owned())
+                    ..retained_line(message.to_owned())
                 });
             }
         }
@@ -246,17 +275,18 @@ impl Status {
         }
     }
 
-    /// Counts the modules, and those of them that run.
+    /// Counts the modules, and those of them that are in force.
     pub(super) fn count_modules(&mut self) {
         let states = || self.addons().filter_map(|addon| addon.module.as_ref()).map(|module| module.state);
-        let running = states().filter(|state| *state == ModuleLineState::Running).count();
-        self.modules = format!("{running}/{}", states().count());
+        let in_force = states().filter(|state| state.is_in_force()).count();
+        self.modules = format!("{in_force}/{}", states().count());
     }
 
     /// Returns the status without what was added about modules that go on.
     pub(super) fn without_retained(&self) -> Self {
         let mut status = self.clone();
         let reason = AddonReason::UnregisteringError.as_str();
+        status.repositories.retain(|repository| repository.reason != reason);
         for repository in &mut status.repositories {
             repository.addons.retain(|line| {
                 let state = line.module.as_ref().map(|module| module.state);
@@ -332,6 +362,7 @@ mod tests {
                 },
                 is_active: true,
                 is_retained: true,
+                is_held: false,
                 is_withdrawn: false,
                 auto_enable: false,
             })
@@ -341,11 +372,13 @@ mod tests {
             status.shorten();
             let before = status.clone();
             status.add_retained(retained.iter());
+            status.count_modules();
+            assert_eq!(status.modules, format!("{0}/{0}", LINES.saturating_sub(listed)));
             assert_eq!(status.addons().count(), expected, "{listed}");
             let hidden = 700 - LINES.saturating_sub(listed);
             let last = status.addons().last().unwrap();
             assert_eq!(last.message, format!("{hidden} more modules that go on are not listed"));
-            assert_eq!(status.without_retained(), before);
+            assert_eq!(Status { modules: String::new(), ..status.without_retained() }, before);
         }
     }
 
@@ -357,8 +390,9 @@ mod tests {
             ready: Some(("False".to_owned(), "then".to_owned())),
             others: vec![json!({"type": "Audited"})],
         };
-        let patch = status.patch(&conditions, "now");
-        assert_eq!(patch["status"]["lastProcessedTime"], "now");
+        let patch = status.patch(&conditions, "before", "now");
+        assert_eq!(patch["status"]["lastProcessedTime"], "before");
+        assert_eq!(status.patch(&conditions, "", "now")["status"]["lastProcessedTime"], "now");
         let (read, again) = Status::read(&patch["status"]);
         assert_eq!((read, again), (status, conditions));
     }

@@ -70,6 +70,8 @@ impl Sources {
                 Fate::Forget
             } else if addon.is_withdrawn || self.is_orphan(addon) {
                 Fate::Withdraw
+            } else if addon.is_held {
+                Fate::Hold
             } else {
                 Fate::Retain
             }
@@ -79,7 +81,7 @@ impl Sources {
 
     /// Returns the configurations that have registered addons and no object.
     fn vanished(&self) -> Vec<SourceKey> {
-        let has_any = |key: &&SourceKey| self.registration.of(key).iter().any(RegisteredAddon::is_registered);
+        let has_any = |key: &&SourceKey| self.registration.of(key).iter().any(RegisteredAddon::holds_id);
         let is_gone = |key: &&SourceKey| self.known.get(*key).is_none_or(|source| source.object.is_none());
         let known_kinds = self.registration.sources().filter(|key| self.watches.is_listed(key.kind));
         known_kinds.filter(is_gone).filter(has_any).cloned().collect()

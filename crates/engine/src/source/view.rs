@@ -42,6 +42,7 @@ impl Sources {
                 key: key.clone(),
                 phase: source.phase().as_str(),
                 message: status.message.clone(),
+                modules: status.modules.clone(),
                 generation: object.generation,
                 observed_generation: status.observed_generation,
                 is_deleting: object.is_deleting,

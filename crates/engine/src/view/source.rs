@@ -15,6 +15,8 @@ pub struct SourceView {
     pub phase: &'static str,
     /// Why, in one line.
     pub message: String,
+    /// How many of its modules are in force, of how many it offers or retains, as `1/2`; empty before the first status.
+    pub modules: String,
     /// The generation of its object.
     pub generation: i64,
     /// The generation that its status is about.

@@ -42,6 +42,7 @@ fn source_data(source: &SourceView, format: Format<'_>) -> Value {
         "namespace": &*source.key.namespace,
         "name": &*source.key.name,
         "phase": phase(source),
+        "modules": source.modules,
         "message": (format.show)(&source.message),
         "generation": source.generation,
         "observedGeneration": source.observed_generation,
@@ -95,7 +96,7 @@ pub fn text(view: &View, format: Format<'_>) -> String {
             source.key.namespace.to_string(),
             source.key.name.to_string(),
             phase(source).to_owned(),
-            modules(source),
+            source.modules.clone(),
             source.processed_at.clone(),
             source.processed_in.map(span).unwrap_or_default(),
             one_line(&(format.show)(&source.message)),
@@ -108,17 +109,6 @@ pub fn text(view: &View, format: Format<'_>) -> String {
 /// Returns how far a configuration is, in one word.
 pub fn phase(source: &SourceView) -> &'static str {
     if source.is_deleting { "Deleting" } else { source.phase }
-}
-
-/// Returns how many modules a configuration has, and how many of them go on without it.
-pub fn modules(source: &SourceView) -> String {
-    let states: Vec<&str> =
-        source.addons().filter_map(|addon| addon.module.as_ref()).map(|(_, state)| *state).collect();
-    let retained = states.iter().filter(|state| **state == RETAINED).count();
-    match retained {
-        0 => states.len().to_string(),
-        retained => format!("{}, {retained} retained", states.len()),
-    }
 }
 
 /// What the status calls a module that goes on although it is registered no more.

@@ -29,6 +29,7 @@ mod reload;
 mod repositories;
 mod scripts_ahead;
 mod secrets;
+mod source_failures;
 mod source_pictures;
 mod sources;
 mod start;

@@ -42,7 +42,12 @@ fn the_status_counts_modules_and_those_that_run() {
     assert_eq!(world.status("platform")["modules"], "1/2");
     world.applies("platform", &["https://gone/index.yaml"]);
     world.run_for(5_000);
-    assert_eq!(world.status("platform")["modules"], "0/1", "what was never on is gone");
+    assert_eq!(
+        world.status("platform")["modules"],
+        "1/1",
+        "what was never on is gone, and what runs goes on"
+    );
+    assert_eq!(world.view().sources[0].modules, "1/1");
 }
 
 fn why_source(world: &World, name: &str) -> String {
@@ -137,11 +142,12 @@ fn the_list_the_status_and_the_module_tell_of_a_source() {
     let lines: Vec<String> =
         list(&world).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines[0], "KIND NAMESPACE NAME PHASE MODULES PROCESSED NEXT IN MESSAGE");
-    assert!(lines[1].starts_with("ClusterAddonsConfiguration platform Failed 1, 1 retained "), "{lines:?}");
+    assert!(lines[1].starts_with("ClusterAddonsConfiguration platform Failed 1/1 "), "{lines:?}");
     assert!(lines[1].contains(" 4 min 1 repository and 1 addon failed"), "{lines:?}");
     let data = world.told(sources::data);
     let first = &data["sources"][0];
     assert_eq!((&first["phase"], &first["generation"]), (&"Failed".into(), &2.into()));
+    assert_eq!(first["modules"], "1/1");
     assert_eq!(first["repositories"][0]["url"], SHOWN);
     assert_eq!(first["repositories"][0]["addons"][0]["module"]["state"], "Retained");
     assert!(first["nextSeconds"].as_f64().unwrap() > 200.0);

@@ -103,7 +103,8 @@ fn addons(source: &SourceView, format: Format<'_>, answer: &mut Answer) {
     addons.sort_by_key(|addon| (addon.reason.is_empty(), !is_retained(addon)));
     for addon in addons.iter().take(SHOWN) {
         let SourceAddonView { name, version, phase, reason, message, module, .. } = addon;
-        let mut text = format!("{name} {version}: ");
+        let gap = if version.is_empty() { "" } else { " " };
+        let mut text = format!("{name}{gap}{version}: ");
         if reason.is_empty() {
             text.push_str(phase);
         } else {

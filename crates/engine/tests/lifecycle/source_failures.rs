@@ -1,0 +1,209 @@
+//! What of a source stays when it fails: its modules, its ids and what its status says about both.
+
+use engine::{AddonReason, Config};
+use serde_json::json;
+
+use crate::build::{config as config_map, files};
+use crate::repositories::{addon, broken, config, sourced, sourced_with, unreachable_index, with_id};
+use crate::world::World;
+
+const URL: &str = "https://repo/index.yaml";
+
+/// A world in which the module `web` of the source `a` runs.
+fn ready() -> World {
+    // A clock, so that times differ.
+    let started_at = "2024-05-01T10:00:00Z".parse().unwrap();
+    let mut world = sourced_with(&files().module(10, "base"), Config { started_at, ..config() });
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.bundle(1, "web", &[]);
+    world.send_in(0, config_map(200, &[("webEnabled", "true"), ("teamWebEnabled", "true")]));
+    world.applies("a", &[URL]);
+    world.run_for(5_000);
+    assert_eq!(world.states("a"), ["web Running"]);
+    world
+}
+
+/// Has a source processed again.
+fn again(world: &mut World, name: &str, counter: i64) {
+    world.edits(name, |spec| spec["reprocessRequest"] = json!(counter));
+    world.run_for(5_000);
+}
+
+#[test]
+fn a_spec_that_can_not_be_read_shows_what_goes_on_and_its_policies_count() {
+    let mut world = ready();
+    world.edits("a", |spec| spec["repositories"] = json!(1));
+    let trace = world.run_for(5_000);
+    assert_eq!((world.phase("a").as_str(), world.states("a")), ("Failed", vec!["web Retained".to_owned()]));
+    assert_eq!((&world.status("a")["modules"], trace.contains("uninstall")), (&json!("1/1"), false));
+    assert_eq!(world.status("a")["repositories"][0]["url"], URL);
+    let message = &world.status("a")["conditions"][0]["message"];
+    assert_eq!(message, "spec.repositories must be a list; correct the spec");
+    world.edits("a", |spec| spec["failurePolicy"] = json!("Remove"));
+    let trace = world.run_for(5_000);
+    assert!(trace.contains("uninstall web") && world.states("a").is_empty(), "{trace}");
+    assert_eq!(world.status("a")["modules"], "0/0");
+    // What it is deleted with counts, too.
+    let mut world = ready();
+    world.edits("a", |spec| *spec = json!({"repositories": 1, "deletionPolicy": "Retain"}));
+    world.run_for(5_000);
+    world.deletes("a");
+    let trace = world.run_for(5_000);
+    assert!(!trace.contains("uninstall") && world.repositories.objects.is_empty(), "{trace}");
+}
+
+#[test]
+fn ids_are_kept_while_their_repository_can_not_be_fetched() {
+    for unreachable in
+        [unreachable_index(), Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::FetchingError)])]
+    {
+        let mut world = ready();
+        world.offers("two", Ok(vec![with_id(addon("twin", "2.0.0", 4), "id-web")]));
+        world.bundle(4, "twin", &[]);
+        world.offers(URL, unreachable);
+        again(&mut world, "a", 1);
+        assert_eq!(
+            (world.phase("a").as_str(), world.states("a")),
+            ("Failed", vec!["web Retained".to_owned()])
+        );
+        world.applies("b", &["two"]);
+        world.run_for(5_000);
+        let taken = format!(
+            "ConflictWithAlreadyRegisteredAddon: its id is registered by ClusterAddonsConfiguration a: web:1.0.0 in {URL}"
+        );
+        assert_eq!(world.problems("b"), [taken.clone()]);
+        // Also after a restart.
+        world.restarts();
+        world.send_in(0, config_map(200, &[("webEnabled", "true")]));
+        world.run_for(5_000);
+        again(&mut world, "b", 1);
+        assert_eq!(world.problems("b"), [taken]);
+        // It is there again, and something else is wrong with it: the other one is asked to try again.
+        world.offers(URL, Ok(vec![broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+        again(&mut world, "a", 2);
+        assert_eq!((world.phase("a").as_str(), world.phase("b").as_str()), ("Failed", "Ready"));
+    }
+}
+
+#[test]
+fn ids_are_free_at_once_when_the_spec_names_another_repository() {
+    let mut world = ready();
+    world.applies("a", &["gone"]);
+    world.run_for(5_000);
+    world.applies("b", &[URL]);
+    let trace = world.run_for(5_000);
+    assert_eq!((world.phase("a").as_str(), world.states("b")), ("Failed", vec!["web Running".to_owned()]));
+    assert!(!trace.contains("uninstall") && !trace.contains("upgrade web"), "{trace}");
+}
+
+#[test]
+fn a_source_that_vanished_keeps_no_ids() {
+    let mut world = ready();
+    world.offers(URL, unreachable_index());
+    again(&mut world, "a", 1);
+    let mut object = world.repositories.objects["a"].clone();
+    object["metadata"]["finalizers"] = json!([]);
+    world.repositories.objects.insert("a".to_owned(), object);
+    world.deletes("a");
+    world.run_for(5_000);
+    assert!(world.repositories.registry.addons.iter().all(|addon| !addon.holds_id()));
+    assert!(world.deployed.contains_key("web"));
+}
+
+#[test]
+fn what_is_said_about_modules_that_go_on_is_true() {
+    let mut world = ready();
+    world.offers(URL, unreachable_index());
+    again(&mut world, "a", 1);
+    let expected = [
+        "FetchingIndexError: the server answered 404",
+        "UnregisteringError: its repository can't be fetched now; its module goes on",
+    ];
+    assert_eq!(world.problems("a"), expected);
+    world.offers(URL, Ok(vec![broken(addon("db", "1.0.0", 3), AddonReason::LoadingError)]));
+    again(&mut world, "a", 2);
+    let expected = [
+        "LoadingError: it can't be used",
+        "UnregisteringError: it is not registered any more; its module goes on",
+    ];
+    assert_eq!(world.problems("a"), expected);
+}
+
+#[test]
+fn a_module_that_goes_on_is_shown_with_its_own_version() {
+    for (name, module) in [("a", "web"), ("team/a", "team-web")] {
+        let mut world = ready();
+        world.applies(name, &[URL]);
+        world.run_for(5_000);
+        let mut old = addon("web", "0.9.0", 3);
+        old.is_chosen = false;
+        world.offers(URL, Ok(vec![old, broken(addon("web", "1.0.0", 1), AddonReason::LoadingError)]));
+        again(&mut world, name, 1);
+        let status = world.status(name);
+        let lines = status["repositories"][0]["addons"].as_array().unwrap();
+        let shown: Vec<String> =
+            lines.iter().map(|line| format!("{} {}", line["version"], line["module"]["state"])).collect();
+        assert_eq!(shown, ["\"0.9.0\" null", "\"1.0.0\" \"Retained\""], "{name}");
+        assert_eq!(lines[1]["module"]["name"], module);
+    }
+}
+
+#[test]
+fn a_source_that_failed_shows_no_module_that_it_does_not_have() {
+    let mut world = sourced(&files().module(10, "base"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.applies("a", &[URL, "gone"]);
+    world.run_for(5_000);
+    assert_eq!((world.states("a"), &world.status("a")["modules"]), (Vec::new(), &json!("0/0")));
+    // What is there goes on, and says so on its line.
+    let mut world = ready();
+    world.applies("a", &[URL, "gone"]);
+    world.run_for(5_000);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["modules"]),
+        (vec!["web Retained".to_owned()], &json!("1/1"))
+    );
+    assert_eq!(world.problems("a"), ["FetchingIndexError: the server answered 404"]);
+}
+
+#[test]
+fn the_end_of_a_source_that_had_no_modules_is_announced_to_nobody() {
+    let mut world = ready();
+    world.applies("b", &["gone"]);
+    world.run_for(5_000);
+    world.announcements.clear();
+    world.deletes("b");
+    world.run_for(5_000);
+    assert!(world.announcements.is_empty() && !world.repositories.objects.contains_key("b"));
+    world.deletes("a");
+    world.run_for(5_000);
+    let told: Vec<&str> = world.announcements.iter().map(|told| told.reason).collect();
+    assert!(told.contains(&"SourceRemoved"), "{told:?}");
+}
+
+#[test]
+fn a_change_of_a_module_does_not_make_a_source_look_processed() {
+    let mut world = ready();
+    let processed = world.status("a")["lastProcessedTime"].clone();
+    world.send_in(100_000, config_map(201, &[("webEnabled", "false")]));
+    world.run_for(105_000);
+    assert_eq!(
+        (world.states("a"), &world.status("a")["lastProcessedTime"]),
+        (vec!["web Registered".to_owned()], &processed)
+    );
+    again(&mut world, "a", 1);
+    assert_ne!(world.status("a")["lastProcessedTime"], processed);
+}
+
+#[test]
+fn a_problem_without_a_version_is_told_without_a_gap() {
+    let mut world = ready();
+    let mut absent = broken(addon("nosuch", "1.0.0", 3), AddonReason::FetchingError);
+    absent.version.clear();
+    world.offers(URL, Ok(vec![absent]));
+    again(&mut world, "a", 1);
+    let message = world.status("a")["conditions"][0]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("nothing is registered; nosuch: FetchingError: "), "{message}");
+    let why = world.told(|view, format| engine::view::why::source(view, "a", format).unwrap().text());
+    assert!(why.contains("nosuch: FetchingError: "), "{why}");
+}
