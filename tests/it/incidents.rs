@@ -592,7 +592,7 @@ async fn the_api_server_is_away() {
 
     Modules: 2, 2 on, 0 off
       NAME  PHASE    SINCE  RELEASE     NOTE
-      web   failed   12 s   broken      helm upgrade failed: GET /api/v1/secrets: no answer within …
+      web   failed   12 s   failed      helm upgrade failed: GET /api/v1/secrets: no answer within …
       api   running  14 s   revision 2
 
     Queues: 1, 1 task
@@ -614,7 +614,7 @@ async fn the_api_server_is_away() {
       1.  modules/values.yaml  yes
 
       phase:    failed for 12 s
-      release:  broken
+      release:  failed
       watch:    of Pod is broken for 12 s: watch of pods: connection refused
       task:     t6 ModuleRun is the first in queue main, failed 3 times, tried again in 2.5 s
 
@@ -665,7 +665,7 @@ async fn the_api_server_is_away() {
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
     Module | State | For | On or off because | Release | Last error
-    web | failed | 12 s | modules/values.yaml says true | broken | helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
+    web | failed | 12 s | modules/values.yaml says true | failed | helm upgrade failed: GET /api/v1/secrets: no answer within 60 s
     api | running | 14 s | modules/values.yaml says true | deployed, revision 2
     Queues
     main
@@ -720,7 +720,7 @@ async fn a_release_is_stuck() {
 
     Modules: 2, 2 on, 0 off
       NAME  PHASE     SINCE  RELEASE  NOTE
-      web   failed    9.5 s  broken   helm upgrade failed: pre-upgrade hooks failed: Job ops/web-…
+      web   failed    9.5 s  failed   helm upgrade failed: pre-upgrade hooks failed: Job ops/web-…
       api   starting  9.5 s  unknown
 
     Queues: 1, 3 tasks
@@ -740,7 +740,7 @@ async fn a_release_is_stuck() {
       1.  modules/values.yaml  yes
 
       phase:    failed for 9.5 s
-      release:  broken
+      release:  failed
       task:     t2 ModuleRun is the first in queue main, failed 2 times, tried again in 0.5 s
 
     What to do:
@@ -798,7 +798,7 @@ async fn a_release_is_stuck() {
     2 on, 0 off, in the order in which they run
     Modules 1 to 2 of 2
     Module | State | For | On or off because | Release | Last error
-    web | failed | 9.5 s | modules/values.yaml says true | broken | helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
+    web | failed | 9.5 s | modules/values.yaml says true | failed | helm upgrade failed: pre-upgrade hooks failed: Job ops/web-migrate did not complete within 20m
     api | starting | 9.5 s | modules/values.yaml says true | unknown
     Queues
     main

@@ -47,7 +47,8 @@ fn view(
     let spec = &module.spec;
     let (release, revision) = match module.release {
         Release::Absent => ("absent", None),
-        Release::Broken => ("broken", None),
+        // As Helm calls it. What is in the cluster may be as good as before: the change may only have been forbidden.
+        Release::Broken => ("failed", None),
         Release::Deployed { revision, .. } => ("deployed", Some(revision)),
         Release::Unknown if !spec.has_chart => ("no chart", None),
         Release::Unknown => ("unknown", None),

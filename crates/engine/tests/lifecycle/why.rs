@@ -208,7 +208,7 @@ fn a_module_whose_release_fails() {
       1.  modules/values.yaml  yes
 
       phase:    failed for 0.0 s
-      release:  broken
+      release:  failed
       task:     t3 ModuleRun is the first in queue main, failed once, tried again in 5.0 s
 
     What to do:
