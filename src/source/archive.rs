@@ -27,8 +27,8 @@ const LONGEST_EXTENSION: u64 = 64 * 1024;
 pub(super) enum ArchiveError {
     #[error("the archive can't be read as .tar.gz: {0}")]
     Unreadable(io::Error),
-    #[error("the archive: {0}")]
-    Entry(#[from] EntryError),
+    #[error("the archive: {}", listed(.0))]
+    Entries(Vec<EntryError>),
     #[error("the archive: {name:?} has {problem}, pack it with plain tar")]
     Extension { name: String, problem: &'static str },
     #[error("the archive is longer than {} MiB when it is unpacked", MOST_BYTES >> 20)]
@@ -42,6 +42,16 @@ impl ArchiveError {
     pub(super) fn is_ours(&self) -> bool {
         matches!(self, Self::Write(_))
     }
+}
+
+/// How many refused entries are named. Nobody looks for more.
+const NAMED: usize = 20;
+
+/// Returns what is wrong with entries, in one line.
+fn listed(errors: &[EntryError]) -> String {
+    let named: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let more = if errors.len() < NAMED { "" } else { "; there may be more" };
+    named.join("; ") + more
 }
 
 /// What `read` says when the archive is too long.
@@ -121,14 +131,15 @@ impl Extension {
     }
 }
 
-/// Unpacks a `.tar.gz` into an empty directory. What was written before an error stays there.
+/// Unpacks a `.tar.gz` into an empty directory. What was written before an error stays there. Behind the first entry that is
+/// refused nothing is written any more; the others are looked at, so that all that is wrong is told at once.
 pub(super) fn unpack(packed: impl Read, into: &Path) -> Result<(), ArchiveError> {
     let write = |error: rustix::io::Errno| ArchiveError::Write(error.into());
     let root = openat(CWD, into, directory_flags(), Mode::empty()).map_err(write)?;
     let mut archive = Archive::new(Limited { inner: MultiGzDecoder::new(packed), left: MOST_BYTES });
     let mut entries = Entries::default();
     let mut extension = Extension::default();
-    let mut links = Vec::new();
+    let (mut links, mut refused) = (Vec::new(), Vec::new());
     // Raw, since the crate itself would read names of any length.
     for entry in archive.entries().map_err(unreadable)?.raw(true) {
         let mut entry = entry.map_err(unreadable)?;
@@ -145,17 +156,29 @@ pub(super) fn unpack(packed: impl Read, into: &Path) -> Result<(), ArchiveError>
             size: entry.size(),
             target: target.as_deref(),
         };
-        match entries.admit(&header)? {
-            None => {}
-            Some((path, Unpacked::Directory)) => drop(directory(&root, &path).map_err(write)?),
-            Some((path, Unpacked::Link { target })) => links.push((path, target)),
-            Some((path, Unpacked::File { is_executable })) => {
+        match entries.admit(&header) {
+            Err(error) => {
+                // What lies behind too many entries or bytes is not read.
+                let is_last = matches!(error, EntryError::Entries | EntryError::Bytes);
+                refused.push(error);
+                if is_last || refused.len() == NAMED {
+                    return Err(ArchiveError::Entries(refused));
+                }
+            }
+            Ok(None) => {}
+            Ok(Some((path, Unpacked::Link { target }))) => links.push((path, target)),
+            Ok(Some(_)) if !refused.is_empty() => {}
+            Ok(Some((path, Unpacked::Directory))) => drop(directory(&root, &path).map_err(write)?),
+            Ok(Some((path, Unpacked::File { is_executable }))) => {
                 let file = create(&root, &path, is_executable).map_err(write)?;
                 copy(&mut entry, file)?;
             }
         }
     }
-    entries.finish()?;
+    refused.extend(entries.stray_links().map(|(_, error)| error).take(NAMED - refused.len()));
+    if !refused.is_empty() {
+        return Err(ArchiveError::Entries(refused));
+    }
     for (path, target) in links {
         let (parent, name) = parent(&root, &path).map_err(write)?;
         symlinkat(target, &parent, name).map_err(write)?;

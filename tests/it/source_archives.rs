@@ -73,6 +73,31 @@ async fn a25_archives_that_lead_elsewhere_are_refused_and_the_others_are_process
 }
 
 #[tokio::test]
+async fn all_names_that_are_refused_are_told_at_once() {
+    let repository = Repository::tls(&[]).await;
+    let world = SourceFixture::new(&repository, &[]).await;
+    let bad = |count: usize| {
+        packed(|tar| {
+            tar.file("../x", 0o644, b"x");
+            tar.entry(b'1', "hard", "meta.yaml", 0o644, 0);
+            tar.entry(b'2', "stray", "nowhere", 0o777, 0);
+            (0..count).for_each(|number| tar.file(&format!("/{number}"), 0o644, b""));
+        })
+    };
+    repository.publish(&[("bad", "1.0.0", bad(0)), ("worse", "1.0.0", bad(100))]);
+    let fetched = world.sources().fetch(&key(), &spec(&[repository.url("/index.yaml")])).await.unwrap();
+    let (_, message) = problem(&fetched);
+    for part in
+        ["the name \"../x\" is refused", "\"hard\" is a hard link", "the link \"stray\" does not lead"]
+    {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let problem = addons(&fetched)[1].outcome.clone().unwrap_err();
+    assert!(problem.message.len() < 4096, "{}", problem.message);
+    assert_eq!((world.count("blobs"), world.count("staging")), (0, 0));
+}
+
+#[tokio::test]
 async fn a25_a_bomb_ends_when_it_is_as_long_as_a_bundle_may_be() {
     let repository = Repository::tls(&[]).await;
     let world = SourceFixture::new(&repository, &[]).await;
