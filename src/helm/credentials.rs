@@ -77,17 +77,13 @@ impl WriteError {
     /// Returns the failure for the engine.
     fn failure(&self) -> Failure {
         let kind = match self {
-            Self::Release(error) => return error.failure("the template of the credentials does not render"),
+            Self::Release(_) => FailureKind::Release,
             Self::File { .. } | Self::TooLarge { .. } => FailureKind::Files,
             // Objects of the release may come with a delay: it is tried again.
             Self::Credentials { .. } | Self::Taken(_) => FailureKind::Release,
             Self::Request(_) => FailureKind::Cluster,
         };
-        let failure = Failure::new(kind, self.to_string());
-        if matches!(self, Self::Request(error) if error.code() == 403) {
-            return failure.advise("the operator's ServiceAccount needs a role that allows this");
-        }
-        failure
+        Failure::new(kind, self.to_string())
     }
 }
 
@@ -106,7 +102,15 @@ impl Helm {
             }
             None => self.remove_credentials(run.module.name.as_str()).await.map_err(WriteError::from),
         };
-        outcome.map_err(|error| error.failure())
+        outcome.map_err(|error| match error {
+            WriteError::Release(error) => {
+                self.failure(&error, "the template of the credentials does not render")
+            }
+            WriteError::Request(error) if error.code() == 403 => {
+                Failure::new(FailureKind::Cluster, error.to_string()).advise(self.missing_right())
+            }
+            error => error.failure(),
+        })
     }
 
     async fn write_secret(

@@ -120,6 +120,11 @@ impl ReleaseError {
         }
     }
 
+    /// Returns whether a missing right is the reason.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Request(error) if error.code() == 403)
+    }
+
     /// Returns whether a missing right may be the reason.
     pub(super) fn may_be_a_refusal(&self) -> bool {
         match self {
@@ -168,9 +173,6 @@ impl ReleaseError {
     /// Returns the failure for the engine, after `what` was tried.
     pub fn failure(&self, what: &str) -> Failure {
         let failure = Failure::new(self.kind(), format!("{what}: {self}"));
-        if matches!(self, Self::Request(error) if error.code() == 403) {
-            return failure.advise("the operator's ServiceAccount needs a role that allows this");
-        }
         if matches!(self, Self::Kind { .. }) {
             return failure.advise("enable the module that brings the CRD, or install it");
         }

@@ -256,12 +256,21 @@ impl Helm {
     /// Returns the failure for the engine, after `what` was tried.
     fn failure(&self, error: &ReleaseError, what: &str) -> Failure {
         let failure = error.failure(what);
+        let is_refused = match self.guest {
+            Some(_) => error.may_be_a_refusal(),
+            None => error.is_refusal(),
+        };
+        if is_refused { failure.advise(self.missing_right()) } else { failure }
+    }
+
+    /// Returns what to do about something that is forbidden: whose right is missing.
+    fn missing_right(&self) -> String {
         match &self.guest {
-            Some(Guest { account, .. }) if error.may_be_a_refusal() => failure.advise(format!(
+            Some(Guest { account, .. }) => format!(
                 "what is forbidden needs a Role for ServiceAccount {account}, as which this module is changed; \
                  the operator needs the right to impersonate it"
-            )),
-            Some(_) | None => failure,
+            ),
+            None => "the operator's ServiceAccount needs a role that allows this".to_owned(),
         }
     }
 

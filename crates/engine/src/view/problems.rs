@@ -216,28 +216,37 @@ pub(super) fn taken(module: &ModuleView) -> Option<(String, String)> {
 
 /// Returns the kinds that can't be watched for releases, each once with the modules that have objects of it.
 fn unwatched_problems(view: &View) -> Vec<Problem> {
-    let mut kinds: BTreeMap<&UnwatchedKind, Vec<&ModuleName>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(&UnwatchedKind, String), Vec<&ModuleName>> = BTreeMap::new();
     for module in &view.modules {
         for kind in &module.unwatched_kinds {
-            kinds.entry(kind).or_default().push(&module.name);
+            kinds.entry((kind, unwatched_advice(module))).or_default().push(&module.name);
         }
     }
-    let problem = |(unwatched, modules): (&UnwatchedKind, Vec<&ModuleName>)| {
+    let problem = |((unwatched, advice), modules): ((&UnwatchedKind, String), Vec<&ModuleName>)| {
         let (first, rest) = modules.split_at(modules.len().min(CHANGED));
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         let names: Vec<&str> = first.iter().map(|name| name.as_str()).collect();
         Problem {
             about: format!("releases: kind {}", unwatched.kind),
             what: format!("is not watched for {}{more}: {}", names.join(", "), unwatched.why),
-            advice: UNWATCHED.to_owned(),
+            advice,
             module: None,
         }
     };
     kinds.into_iter().map(problem).collect()
 }
 
-/// What to do about a kind that can't be watched.
-pub(super) const UNWATCHED: &str = "grant the operator's ServiceAccount list and watch of that kind, in the cluster or in the namespaces of its releases; until then what is deleted comes back with the next run of its module only";
+/// Returns what to do about a kind that can't be watched for a module: whose right is missing.
+pub(super) fn unwatched_advice(module: &ModuleView) -> String {
+    let guest = module.elsewhere.as_ref().and_then(|place| Some((&place.namespace, place.account.as_ref()?)));
+    let grant = match guest {
+        Some((namespace, account)) => {
+            format!("grant ServiceAccount {namespace}/{account} list and watch of that kind in its namespace")
+        }
+        None => "grant the operator's ServiceAccount list and watch of that kind, in the cluster or in the namespaces of its releases".to_owned(),
+    };
+    format!("{grant}; until then what is deleted comes back with the next run of its module only")
+}
 
 /// Returns what others changed of the release of a module, and what to do about it.
 pub(super) fn changed(module: &ModuleView) -> Option<(String, String)> {

@@ -1,7 +1,7 @@
 //! What people are told about module sources, and what they may ask for.
 
 use engine::view::{View, problems, sources, status, why};
-use engine::{AddonReason, Command, CommandId, Event, SourceKey};
+use engine::{AddonReason, Command, CommandId, Event, SourceKey, UnwatchedKind};
 
 use crate::build::{config as config_map, files};
 use crate::repositories::{addon, broken, config, sourced, sourced_with};
@@ -243,4 +243,27 @@ fn a_person_has_a_source_processed_again() {
     let trace = sync(&mut world, "platform");
     assert!(trace.contains("refuse c7 you may not"), "{trace}");
     assert_eq!(world.repositories.fetches, fetches + 1);
+}
+
+#[test]
+fn what_a_guest_may_not_watch_is_the_business_of_its_account() {
+    let mut world = sourced(&files().module(10, "base"));
+    world.offers(URL, Ok(vec![addon("web", "1.0.0", 1)]));
+    world.bundle(1, "web", &[]);
+    world.send_in(0, config_map(200, &[("teamWebEnabled", "true")]));
+    world.applies("team/x", &[URL]);
+    world.run_for(5_000);
+    let why = "configmaps is forbidden".to_owned();
+    for module in ["base", "team-web"] {
+        let kinds = vec![UnwatchedKind { kind: format!("ConfigMap of {module}"), why: why.clone() }];
+        world.after(2, Event::ReleaseUnwatched { module: module.into(), kinds });
+    }
+    let advice: Vec<String> = world.told(problems).into_iter().map(|problem| problem.advice).collect();
+    let own =
+        "grant ServiceAccount team/addon-operator list and watch of that kind in its namespace; until then";
+    assert_eq!(advice.len(), 2, "{advice:?}");
+    assert!(advice[0].starts_with("grant the operator's ServiceAccount"), "{advice:?}");
+    assert!(advice[1].starts_with(own), "{advice:?}");
+    let told = world.told(|view, format| why::module(view, "team-web", format).unwrap().text());
+    assert!(told.contains(own), "{told}");
 }

@@ -260,7 +260,7 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         answer.advice.push(advice.clone());
     }
     if !module.unwatched_kinds.is_empty() {
-        answer.advice.push(problems::UNWATCHED.to_owned());
+        answer.advice.push(problems::unwatched_advice(module));
     }
     let mut fact = |name: &'static str, text: String| answer.facts.push((name, text));
     fact("phase", format!("{} for {}", module.phase, span(module.since)));
