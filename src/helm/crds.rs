@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chart::chart::CrdFile;
+use chart::render::Rendered;
 use engine::Module;
 use serde_json::{Map, Value};
 
@@ -44,25 +46,44 @@ impl Helm {
         let shown = path.display().to_string();
         let wrong = |problem: String| ReleaseError::Crd { path: shown.clone(), problem };
         let text = regular_file::read_text(&path).map_err(|error| wrong(error.to_string()))?;
-        let documents = values::yaml::parse_all(&text).map_err(|error| wrong(error.to_string()))?;
         let mut names = Vec::new();
-        for mut crd in documents.into_iter().filter(|document| !document.is_null()) {
-            let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            let (version, kind) = (text("/apiVersion"), text("/kind"));
-            if version != "apiextensions.k8s.io/v1" || kind != "CustomResourceDefinition" {
-                return Err(wrong(format!(
-                    "only CRDs of apiextensions.k8s.io/v1 belong here, not {version} {kind}"
-                )));
-            }
-            let name = text("/metadata/name").to_owned();
-            if name.is_empty() {
-                return Err(wrong("a CRD has no metadata.name".to_owned()));
-            }
+        for (name, mut crd) in documents(&text).map_err(wrong)? {
             label(&mut crd, &self.settings.extra_labels);
             self.ensure(&name, crd).await?;
             names.push(name);
         }
         Ok(names)
+    }
+
+    /// Creates the CRDs of charts below `charts/` that are not there, and waits until they are established. Those that are
+    /// there stay as they are: Helm does the same. The module's own are not among them.
+    ///
+    /// A guest's chart brings none: they would be there for the whole cluster.
+    pub(super) async fn create_crds_of_dependencies(&self, rendered: &Rendered) -> Result<(), ReleaseError> {
+        let is_of_dependency = |crd: &&CrdFile| crd.path.contains("/charts/");
+        let mut names = Vec::new();
+        for crd in rendered.crds.iter().filter(is_of_dependency).filter(|_| self.guest.is_none()) {
+            let wrong = |problem: String| ReleaseError::Crd { path: crd.path.clone(), problem };
+            let text = std::str::from_utf8(&crd.file.data).map_err(|error| wrong(error.to_string()))?;
+            for (name, mut wanted) in documents(text).map_err(wrong)? {
+                if self.requests.get(&format!("{COLLECTION}/{name}")).await?.is_some() {
+                    continue;
+                }
+                label(&mut wanted, &self.settings.extra_labels);
+                match self.requests.create(COLLECTION, &wanted).await {
+                    Ok(_) => names.push(name),
+                    Err(error) if error.code() == 409 => names.push(name),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        for name in &names {
+            established(&self.requests, name).await?;
+        }
+        if !names.is_empty() {
+            self.discovery.refresh();
+        }
+        Ok(())
     }
 
     /// Creates a CRD, or replaces what differs except how its versions are converted.
@@ -84,6 +105,21 @@ impl Helm {
         }
         Ok(())
     }
+}
+
+/// Returns the CRDs of a file with their names.
+fn documents(text: &str) -> Result<Vec<(String, Value)>, String> {
+    let documents = values::yaml::parse_all(text).map_err(|error| error.to_string())?;
+    let named = |crd: Value| {
+        let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind) = (text("/apiVersion"), text("/kind"));
+        if version != "apiextensions.k8s.io/v1" || kind != "CustomResourceDefinition" {
+            return Err(format!("only CRDs of apiextensions.k8s.io/v1 belong here, not {version} {kind}"));
+        }
+        let name = text("/metadata/name").to_owned();
+        if name.is_empty() { Err("a CRD has no metadata.name".to_owned()) } else { Ok((name, crd)) }
+    };
+    documents.into_iter().filter(|document| !document.is_null()).map(named).collect()
 }
 
 /// Returns `current` changed to what `wanted` says; `None` when it is so already.

@@ -183,6 +183,7 @@ impl Helm {
         } else {
             object::label_manifests(&mut rendered.manifests, labels)?;
         }
+        self.create_crds_of_dependencies(&rendered).await?;
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
         let applier = self.applier(upgrade.name);

@@ -140,6 +140,46 @@ async fn f_g6_definitions_of_a_module_are_in_force_and_stay() {
 }
 
 #[tokio::test]
+async fn definitions_of_charts_in_charts_come_with_the_release_and_are_left_as_they_are() {
+    let widget = "apiVersion: example.test/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
+    let files = |crd: &'static str| {
+        [
+            ("Chart.yaml", "{name: web, version: 0.1.0, apiVersion: v2}"),
+            ("charts/db/Chart.yaml", "{name: db, version: 0.1.0, apiVersion: v2}"),
+            ("charts/db/crds/widgets.yaml", crd),
+            ("charts/db/templates/widget.yaml", widget),
+        ]
+    };
+    let world = ReleaseFixture::new(&files(CRD));
+    let helm = world.helm();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Installed);
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test";
+    let crd = world.get(path).await.unwrap();
+    world.requests();
+    assert_eq!(world.upgraded(&helm).await, ReleaseAction::Unchanged);
+    assert!(world.requests().iter().all(|request| !request.contains("customresourcedefinitions")));
+    // Helm changes none that is there, whatever the chart says by then.
+    let mut changed = files(CRD).to_vec();
+    changed.push(("templates/map.yaml", MAP));
+    let text = CRD.replace("size", "length");
+    changed[2].1 = &text;
+    world.write(&changed);
+    world.upgrade(&helm, json!({"k": "two"})).await.unwrap();
+    assert_eq!(
+        world.get(path).await.unwrap()["metadata"]["resourceVersion"],
+        crd["metadata"]["resourceVersion"]
+    );
+    // It stays when the release goes.
+    helm.uninstall(&ReleaseName::from("web")).await.unwrap();
+    assert!(world.get(path).await.is_some());
+    // What is none is named, and nothing is begun.
+    world.write(&files("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"));
+    let error = world.upgrade(&helm, json!({})).await.unwrap_err();
+    assert!(error.message.contains("web/charts/db/crds/widgets.yaml: only CRDs"), "{}", error.message);
+    assert!(world.states().await.is_empty());
+}
+
+#[tokio::test]
 async fn attempts_that_fail_again_and_again_do_not_fill_the_history() {
     let world = ReleaseFixture::new(&files());
     let helm = world.helm();

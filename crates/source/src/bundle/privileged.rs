@@ -1,16 +1,26 @@
 //! What in a bundle acts with the rights of the operator, whoever had it registered.
 
-use super::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ::chart::load;
+use ::chart::warnings::Warnings;
+
+use super::tree::{Content, Files, MAX_READ_BYTES, Tree};
 
 /// Code that the operator runs, and objects that it writes itself. Whatever they are, links too: the loader follows those.
 const PARTS: [&str; 3] = ["crds", "enabled", "hooks"];
 
-/// Returns what of this is in a bundle, sorted: `hooks/`, `enabled`, `crds/`. `chart` is the directory of a chart bundle's
-/// chart, which becomes the module's.
+/// Where the charts are that a chart depends on, packed or not.
+const CHARTS: &str = "charts";
+
+/// Returns what of this is in a bundle, sorted: `hooks/`, `enabled`, `crds/`, also those of the charts that its chart depends
+/// on. `chart` is the directory of a chart bundle's chart, which becomes the module's.
 pub(super) fn privileged(tree: &Tree, chart: Option<&str>) -> Vec<String> {
     let roots = [Some(String::new()), chart.map(|chart| format!("{chart}/"))];
     let mut found = Vec::new();
     for root in roots.into_iter().flatten() {
+        found.extend(dependencies_with_crds(tree, &root).into_iter().map(|place| format!("{root}{place}")));
         for part in PARTS {
             let path = format!("{root}{part}");
             let inside = format!("{path}/");
@@ -21,7 +31,38 @@ pub(super) fn privileged(tree: &Tree, chart: Option<&str>) -> Vec<String> {
             }
         }
     }
+    found.sort();
     found
+}
+
+/// Returns where the charts have CRDs that the chart in a directory depends on, such as `charts/db/crds/`. A chart that can't
+/// be loaded is never installed.
+fn dependencies_with_crds(tree: &Tree, root: &str) -> BTreeSet<String> {
+    let inside = |(path, content): (&str, &Content)| {
+        let data: Arc<[u8]> = match content {
+            Content::Bytes(bytes) => Arc::clone(bytes),
+            Content::Size(_) => Arc::from([]),
+        };
+        (format!("{CHARTS}/{path}"), data)
+    };
+    let files = Files::new(tree);
+    let directory = format!("{root}{CHARTS}");
+    let below = files.below(&directory).map(|(path, content, _)| inside((path, content)));
+    let mut charts: BTreeMap<String, Arc<[u8]>> = below.collect();
+    if charts.is_empty() {
+        return BTreeSet::new();
+    }
+    // Only what is below `charts/` counts, so that nothing hides it.
+    charts.insert("Chart.yaml".to_owned(), b"{name: bundle, version: 0.1.0}".as_slice().into());
+    let Ok(chart) = load::from_directory_within(&charts, MAX_READ_BYTES, &mut Warnings::default()) else {
+        return BTreeSet::new();
+    };
+    let place = |path: &str| {
+        let (_, path) = path.split_once('/')?;
+        let (directory, _) = path.rsplit_once("crds/")?;
+        Some(format!("{directory}crds/"))
+    };
+    chart.crds().iter().filter_map(|crd| place(&crd.path)).collect()
 }
 
 #[cfg(test)]
@@ -43,6 +84,45 @@ mod tests {
             (vec![("chart/a/crds/b.yaml", file()), ("chart/a/Chart.yaml", file())], vec!["chart/a/crds/"]),
         ] {
             assert_eq!(privileged(&tree(&entries), Some("chart/a")), expected);
+        }
+    }
+
+    /// Packs files as a chart.
+    fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut archive =
+            tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        for (path, bytes) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o644);
+            archive.append_data(&mut header, path, *bytes).unwrap();
+        }
+        archive.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn crds_of_charts_in_charts_are_found_packed_and_unpacked() {
+        let head = b"{name: db, version: 0.1.0}".as_slice();
+        let crd = b"kind: CustomResourceDefinition".as_slice();
+        let inner = packed(&[("db/Chart.yaml", head), ("db/crds/a.yaml", crd)]);
+        let harmless = packed(&[("db/Chart.yaml", head), ("db/templates/crds/a.yaml", crd)]);
+        let outer = packed(&[
+            ("mid/Chart.yaml", b"{name: mid, version: 0.1.0}"),
+            ("mid/charts/db-0.1.0.tgz", &inner),
+        ]);
+        type Files<'f> = Vec<(&'f str, &'f [u8])>;
+        let cases: [(Files<'_>, &[&str]); 6] = [
+            (vec![("charts/db/Chart.yaml", head), ("charts/db/crds/a.yaml", crd)], &["charts/db/crds/"]),
+            (vec![("charts/db-0.1.0.tgz", &inner)], &["charts/db/crds/"]),
+            (vec![("charts/mid.tgz", &outer)], &["charts/mid/charts/db/crds/"]),
+            (vec![(".helmignore", b"charts/"), ("charts/db.tgz", &inner)], &["charts/db/crds/"]),
+            (vec![("chart/a/charts/db.tgz", &inner)], &["chart/a/charts/db/crds/"]),
+            (vec![("charts/db.tgz", &harmless), ("charts/x.tgz.prov", b"x")], &[]),
+        ];
+        for (files, expected) in cases {
+            let entry = |(path, bytes): &(&str, &[u8])| ((*path).to_owned(), Entry::file(*bytes, false));
+            let tree: Tree = files.iter().map(entry).collect();
+            assert_eq!(privileged(&tree, Some("chart/a")), expected);
         }
     }
 }
