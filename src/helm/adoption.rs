@@ -8,7 +8,7 @@ use engine::{ReleaseAction, ReleaseOutcome};
 use super::error::ReleaseError;
 use super::object;
 use super::storage::StoredRevision;
-use super::upgrade::{Upgrade, labelled, outcome};
+use super::upgrade::{Upgrade, outcome};
 use super::{Helm, LastRelease, object_diff};
 
 impl Helm {
@@ -38,7 +38,7 @@ impl Helm {
             .render_chart(upgrade.loaded, upgrade.name, upgrade.values, newest.version, newest.version > 1)
             .await?;
         let before = object::of_record(&record.manifest);
-        let objects = object::of_manifests(&labelled(rendered.manifests, labels)?)?;
+        let objects = object::of_manifests(&object::labelled(rendered.manifests, labels)?)?;
         let own: Vec<HookRecord> = rendered.hooks.iter().map(HookRecord::from).collect();
         let is_same = object_diff::is_none(&before, &objects, &self.settings.namespace)
             && canonical(&record.hooks) == canonical(&own);

@@ -334,6 +334,15 @@ fn label_all(value: &mut Value, labels: &BTreeMap<String, String>) {
     }
 }
 
+/// Returns manifests with labels.
+pub(super) fn labelled(
+    mut manifests: Vec<Manifest>,
+    labels: &BTreeMap<String, String>,
+) -> Result<Vec<Manifest>, ObjectError> {
+    label_manifests(&mut manifests, labels)?;
+    Ok(manifests)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

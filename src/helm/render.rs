@@ -15,8 +15,7 @@ use serde_json::{Map, Value};
 use super::chart_cache::LoadedChart;
 use super::error::ReleaseError;
 use super::render_environment::ClusterEnvironment;
-use super::upgrade::labelled;
-use super::{Helm, render_thread};
+use super::{Helm, object, render_thread};
 
 /// One of the two ways to render a chart.
 type Render = fn(
@@ -110,7 +109,7 @@ impl Helm {
     ) -> Result<RenderedModule, ReleaseError> {
         let loaded = self.charts.load(module).await?;
         let rendered = self.render_chart(&loaded, module.name.as_str(), &values, 1, true).await?;
-        let manifests = labelled(rendered.manifests, &self.object_labels(false))?;
+        let manifests = object::labelled(rendered.manifests, &self.object_labels(false))?;
         let mut hooks = String::new();
         for hook in &rendered.hooks {
             manifest::push(&mut hooks, &hook.path, &hook.manifest);

@@ -1,9 +1,11 @@
-//! Whether the last revision of a release says that there is nothing to do.
+//! Whether the last revision of a release says that there is nothing to do, or nothing new.
 
+use chart::record::{Record, Status};
 use engine::{ReleaseAction, ReleaseOutcome};
 
 use super::error::ReleaseError;
 use super::first_list::{History, Standing};
+use super::storage::{CHECKSUM, StoredRevision};
 use super::upgrade::{Upgrade, outcome};
 use super::{Helm, LastRelease};
 
@@ -47,6 +49,30 @@ impl Helm {
         }
         self.last_releases.set(name, None);
         is_readable.map(|_| None)
+    }
+
+    pub(super) fn unmanaged(&self, name: &str) -> ReleaseOutcome {
+        let last = self.last_releases.get(name);
+        let revision = last.as_ref().map_or(0, |last| last.revision);
+        outcome(ReleaseAction::Unmanaged, revision, last.as_ref().map_or("", |last| &last.checksum))
+    }
+
+    /// Returns the last revision of a guest's release if it failed and nothing changed since then: it is tried again and again,
+    /// since rights may come at any time, and a revision for each attempt would only fill the namespace of the guest. Whatever
+    /// the attempts write is in the manifest of that revision.
+    pub(super) async fn failed_attempt(
+        &self,
+        upgrade: &Upgrade<'_>,
+        last: Option<&StoredRevision>,
+    ) -> Result<Option<Record>, ReleaseError> {
+        let is_same = |stored: &&StoredRevision| {
+            stored.status == Status::Failed && stored.label(CHECKSUM) == Some(&*upgrade.checksum)
+        };
+        let Some(last) = last.filter(is_same).filter(|_| self.guest.is_some()) else { return Ok(None) };
+        match self.storage.read(upgrade.name, last.version).await {
+            Err(ReleaseError::Record { .. }) => Ok(None),
+            outcome => outcome,
+        }
     }
 
     /// Marks a release that stays as it is with the source that its module comes from now, if it has another mark.

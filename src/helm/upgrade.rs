@@ -91,7 +91,7 @@ impl Helm {
         let loaded = self.charts.load(module).await?;
         let labels = self.object_labels(maintenance);
         let checked = self.render_chart(&loaded, name, values, 1, true).await?.manifests;
-        let manifests = labelled(checked.clone(), &labels)?;
+        let manifests = object::labelled(checked.clone(), &labels)?;
         let checksum = checksum(&manifests);
         let upgrade = Upgrade {
             name,
@@ -154,12 +154,6 @@ impl Helm {
         }
     }
 
-    pub(super) fn unmanaged(&self, name: &str) -> ReleaseOutcome {
-        let last = self.last_releases.get(name);
-        let revision = last.as_ref().map_or(0, |last| last.revision);
-        outcome(ReleaseAction::Unmanaged, revision, last.as_ref().map_or("", |last| &last.checksum))
-    }
-
     /// Creates a revision: renders, applies, and records the outcome. Returns none, and has done nothing, if a record is
     /// there that a list did not show.
     async fn create_revision(
@@ -171,6 +165,9 @@ impl Helm {
         let History { revisions: history, is_read } = history;
         let revisions: Vec<_> = history.iter().map(StoredRevision::revision).collect();
         let mut plan = UpgradePlan::of(&revisions);
+        if let Some(failed) = self.failed_attempt(upgrade, history.last()).await? {
+            plan.repeat(failed.version, failed.info.description);
+        }
         // An install is the first revision to its templates, whatever number it gets.
         let shown = if plan.is_upgrade { plan.next } else { 1 };
         let mut rendered = self
@@ -183,10 +180,10 @@ impl Helm {
         } else {
             object::label_manifests(&mut rendered.manifests, labels)?;
         }
-        self.create_crds_of_dependencies(&rendered).await?;
         let objects = object::of_manifests(&rendered.manifests)?;
         object::check_duplicates(&objects, &self.settings.namespace)?;
         let applier = self.applier(upgrade.name);
+        self.create_crds_of_dependencies(&rendered).await?;
         applier.check_kinds(&objects).await?;
         let previous = self.previous(upgrade.name, &plan).await?;
         let mut record = self.new_record(upgrade, &plan, &rendered, &previous)?;
@@ -196,9 +193,12 @@ impl Helm {
         for version in &plan.cut_off {
             self.storage.delete(upgrade.name, *version).await?;
         }
-        let begun = self.begin_revision(&mut plan, &mut record, data, &marks, *is_read).await?;
-        let Some(begun) = begun else { return Ok(None) };
-        let mut written = vec![begun];
+        let mut written = Vec::new();
+        if plan.repeated.is_none() {
+            let begun = self.begin_revision(&mut plan, &mut record, data, &marks, *is_read).await?;
+            let Some(begun) = begun else { return Ok(None) };
+            written.push(begun);
+        }
         let before: Vec<Object> =
             previous.iter().flat_map(|record| object::of_record(&record.manifest)).collect();
         let change =
@@ -360,6 +360,9 @@ impl Helm {
                 record.info.status = Status::Failed;
                 let what = if plan.is_upgrade { "Upgrade" } else { "Release" };
                 record.info.description = format!("{what} {:?} failed: {error}", upgrade.name);
+                if plan.repeated.as_ref() == Some(&record.info.description) {
+                    return Err(error);
+                }
                 if let Err(unwritten) = self.storage.update(&record, marks, now).await {
                     tracing::warn!(release = upgrade.name, "the failure was not written down: {unwritten}");
                 }
@@ -444,7 +447,7 @@ impl Helm {
         plan: &UpgradePlan,
     ) -> Result<(), ReleaseError> {
         let mut versions: Vec<u32> = history.iter().map(|stored| stored.version).collect();
-        versions.retain(|version| !plan.cut_off.contains(version));
+        versions.retain(|version| !plan.cut_off.contains(version) && *version != plan.next);
         versions.push(plan.next);
         for version in over_limit(&versions, self.settings.history_max) {
             if plan.base == Some(*version) {
@@ -479,14 +482,6 @@ impl Helm {
         }
         labels
     }
-}
-
-pub(super) fn labelled(
-    mut manifests: Vec<Manifest>,
-    labels: &BTreeMap<String, String>,
-) -> Result<Vec<Manifest>, ReleaseError> {
-    object::label_manifests(&mut manifests, labels)?;
-    Ok(manifests)
 }
 
 fn checksum(manifests: &[Manifest]) -> String {

@@ -25,6 +25,8 @@ pub(super) struct UpgradePlan {
     pub(super) cut_off: Vec<u32>,
     /// Revisions that a successful upgrade marks as superseded.
     pub(super) superseded: Vec<u32>,
+    /// What the record of a failed revision says that is tried once more, in the place of a new one.
+    pub(super) repeated: Option<String>,
 }
 
 impl UpgradePlan {
@@ -54,7 +56,15 @@ impl UpgradePlan {
             previous,
             cut_off,
             superseded,
+            repeated: None,
         }
+    }
+
+    /// Has the failed revision `version` tried once more; `description` is what its record says.
+    pub(super) fn repeat(&mut self, version: u32, description: String) {
+        self.next = version;
+        self.superseded.retain(|superseded| *superseded != version);
+        self.repeated = Some(description);
     }
 }
 
