@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use addon_operator::app::Outcome;
 use addon_operator::source::crds;
+use engine::{SourceKind, SourceSpec};
 use http::Method;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -134,6 +135,44 @@ async fn kinds_that_are_installed_later_are_noticed_without_a_restart() {
     world.apply("platform", &[world.repository.url("/index.yaml")]).await;
     world.settled("platform", |object| phase(object) == "Ready").await;
     operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kind_lets_in_no_digest_that_can_not_be_read() {
+    let world = World::new().await;
+    let digits = "0123456789abcdef".repeat(4);
+    for (digest, is_good) in [
+        (format!("sha256:{digits}"), true),
+        (format!("sha256:{}", digits.to_uppercase()), true),
+        (digits.clone(), false),
+        (format!("sha256:{digits}0"), false),
+        (format!("sha256:{}", &digits[1..]), false),
+        (format!("sha256:{}", digits.replace('0', "g")), false),
+        (format!("sha512:{digits}"), false),
+        (format!(" sha256:{digits}"), false),
+        (format!("sha256:{digits}\n"), false),
+        (String::new(), false),
+    ] {
+        let include = json!([{"name": "web", "digest": digest}]);
+        let spec = json!({"repositories": [{"url": "https://repo.example/index.yaml", "include": include}]});
+        for kind in [SourceKind::Cluster, SourceKind::Namespaced] {
+            let (place, namespace) = match kind {
+                SourceKind::Cluster => (SOURCES.to_owned(), ""),
+                SourceKind::Namespaced => (
+                    "/apis/addons.kyma-project.io/v1alpha1/namespaces/ops/addonsconfigurations".to_owned(),
+                    "ops",
+                ),
+            };
+            let object = json!({
+                "apiVersion": "addons.kyma-project.io/v1alpha1", "kind": kind.as_str(),
+                "metadata": {"generateName": "x-"}, "spec": spec,
+            });
+            let (status, answer) = server::send(&world.cluster.server, Method::POST, &place, &object).await;
+            assert_eq!(status, if is_good { 201 } else { 422 }, "{digest:?}: {answer}");
+            // Both read the same texts.
+            assert_eq!(SourceSpec::read(kind, namespace, &spec).is_ok(), is_good, "{digest:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
