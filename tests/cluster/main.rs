@@ -1,9 +1,10 @@
-//! Releases against a real API server, side by side with the real `helm`.
+//! Releases against a real API server, side by side with the real `helm`, and module sources.
 //!
 //! `KUBECONFIG=… HELM=…/helm cargo test --test cluster -- --ignored`
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 mod random;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -31,17 +32,21 @@ struct Cluster {
     chart: tempfile::TempDir,
 }
 
+/// Returns a client of the cluster.
+async fn client() -> Client {
+    let config = Kubeconfig::read_from(std::env::var("KUBECONFIG").unwrap()).unwrap();
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
 impl Cluster {
     async fn connect(test: &str) -> Self {
-        let kubeconfig = std::env::var("KUBECONFIG").unwrap();
-        let config = Kubeconfig::read_from(&kubeconfig).unwrap();
-        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
         let chart = tempfile::tempdir().unwrap();
         let unique = chart.path().file_name().unwrap().to_str().unwrap().to_lowercase();
         let namespace = format!("ao-{test}-{}", unique.replace(|c: char| !c.is_ascii_alphanumeric(), ""));
         let cluster = Self {
-            client: Client::try_from(config).unwrap(),
-            kubeconfig,
+            client: client().await,
+            kubeconfig: std::env::var("KUBECONFIG").unwrap(),
             helm: std::env::var("HELM").unwrap(),
             namespace,
             chart,
