@@ -1,5 +1,7 @@
 //! The end of a configuration: its modules are removed, then those that failed may try again, then its object goes.
 
+use std::collections::BTreeSet;
+
 use super::known::work_key;
 use super::pass::{DeletePass, Go, Pass, SourceAnswer, failed, store_failure};
 use super::patches;
@@ -88,7 +90,7 @@ impl Sources {
             return Go::Stop(Pass::Deleting(DeletePass::Begin), step);
         }
         let mut next = self.registration.clone();
-        next.replace(key, Vec::new(), |addon| match policy {
+        next.replace(key, Vec::new(), &BTreeSet::new(), |addon| match policy {
             _ if modules.is_gone(&addon.bundle.name) => Fate::Forget,
             DeletionPolicy::Delete => Fate::Withdraw,
             DeletionPolicy::Retain => Fate::Retain,

@@ -17,6 +17,7 @@ mod commit;
 mod commits;
 mod delete;
 mod guest;
+mod index;
 mod known;
 mod object;
 mod pass;
