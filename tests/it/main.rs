@@ -18,6 +18,7 @@ mod examples;
 mod git_modules;
 mod git_peers;
 mod git_sources;
+mod guest_releases;
 mod guest_requests;
 mod helm;
 mod helm_changes;

@@ -50,6 +50,11 @@ impl ReleaseFixture {
         Self::on(ApiServer::builder().seed(1).build().unwrap(), files)
     }
 
+    /// Returns one that answers requests in the name of others by the rights of these.
+    pub(crate) fn with_rights(files: &[(&str, &str)]) -> Self {
+        Self::on(ApiServer::builder().seed(1).impersonation().build().unwrap(), files)
+    }
+
     fn on(server: ApiServer, files: &[(&str, &str)]) -> Self {
         let fixture = Self {
             server,
@@ -63,6 +68,13 @@ impl ReleaseFixture {
         };
         fixture.write(files);
         fixture
+    }
+
+    /// Writes a file beside the chart of the module. Returns its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.directory.path().join(name);
+        write(&path, text);
+        path.to_string_lossy().into_owned()
     }
 
     /// Replaces the files of the module.

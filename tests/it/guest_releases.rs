@@ -1,0 +1,157 @@
+//! Releases that are changed as a `ServiceAccount` of their namespace, which may have less rights than they need.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addon_operator::cluster::Discovery;
+use addon_operator::helm::{Helm, ReleaseTargets, Settings};
+use engine::{Failure, ModuleValues, ReleaseOutcome, ReleaseTarget, ValuesInput};
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::support::release::ReleaseFixture;
+use crate::support::server::{get, ok};
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {k: {{ .Values.web.k }}}\n";
+const RECORDS: &str = "/api/v1/namespaces/team/secrets";
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/team/roles";
+
+/// A namespace `team`, whose `ServiceAccount` may handle some resources.
+struct World {
+    release: ReleaseFixture,
+}
+
+impl World {
+    async fn new(resources: &[&str]) -> Self {
+        let world = Self { release: ReleaseFixture::with_rights(&[("templates/map.yaml", MAP)]) };
+        let server = &world.release.server;
+        ok(server, Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "team"}})).await;
+        ok(server, Method::POST, ROLE, &role(resources)).await;
+        let binding = json!({
+            "metadata": {"name": "modules"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "modules"},
+            "subjects": [{"kind": "ServiceAccount", "name": "addon-operator", "namespace": "team"}],
+        });
+        ok(server, Method::POST, &ROLE.replace("roles", "rolebindings"), &binding).await;
+        world
+    }
+
+    async fn grant(&self, resources: &[&str]) {
+        ok(&self.release.server, Method::PUT, &format!("{ROLE}/modules"), &role(resources)).await;
+    }
+
+    /// Returns an operator that has just been started, as it acts in the namespace.
+    fn helm(&self) -> Arc<Helm> {
+        let client = Client::new(self.release.server.service(), "ops");
+        let settings = Settings {
+            namespace: "ops".to_owned(),
+            config_map: "addon-operator".to_owned(),
+            extra_labels: BTreeMap::new(),
+            history_max: 3,
+            timeout: Duration::from_secs(5),
+        };
+        let discovery = Discovery::new(client.clone());
+        ReleaseTargets::new(client, discovery, settings).of(&ReleaseTarget::of_namespace("team"))
+    }
+
+    async fn upgrade(&self, helm: &Helm, k: &str) -> Result<ReleaseOutcome, Failure> {
+        helm.upgrade(&self.release.module(), &values(k), false).await
+    }
+
+    /// Returns the state of each revision, and the version of its record.
+    async fn records(&self) -> Vec<(String, String)> {
+        let list = get(&self.release.server, RECORDS).await.unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let state = |item: &Value| {
+            let labels = &item["metadata"]["labels"];
+            let state = format!("{} {}", text(&labels["version"]), text(&labels["status"]));
+            (state, text(&item["metadata"]["resourceVersion"]))
+        };
+        list["items"].as_array().unwrap().iter().map(state).collect()
+    }
+
+    async fn states(&self) -> Vec<String> {
+        self.records().await.into_iter().map(|(state, _)| state).collect()
+    }
+}
+
+fn values(k: &str) -> ValuesInput {
+    ValuesInput {
+        global: Arc::new(json!({})),
+        global_config: Arc::new(Value::Null),
+        module: Some(ModuleValues {
+            key: "web".into(),
+            values: Arc::new(json!({ "k": k })),
+            config: Arc::new(Value::Null),
+        }),
+        enabled_modules: None,
+    }
+}
+
+fn role(resources: &[&str]) -> Value {
+    json!({"metadata": {"name": "modules"}, "rules": [{"apiGroups": [""], "resources": resources, "verbs": ["*"]}]})
+}
+
+#[tokio::test]
+async fn a_guest_that_fails_as_before_writes_nothing_until_something_changes() {
+    let world = World::new(&["secrets"]).await;
+    let helm = world.helm();
+    world.upgrade(&helm, "one").await.unwrap_err();
+    assert_eq!(world.states().await, ["1 failed"]);
+    // The second attempt looks for what the first one may have written, and is refused elsewhere: its record says so.
+    let failure = world.upgrade(&helm, "one").await.unwrap_err();
+    let records = world.records().await;
+    assert_eq!(world.states().await, ["1 failed"]);
+    for helm in [&helm, &helm, &world.helm()] {
+        assert_eq!(world.upgrade(helm, "one").await.unwrap_err(), failure);
+        assert_eq!(world.records().await, records, "neither a revision nor a write");
+    }
+    // Other values are another attempt.
+    world.upgrade(&helm, "two").await.unwrap_err();
+    assert_eq!(world.states().await, ["1 failed", "2 failed"]);
+    // With the rights, the attempt that failed succeeds.
+    world.grant(&["secrets", "configmaps"]).await;
+    let done = world.upgrade(&helm, "two").await.unwrap();
+    assert_eq!(
+        (done.revision, world.states().await),
+        (2, vec!["1 failed".to_owned(), "2 deployed".to_owned()])
+    );
+    let map = get(&world.release.server, "/api/v1/namespaces/team/configmaps/web").await.unwrap();
+    assert_eq!(map["data"]["k"], "two");
+    assert_eq!(world.upgrade(&helm, "two").await.unwrap().action, engine::ReleaseAction::Unchanged);
+    // Deployed once, it fails again, and goes on from there.
+    world.grant(&["secrets"]).await;
+    for _ in 0..3 {
+        world.upgrade(&helm, "three").await.unwrap_err();
+        assert_eq!(world.states().await, ["1 failed", "2 deployed", "3 failed"]);
+    }
+    world.grant(&["secrets", "configmaps"]).await;
+    assert_eq!(world.upgrade(&world.helm(), "three").await.unwrap().revision, 3);
+    assert_eq!(world.states().await, ["1 failed", "2 superseded", "3 deployed"]);
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_account_whose_right_is_missing() {
+    let account = "needs a Role for ServiceAccount team/addon-operator";
+    let world = World::new(&["secrets"]).await;
+    let failure = world.upgrade(&world.helm(), "one").await.unwrap_err();
+    assert!(failure.advice.as_deref().unwrap_or_default().contains(account), "{failure:?}");
+    let world = World::new(&["secrets", "configmaps"]).await;
+    let helm = world.helm();
+    world.upgrade(&helm, "one").await.unwrap();
+    // The template of the credentials names what the account may not read.
+    let template = world
+        .release
+        .file("bind.yaml", "credential: [{name: A, valueFrom: {serviceRef: {name: a, jsonpath: .b}}}]");
+    let module = world.release.module();
+    let run = addon_operator::helm::CredentialsRun {
+        module: &module,
+        template: Some(&template),
+        values: &values("one"),
+        revision: 1,
+    };
+    let failure = helm.write_credentials(run).await.unwrap_err();
+    assert!(failure.advice.as_deref().unwrap_or_default().contains(account), "{failure:?}");
+}
