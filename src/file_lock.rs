@@ -68,7 +68,7 @@ mod tests {
         let held = open();
         flock(&held, FlockOperation::LockExclusive).unwrap();
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| FileLock::new(open(), Duration::from_secs(60)));
+            let waits = scope.spawn(|| FileLock::new(open(), Duration::from_mins(1)));
             drop(held);
             assert!(waits.join().unwrap().is_ok());
         });

@@ -67,8 +67,17 @@ const LONG_FILE: usize = 500;
 const ADAPTERS: &[&str] = &["helm", "hook", "http", "kube", "load", "schedule", "source", "telemetry"];
 
 /// What an adapter may use beside itself: leaves, and the inbox of the driver.
-const SHARED: &[&str] =
-    &["cluster", "config", "directory_trust", "driver", "jq", "lasting_task", "process", "regular_file"];
+const SHARED: &[&str] = &[
+    "cluster",
+    "config",
+    "directory_trust",
+    "driver",
+    "file_lock",
+    "jq",
+    "lasting_task",
+    "process",
+    "regular_file",
+];
 
 /// Adapters that may use another one, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
