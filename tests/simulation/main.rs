@@ -23,6 +23,7 @@ mod scenario;
 mod seed;
 mod ticks;
 mod trace;
+mod windows;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,6 @@
 //! What stands between the operator and the API server: every request takes its time, and some meet a fault.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,52 +18,7 @@ use tower::{BoxError, Service};
 
 use crate::seed::Seed;
 use crate::trace::Trace;
-
-/// What can happen to requests. Each window has some of these.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
-    /// It waits, then it is carried out.
-    Delay,
-    /// It is not carried out, and nobody says so.
-    Lost,
-    /// The connection ends before it is carried out.
-    Cut,
-    /// It is carried out, and the connection ends before the answer.
-    CutAnswer,
-    /// It is refused with this status.
-    Refused(u16),
-    /// It is refused because there are too many; the answer says for how many seconds, if it says.
-    TooMany(Option<u64>),
-    /// The connection ends in the middle of the answer, or of a line of a watch.
-    HalfAnswer,
-    /// The rest of the answer never comes: a watch is silent, and its connection stays.
-    Silent,
-    /// A watch says that its version is forgotten.
-    Expired,
-    /// A watch ends early, as an API server does that restarts.
-    Ended,
-}
-
-/// Which requests a window is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Scope {
-    All,
-    Watches,
-    Lists,
-    Writes,
-    Reads,
-    Path(&'static str),
-}
-
-/// A time in which some requests meet faults.
-#[derive(Clone, Debug)]
-pub(crate) struct Window {
-    from: Duration,
-    to: Duration,
-    percent: u64,
-    scope: Scope,
-    kinds: Vec<Kind>,
-}
+use crate::windows::{Kind, Window, fault};
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -109,91 +63,6 @@ struct Shared {
 
 /// A connection that has died in silence, until it is given up.
 struct DeadConnection(Network);
-
-const KINDS: [Kind; 16] = [
-    Kind::Delay,
-    Kind::Delay,
-    Kind::Lost,
-    Kind::Cut,
-    Kind::CutAnswer,
-    Kind::Refused(403),
-    Kind::Refused(409),
-    Kind::Refused(410),
-    Kind::Refused(500),
-    Kind::Refused(503),
-    Kind::TooMany(None),
-    Kind::TooMany(Some(7)),
-    Kind::HalfAnswer,
-    Kind::Silent,
-    Kind::Expired,
-    Kind::Ended,
-];
-
-const SCOPES: [Scope; 9] = [
-    Scope::All,
-    Scope::All,
-    Scope::Watches,
-    Scope::Lists,
-    Scope::Writes,
-    Scope::Reads,
-    Scope::Path("/secrets"),
-    Scope::Path("/configmaps"),
-    Scope::Path("/events"),
-];
-
-/// Returns the windows of a seed. Calm ones have none.
-pub(crate) fn windows(seed: Seed) -> Vec<Window> {
-    if seed.is_calm() {
-        return Vec::new();
-    }
-    let count = seed.between("windows", 0, 1, 2 + seed.scale());
-    let window = |nth| {
-        let is_start = seed.chance("window at the start", nth, 35);
-        let from = if is_start { 0 } else { seed.between("window from", nth, 0, seed.faults_end() - 5) };
-        let long = seed.between("window long", nth, 2, 91);
-        let kinds = seed.between("window kinds", nth, 1, 4);
-        Window {
-            from: Duration::from_secs(from),
-            to: Duration::from_secs((from + long).min(seed.faults_end())),
-            percent: seed.pick("window percent", nth, &[10, 30, 60, 100]),
-            scope: seed.pick("window scope", nth, &SCOPES),
-            kinds: (0..kinds).map(|kind| seed.pick("window kind", nth * 8 + kind, &KINDS)).collect(),
-        }
-    };
-    (0..count).map(window).collect()
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, percent, scope, kinds } = self;
-        write!(f, "{}-{} s: {percent} % of {scope:?} meet {kinds:?}", from.as_secs(), to.as_secs())
-    }
-}
-
-impl Scope {
-    fn has(self, purpose: Purpose, path: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Watches => purpose == Purpose::Watch,
-            Self::Lists => purpose == Purpose::List,
-            Self::Writes => purpose == Purpose::Write,
-            Self::Reads => purpose != Purpose::Write,
-            Self::Path(part) => path.contains(part),
-        }
-    }
-}
-
-impl Kind {
-    /// Returns whether it can happen to such a request.
-    fn fits(self, purpose: Purpose) -> bool {
-        match self {
-            Self::Refused(409) => purpose == Purpose::Write,
-            Self::Expired | Self::Ended => purpose == Purpose::Watch,
-            Self::Refused(410) => matches!(purpose, Purpose::Watch | Purpose::List),
-            _ => true,
-        }
-    }
-}
 
 impl Network {
     pub(crate) fn new(endpoint: Endpoint, seed: Seed, windows: Vec<Window>, trace: Trace) -> Self {
@@ -247,7 +116,7 @@ impl Network {
 
     /// Returns when the last fault can begin.
     pub(crate) fn heals_at(&self) -> Duration {
-        self.shared.windows.iter().map(|window| window.to).max().unwrap_or_default()
+        self.shared.windows.iter().map(Window::end).max().unwrap_or_default()
     }
 }
 
@@ -266,17 +135,6 @@ impl Shared {
         let count = counts.entry(question.to_owned()).or_default();
         *count += 1;
         *count
-    }
-
-    /// Returns what happens to a request at this moment.
-    fn fault(&self, question: &str, nth: u64, purpose: Purpose, path: &str) -> Option<Kind> {
-        let now = self.begun.elapsed();
-        let open =
-            |window: &&Window| window.from <= now && now < window.to && window.scope.has(purpose, path);
-        let window = self.windows.iter().find(open)?;
-        let kinds: Vec<Kind> = window.kinds.iter().copied().filter(|kind| kind.fits(purpose)).collect();
-        let is_hit = !kinds.is_empty() && self.seed.chance(&format!("hit {question}"), nth, window.percent);
-        is_hit.then(|| self.seed.pick(&format!("kind {question}"), nth, &kinds))
     }
 }
 
@@ -313,7 +171,8 @@ impl Network {
         let nth = shared.nth(&question);
         sleep(Duration::from_millis(shared.seed.between(&format!("latency {question}"), nth, 1, 40))).await;
         self.while_alive().await;
-        let fault = shared.fault(&question, nth, purpose, &path);
+        let fault =
+            fault(shared.seed, &shared.windows, shared.begun.elapsed(), (&question, nth), (purpose, &path));
         shared.asked.lock().unwrap().push(Asked {
             at: shared.begun.elapsed(),
             life: self.life,

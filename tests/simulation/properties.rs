@@ -11,7 +11,7 @@ use crate::network::{Asked, Purpose};
 use crate::people::Change;
 use crate::run::{End, QUIET, Run, waits_for_ever};
 use crate::scenario::{Kinds, Scenario};
-use crate::ticks::Tick;
+use crate::ticks;
 
 /// A property: its sentence, and what checks it.
 pub(crate) type Property = (&'static str, fn(&Run) -> Vec<String>);
@@ -27,7 +27,7 @@ pub(crate) const ALL: [Property; 11] = [
     ("nothing waits for what stands behind it in its queue", nothing_waits_for_what_is_behind),
     ("releases end deployed, in one chain of records", releases_are_whole),
     ("what people want is not deleted", what_is_wanted_stays),
-    ("crontab lines fire once at each of their moments", lines_fire_once),
+    ("crontab lines fire once at each of their moments", ticks::fire_once),
     ("who reads slowly gets all, and who does not read is given up", slow_readers_get_all),
 ];
 
@@ -428,66 +428,6 @@ fn what_is_wanted_stays(run: &Run) -> Vec<String> {
             found.push(format!("{:.3} DELETE {}", asked.at.as_secs_f64(), asked.path));
         }
     }
-    found
-}
-
-/// How far apart the moments of the line are.
-const PERIOD: Duration = Duration::from_secs(30);
-
-/// How late a line may fire. Only a second of it is the clock's: the driver may be busy.
-const LATE: Duration = Duration::from_secs(2);
-
-fn lines_fire_once(run: &Run) -> Vec<String> {
-    let mut found = Vec::new();
-    let ends = run.lives.iter().enumerate().map(|(life, end)| (end.ended_at, life, Tick::Off));
-    let mut all: Vec<(Duration, usize, Tick)> = run.ticks.iter().copied().chain(ends).collect();
-    all.sort_by_key(|(at, ..)| *at);
-    let (mut since, mut fired): (Option<Duration>, Vec<Duration>) = (None, Vec::new());
-    for (at, _, tick) in all {
-        match tick {
-            Tick::On => since = since.or(Some(at)),
-            Tick::Fired if since.is_none() => found.push(format!("{at:?}: fired, but is not in force")),
-            Tick::Fired => fired.push(at),
-            Tick::Off => {
-                let of_life = std::mem::take(&mut fired);
-                if let Some(since) = since.take() {
-                    found.extend(missed(since, at, &of_life));
-                    found.extend(unheard(run, at, &of_life));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Returns the firings of a line after which no hook ran, though the line was in force for long enough until `to`: an
-/// operator that ends begins no hooks.
-fn unheard(run: &Run, to: Duration, fired: &[Duration]) -> Vec<String> {
-    let runs = || run.hook_runs.iter().filter(|(_, hook)| hook.ends_with("tick.sh"));
-    let is_heard = |at: Duration| runs().any(|(ran, _)| at <= *ran && *ran <= at + PERIOD * 2);
-    let in_time = fired.iter().filter(|at| **at + PERIOD * 2 < to);
-    in_time.filter(|at| !is_heard(**at)).map(|at| format!("{at:?}: fired, and no hook ran")).collect()
-}
-
-/// Returns the moments between two times at which a line did not fire, and firings at no moment.
-fn missed(from: Duration, to: Duration, fired: &[Duration]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut left = fired.to_vec();
-    for moment in (1_u32..).map(|nth| PERIOD * nth).skip_while(|moment| *moment <= from) {
-        if moment + LATE >= to {
-            left.retain(|at| *at < moment);
-            break;
-        }
-        let before = left.len();
-        left.retain(|at| *at < moment || *at > moment + LATE);
-        if before - left.len() != 1 {
-            found.push(format!(
-                "in force from {from:?} to {to:?}: fired {} times at {moment:?}",
-                before - left.len()
-            ));
-        }
-    }
-    found.extend(left.iter().map(|at| format!("{at:?}: fired at no moment of its line")));
     found
 }
 

@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use crate::entropy;
 use crate::hooks::{Hooks, Seen};
 use crate::logs::Logs;
-use crate::network::{Asked, Network, windows};
+use crate::network::{Asked, Network};
 use crate::operator::{Observers, Operator};
 use crate::people::{Intent, People, ask};
 use crate::port::{self, Answer, ROUTES, Readers, Reading};
@@ -22,6 +22,7 @@ use crate::scenario::{Kinds, Scenario};
 use crate::seed::Seed;
 use crate::ticks::{Tick, Ticks};
 use crate::trace::Trace;
+use crate::windows::windows;
 
 /// How long after the last fault everything has to be as people want it, in seconds.
 ///
