@@ -64,6 +64,8 @@ pub(crate) struct Life {
     /// When the ConfigMap had been read.
     pub(crate) started: Option<Duration>,
     pub(crate) ready: Option<Duration>,
+    /// When it was asked to end, or was killed.
+    pub(crate) asked_at: Duration,
     pub(crate) ended_at: Duration,
     pub(crate) end: End,
 }
@@ -234,11 +236,12 @@ impl Watched {
         sleep(until.saturating_sub(self.begun.elapsed())).await;
     }
 
-    fn record(&mut self, end: End) {
+    fn record(&mut self, asked_at: Duration, end: End) {
         self.observers.2.note(|| format!("operator {} ends: {end:?}", self.operator.life));
         self.lives.push(Life {
             started: *self.operator.started.lock().unwrap(),
             ready: *self.operator.ready.lock().unwrap(),
+            asked_at,
             ended_at: self.begun.elapsed(),
             end,
         });
@@ -246,25 +249,27 @@ impl Watched {
 
     /// Ends the operator without asking it.
     async fn kill(&mut self) {
+        let asked_at = self.begun.elapsed();
         self.operator.driving.abort();
         // The task is gone only when it has been woken up.
         let _ = (&mut self.operator.driving).await;
         self.observers.0.killed();
-        self.record(End::Killed);
+        self.record(asked_at, End::Killed);
     }
 
     /// Ends the operator as it is asked to.
     async fn end(&mut self) {
+        let asked_at = self.begun.elapsed();
         self.operator.shutdown.send_replace(true);
         let ending = tokio::time::timeout(Duration::from_mins(1), &mut self.operator.driving);
         if ending.await.is_err() {
-            self.record(End::Stuck);
+            self.record(asked_at, End::Stuck);
             self.operator.driving.abort();
             return;
         }
         // What still ran was left behind.
         self.observers.0.killed();
-        self.record(End::Asked);
+        self.record(asked_at, End::Asked);
     }
 
     async fn ask(&mut self, route: &'static str) {

@@ -47,8 +47,10 @@ const LATE: Duration = Duration::from_secs(2);
 /// Returns the moments at which a line did not fire once while it was in force, and firings that nobody heard.
 pub(crate) fn fire_once(run: &Run) -> Vec<String> {
     let mut found = Vec::new();
-    let ends = run.lives.iter().enumerate().map(|(life, end)| (end.ended_at, life, Tick::Off));
-    let mut all: Vec<(Duration, usize, Tick)> = run.ticks.iter().copied().chain(ends).collect();
+    // An operator that ends begins nothing: from when it is asked to, its lines may fire or not.
+    let ends = run.lives.iter().enumerate().map(|(life, end)| (end.asked_at, life, Tick::Off));
+    let lives = run.ticks.iter().copied().filter(|(at, life, _)| *at < run.lives[*life].asked_at);
+    let mut all: Vec<(Duration, usize, Tick)> = lives.chain(ends).collect();
     all.sort_by_key(|(at, ..)| *at);
     let (mut since, mut fired): (Option<Duration>, Vec<Duration>) = (None, Vec::new());
     for (at, _, tick) in all {
