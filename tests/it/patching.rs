@@ -11,6 +11,7 @@ use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::support::held::HeldRequest;
 use crate::support::server;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -172,6 +173,39 @@ async fn f_b11_a_conflict_is_tried_again_and_a_deletion_of_what_is_gone_is_done(
     world.apply(&[delete("m")]).await.unwrap();
     assert!(world.get("m").await.is_none());
     world.apply(&[delete("m")]).await.unwrap();
+}
+
+fn put(n: &str) -> Value {
+    let mut put = create("m");
+    put["operation"] = json!("CreateOrUpdate");
+    put["object"]["data"]["n"] = json!(n);
+    put
+}
+
+#[tokio::test]
+async fn an_object_that_others_change_meanwhile_is_read_again() {
+    let world = Fixture::new();
+    world.apply(&[create("m")]).await.unwrap();
+    world.server.faults().add(FaultPlan::on(Method::PATCH, &format!("{MAPS}/m")).times(2).fail(409));
+    world.apply(&[put("2")]).await.unwrap();
+    assert_eq!(world.get("m").await.unwrap()["data"]["n"], "2");
+    world.server.faults().add(FaultPlan::on(Method::PATCH, &format!("{MAPS}/m")).times(5).fail(409));
+    let error = world.apply(&[put("3")]).await.unwrap_err();
+    assert!(error.contains("v1/ConfigMap/default/m"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_given_up_and_comes_late_does_not_undo_what_was_written_since() {
+    let server = ApiServer::builder().seed(1).build().unwrap();
+    let (held, client) = HeldRequest::new(&server, |request| request.method() == Method::PATCH);
+    let patcher = Patcher::new(client.clone(), Discovery::new(client), Duration::from_secs(10));
+    let world = Fixture { server, patcher };
+    world.apply(&[create("m")]).await.unwrap();
+    let error = world.apply(&[put("1")]).await.unwrap_err();
+    assert!(error.contains("no answer within 10 s"), "{error}");
+    world.apply(&[put("2")]).await.unwrap();
+    assert_eq!(held.carry_out(&world.server).await, 409);
+    assert_eq!(world.get("m").await.unwrap()["data"]["n"], "2");
 }
 
 #[tokio::test]

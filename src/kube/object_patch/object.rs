@@ -68,30 +68,49 @@ impl Object<'_> {
         value: &Value,
         object: &DynamicObject,
     ) -> Result<(), PatchError> {
-        if !self.target.name.is_empty()
-            && let Some(living) = self.within(self.api.get_opt(&self.target.name)).await?
-        {
-            return self.update(value, Some(&living)).await;
+        let mut last = None;
+        for attempt in 0..ATTEMPTS {
+            let living = match &*self.target.name {
+                "" => None,
+                name => self.within(self.api.get_opt(name)).await?,
+            };
+            let is_there = living.is_some();
+            let outcome = match living {
+                Some(living) => self.update(value, &living).await,
+                None => self.create(object, Existing::Fail).await,
+            };
+            match outcome {
+                Err(PatchError::Request(error))
+                    if is_already_there(&error) || (is_there && is_conflict(&error)) =>
+                {
+                    last = Some(error);
+                    pause(attempt).await;
+                }
+                outcome => return outcome,
+            }
         }
-        match self.create(object, Existing::Fail).await {
-            Err(PatchError::Request(error)) if is_already_there(&error) => self.update(value, None).await,
-            outcome => outcome,
-        }
+        Err(others_change_it(last))
     }
 
     /// Merges the given object into the living one, unless that changes nothing. Its status is not ours.
-    async fn update(&self, value: &Value, living: Option<&DynamicObject>) -> Result<(), PatchError> {
+    ///
+    /// The change is for the version that was read. A request that is held up on its way may be carried out long after
+    /// it was given up, and must not undo what was written since.
+    async fn update(&self, value: &Value, living: &DynamicObject) -> Result<(), PatchError> {
         let mut patch = value.clone();
         if let Value::Object(fields) = &mut patch {
             fields.remove("status");
         }
-        if let Some(living) = living {
-            let old = as_value(living)?;
-            let mut new = old.clone();
-            json_patch::merge(&mut new, &patch);
-            if new == old {
-                return Ok(());
-            }
+        let old = as_value(living)?;
+        let mut new = old.clone();
+        json_patch::merge(&mut new, &patch);
+        if new == old {
+            return Ok(());
+        }
+        if let (Some(Value::Object(metadata)), Some(version)) =
+            (patch.get_mut("metadata"), &living.metadata.resource_version)
+        {
+            metadata.entry("resourceVersion").or_insert_with(|| version.clone().into());
         }
         self.within(self.api.patch(&self.target.name, &PatchParams::default(), &Patch::Merge(&patch)))
             .await?;
@@ -201,15 +220,12 @@ impl Object<'_> {
             match self.replace(&new).await {
                 Err(PatchError::Request(error)) if is_conflict(&error) => {
                     last = Some(error);
-                    tokio::time::sleep(Duration::from_millis(10) * 2_u32.pow(attempt)).await;
+                    pause(attempt).await;
                 }
                 outcome => return outcome,
             }
         }
-        Err(last.map_or_else(
-            || PatchError::new(FailureKind::Cluster, "others change it all the time"),
-            PatchError::Request,
-        ))
+        Err(others_change_it(last))
     }
 
     async fn replace(&self, new: &Value) -> Result<(), PatchError> {
@@ -229,6 +245,18 @@ impl Object<'_> {
 
 fn as_value(object: &DynamicObject) -> Result<Value, PatchError> {
     serde_json::to_value(object).map_err(|error| PatchError::new(FailureKind::Bug, error.to_string()))
+}
+
+/// Waits until an object that others change is tried again.
+async fn pause(attempt: u32) {
+    tokio::time::sleep(Duration::from_millis(10) * 2_u32.pow(attempt)).await;
+}
+
+fn others_change_it(last: Option<kube::Error>) -> PatchError {
+    last.map_or_else(
+        || PatchError::new(FailureKind::Cluster, "others change it all the time"),
+        PatchError::Request,
+    )
 }
 
 /// Returns whether the next request may well be answered.

@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 pub(crate) mod files;
 pub(crate) mod git_server;
+pub(crate) mod held;
 pub(crate) mod in_process;
 pub(crate) mod outage;
 #[expect(dead_code, reason = "tests of packs themselves make more of them")]
