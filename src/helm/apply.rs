@@ -184,7 +184,9 @@ impl Applier<'_> {
                 continue;
             };
             let owner = object::other_owner(&current, self.release, self.namespace);
-            match self.change(&resource, &path, (&earlier, &wanted), current).await {
+            // An object that others change all the time is changed all the same, in whatever version it is.
+            let precise = attempt < ATTEMPTS;
+            match self.change(&resource, &path, (&earlier, &wanted), (current, precise)).await {
                 Ok(place) => {
                     if let Some(owner) = owner {
                         self.tell_taken(&shown, owner);
@@ -207,12 +209,15 @@ impl Applier<'_> {
     /// Brings an object that exists to what is wanted, and returns the place of the first difference.
     ///
     /// Usually there is one earlier state. Where there are more, what only one of them had has to go, too.
+    ///
+    /// A `precise` change is for the version that was read: a request that is held up on its way may be carried out long
+    /// after it was given up, and must not undo what a later upgrade wrote.
     async fn change(
         &self,
         resource: &Resource,
         path: &str,
         (earlier, wanted): (&[&Value], &Value),
-        mut current: Value,
+        (mut current, precise): (Value, bool),
     ) -> Result<Option<String>, Unchanged> {
         let mut place = None;
         let merge = Merge::of(resource);
@@ -221,16 +226,20 @@ impl Applier<'_> {
             if resource.kind == "Secret" && resource.group.is_empty() {
                 read_back(wanted, &mut current);
             }
-            let (kind, change) = merge.change(states, wanted, &current).map_err(Unchanged::Merge)?;
+            let (kind, mut change) = merge.change(states, wanted, &current).map_err(Unchanged::Merge)?;
             if change.as_object().is_none_or(Map::is_empty) {
                 continue;
+            }
+            let found = object_diff::place(&change);
+            if precise {
+                of_version(&mut change, &current);
             }
             if number + 1 < steps.len() {
                 current = self.requests.patch(path, kind, &change).await.map_err(Unchanged::Refused)?;
             } else {
                 self.requests.edit(path, kind, &change).await.map_err(Unchanged::Refused)?;
             }
-            place.get_or_insert_with(|| object_diff::place(&change));
+            place.get_or_insert(found);
         }
         Ok(place)
     }
@@ -291,10 +300,24 @@ impl Applier<'_> {
                 );
             }
             // The annotation may have been set in the cluster.
-            Some(live) if !is_kept(&live) => self.requests.delete(&path).await.map(|_| ())?,
+            // The request may be held up on its way, and somebody else make the object again meanwhile.
+            Some(live) if !is_kept(&live) => match live.pointer("/metadata/uid").and_then(Value::as_str) {
+                Some(uid) => self.requests.delete_this(&path, uid).await.map(drop)?,
+                None => self.requests.delete(&path).await.map(drop)?,
+            },
             Some(_) | None => {}
         }
         Ok(())
+    }
+}
+
+/// Makes a change one of the version of an object that was read.
+fn of_version(change: &mut Value, current: &Value) {
+    let Some(version) = current.pointer("/metadata/resourceVersion") else { return };
+    if let Some(fields) = change.as_object_mut()
+        && let Some(metadata) = fields.entry("metadata").or_insert_with(|| Map::new().into()).as_object_mut()
+    {
+        metadata.insert("resourceVersion".to_owned(), version.clone());
     }
 }
 

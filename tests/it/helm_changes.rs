@@ -6,10 +6,12 @@ use std::time::Duration;
 use addon_operator::cluster::Discovery;
 use apiserver::FaultPlan;
 use engine::{Drift, Event, ModuleName, ReleaseAction, UnwatchedKind};
-use http::Method;
+use http::{Method, Request};
+use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::support::held::HeldRequest;
 use crate::support::release::{
     EXTRA, MAP, NAMESPACE, ReleaseFixture, SERVICE, edit, files, secrets, watched,
 };
@@ -322,4 +324,39 @@ async fn f_a18_an_upgrade_beside_a_busy_autoscaler_comes_through() {
     let deployment: Value = world.get(&path).await.unwrap();
     assert_eq!(deployment["spec"]["paused"], true);
     assert_eq!(world.states().await, ["1 superseded", "2 deployed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_was_given_up_and_comes_late_does_not_undo_what_a_later_upgrade_wrote() {
+    let world = ReleaseFixture::new(&files());
+    world.upgraded(&world.helm()).await;
+    let is_slow = |request: &Request<Body>| {
+        request.method() == Method::PATCH && request.uri().path().ends_with("/configmaps/web-map")
+    };
+    let (late, client) = HeldRequest::new(&world.server, is_slow);
+    let helm = world.helm_through(client.clone(), Discovery::new(client));
+    let failure = world.upgrade(&helm, json!({"k": "two"})).await.unwrap_err();
+    assert!(failure.to_string().contains("no answer within 60 s"), "{failure}");
+    assert_eq!(world.upgrade(&helm, json!({"k": "three"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert_eq!(late.carry_out(&world.server).await, 409);
+    assert_eq!(world.map("web-map").await.unwrap()["data"]["k"], "three");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_was_given_up_and_comes_late_does_not_take_the_object_that_was_made_since() {
+    let world = ReleaseFixture::new(&files());
+    world.upgraded(&world.helm()).await;
+    let is_slow = |request: &Request<Body>| {
+        request.method() == Method::DELETE && request.uri().path().ends_with("/configmaps/web-extra")
+    };
+    let (late, client) = HeldRequest::new(&world.server, is_slow);
+    let helm = world.helm_through(client.clone(), Discovery::new(client));
+    world.write(&[("templates/map.yaml", MAP), ("templates/service.yaml", SERVICE)]);
+    world.upgrade(&helm, json!({"k": "two"})).await.unwrap_err();
+    assert_eq!(world.upgrade(&helm, json!({"k": "three"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert_eq!(world.map("web-extra").await, None);
+    world.write(&files());
+    assert_eq!(world.upgrade(&helm, json!({"k": "four"})).await.unwrap().action, ReleaseAction::Upgraded);
+    assert_eq!(late.carry_out(&world.server).await, 409);
+    assert!(world.map("web-extra").await.is_some());
 }

@@ -100,6 +100,11 @@ impl ReleaseFixture {
 
     /// Does the same with kinds that somebody asks about whether watches work.
     pub(crate) fn helm_with(&self, discovery: Discovery) -> Helm {
+        self.helm_through(self.client(), discovery)
+    }
+
+    /// Does the same with a client that leads to the server in some other way.
+    pub(crate) fn helm_through(&self, client: Client, discovery: Discovery) -> Helm {
         let settings = Settings {
             namespace: NAMESPACE.to_owned(),
             config_map: "addon-operator".to_owned(),
@@ -107,7 +112,7 @@ impl ReleaseFixture {
             history_max: self.history_max,
             timeout: self.timeout,
         };
-        Helm::new(self.client(), discovery, settings)
+        Helm::new(client, discovery, settings)
     }
 
     pub(crate) fn module(&self) -> Arc<Module> {
