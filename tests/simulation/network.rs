@@ -13,6 +13,7 @@ use futures::{StreamExt as _, stream};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::json;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
@@ -59,6 +60,8 @@ struct Shared {
     ended: AtomicUsize,
     /// Of which operator each connection is that has died in silence, and that nobody has given up.
     dead: Mutex<Vec<usize>>,
+    /// How many requests are delayed, and will be carried out whoever waits for them.
+    delayed: AtomicUsize,
 }
 
 /// A connection that has died in silence, until it is given up.
@@ -75,6 +78,7 @@ impl Network {
             asked: Mutex::default(),
             ended: AtomicUsize::new(0),
             dead: Mutex::default(),
+            delayed: AtomicUsize::new(0),
         };
         Self { endpoint, life: 0, shared: Arc::new(shared) }
     }
@@ -84,7 +88,8 @@ impl Network {
         self.life
     }
 
-    /// Returns the network of the operator that comes next. What the last one still asks for is not carried out.
+    /// Returns the network of the operator that comes next. What the last one still asks for is not carried out, but for
+    /// what was sent before it ended.
     pub(crate) fn of_next_life(&self) -> Self {
         let life = self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1;
         Self { life, ..self.clone() }
@@ -105,6 +110,11 @@ impl Network {
     /// Returns how many connections of this operator have died in silence, and are not given up yet.
     pub(crate) fn dead_connections(&self) -> usize {
         self.shared.dead.lock().unwrap().iter().filter(|life| **life == self.life).count()
+    }
+
+    /// Returns how many requests are delayed, and will be carried out whoever waits for them.
+    pub(crate) fn delayed(&self) -> usize {
+        self.shared.delayed.load(Ordering::Relaxed)
     }
 
     /// Lets a connection die in silence. Never returns.
@@ -193,9 +203,7 @@ impl Network {
         let draw = |what: &str, low, high| shared.seed.between(&format!("{what} {question}"), nth, low, high);
         match kind {
             Kind::Delay => {
-                sleep(Duration::from_millis(draw("delay", 200, 70_000))).await;
-                self.while_alive().await;
-                self.carry_out(request).await
+                self.carry_out_late(request, Duration::from_millis(draw("delay", 200, 70_000))).await
             }
             Kind::Lost => std::future::pending().await,
             Kind::Cut => Err("the connection was closed before the request was carried out".into()),
@@ -216,6 +224,24 @@ impl Network {
                 })
             }
         }
+    }
+
+    /// Carries out a request after some time, also when nobody waits for it any more: what was sent is not taken back,
+    /// neither by who has given up nor by who was killed.
+    async fn carry_out_late(mut self, request: Request<kube::client::Body>, late: Duration) -> Answer {
+        let (answer, answered) = oneshot::channel();
+        self.shared.delayed.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            let shown = format!("{} {}", request.method(), request.uri().path());
+            sleep(late).await;
+            let outcome = self.carry_out(request).await;
+            let status = outcome.as_ref().map(|answer| answer.status().as_u16()).unwrap_or_default();
+            self.shared.delayed.fetch_sub(1, Ordering::Relaxed);
+            if answer.send(outcome).is_err() {
+                self.shared.trace.note(|| format!("too late: {shown} is carried out: {status}"));
+            }
+        });
+        answered.await?
     }
 
     async fn carry_out(&mut self, request: Request<kube::client::Body>) -> Answer {

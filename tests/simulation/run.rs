@@ -143,6 +143,11 @@ async fn simulate(seed: Seed, logs: &Logs) -> Run {
         if dead > 0 {
             unsettled.push(format!("{dead} connections are dead, and not given up"));
         }
+        // What was sent long ago changes the cluster as people do.
+        let delayed = watched.network.delayed();
+        if delayed > 0 {
+            unsettled.push(format!("{delayed} requests are still to be carried out"));
+        }
     }
     let settled_at = begun.elapsed();
     trace.note(|| format!("settled: {unsettled:?}"));

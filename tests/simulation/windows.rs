@@ -9,7 +9,7 @@ use crate::seed::Seed;
 /// What can happen to requests. Each window has some of these.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// It waits, then it is carried out.
+    /// It is carried out later, also when nobody waits for it any more.
     Delay,
     /// It is not carried out, and nobody says so.
     Lost,
