@@ -54,6 +54,7 @@ mod object_meta;
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod openapi;
+mod pod_resources;
 mod protobuf;
 mod random;
 mod read;

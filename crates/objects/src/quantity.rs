@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::ops::Add;
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -57,6 +58,16 @@ impl Quantity {
     /// Returns the order of two amounts.
     pub fn compare(self, other: Quantity) -> Ordering {
         self.nano.cmp(&other.nano)
+    }
+}
+
+/// The sum has the suffixes of the first amount, unless that is zero. Sums that are too large are capped.
+impl Add for Quantity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let format = if self.nano == 0 { other.format } else { self.format };
+        Self { nano: (self.nano + other.nano).clamp(-MAX, MAX), format }
     }
 }
 

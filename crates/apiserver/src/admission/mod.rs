@@ -1,6 +1,7 @@
 //! Admission: what depends on other objects than the one that is written.
 
 mod pod;
+mod runtime_class;
 
 use objects::quantity::Quantity;
 use serde_json::{Value, json};

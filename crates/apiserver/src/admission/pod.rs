@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::runtime_class;
 use crate::object_meta;
 use crate::request::RequestContext;
 use crate::status::{ApiError, Outcome};
@@ -42,19 +43,10 @@ pub(super) fn admit_new(request: &RequestContext, object: &mut Value) -> Outcome
     {
         return refuse("string value of PreemptionPolicy", given, &policy);
     }
-    if let Some(class) = spec.get("runtimeClassName").and_then(Value::as_str)
-        && request.cluster.storage.find("node.k8s.io/runtimeclasses", None, class).is_none()
-    {
-        return Err(ApiError::forbidden(
-            kind,
-            &name,
-            &format!("pod rejected: RuntimeClass {class:?} not found"),
-        ));
-    }
     spec.insert("priority".into(), json!(priority));
     spec.entry("preemptionPolicy").or_insert_with(|| json!(policy));
     tolerate_node_failures(spec);
-    Ok(())
+    runtime_class::admit(request, spec).map_err(|why| ApiError::forbidden(kind, &name, &why))
 }
 
 /// Gives a changed pod the priority that it had, and the tolerations of short failures of nodes.

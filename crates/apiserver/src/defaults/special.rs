@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::pod_resources;
+
 use super::fields::{Fields, is_absent, list, object, object_or_new, put, text};
 
 /// Fills in what the defaults of the parts of the object depend on.
@@ -88,6 +90,37 @@ fn pod(fields: &mut Fields) {
                 put(port, "hostPort", number);
             }
         }
+    }
+    pod_requests(spec);
+}
+
+/// Fills in what a pod as a whole asks for, where it says something of that: pages as its containers are limited, the
+/// rest as they ask for it, or as the pod is limited.
+fn pod_requests(spec: &mut Fields) {
+    let whole = Value::Object(spec.clone());
+    let given = |part: &str| pod_resources::amounts(&whole, &format!("resources.{part}"));
+    let (mut requests, mut limits) = (given("requests"), given("limits"));
+    if requests.is_empty() && limits.is_empty() {
+        return;
+    }
+    for (name, limit) in pod_resources::of_containers(&whole, "limits") {
+        if pod_resources::is_pages(&name) && !requests.contains_key(&name) {
+            limits.entry(name).or_insert(limit);
+        }
+    }
+    for (name, request) in pod_resources::of_containers(&whole, "requests") {
+        if pod_resources::is_of_pods(&name) && pod_resources::is_overcommitted(&name) {
+            requests.entry(name).or_insert(request);
+        }
+    }
+    for (name, limit) in limits.iter().filter(|(name, _)| pod_resources::is_of_pods(name)) {
+        requests.entry(name.clone()).or_insert(*limit);
+    }
+    let Some(resources) = object(spec, "resources") else { return };
+    for (part, amounts) in [("requests", requests), ("limits", limits)] {
+        let amounts: Fields =
+            amounts.into_iter().map(|(name, amount)| (name, json!(amount.to_string()))).collect();
+        add_missing(resources, part, Some(amounts));
     }
 }
 
@@ -269,10 +302,17 @@ fn behavior(fields: &mut Fields) {
     let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
     if let Some(up) = object_or_new(fields, "scaleUp") {
         put(up, "stabilizationWindowSeconds", json!(0));
-        put(up, "policies", json!([pods, percent]));
+        put_policies(up, json!([pods, percent]));
     }
     if let Some(down) = object_or_new(fields, "scaleDown") {
-        put(down, "policies", json!([percent]));
+        put_policies(down, json!([percent]));
+    }
+}
+
+/// An empty list of policies is not filled: it is refused.
+fn put_policies(rules: &mut Fields, policies: Value) {
+    if rules.get("policies").is_none_or(Value::is_null) {
+        rules.insert("policies".to_owned(), policies);
     }
 }
 

@@ -5,6 +5,7 @@ use objects::decode;
 use objects::time::format_seconds;
 use serde_json::{Map, Value, json};
 
+use crate::pod_resources;
 use crate::registry::Resource;
 
 /// How the objects of a kind behave where kinds differ.
@@ -97,7 +98,10 @@ pub(crate) fn first_status(
     match (&*resource.kind.group, &*resource.kind.plural) {
         ("", "pods") => {
             fields.insert("phase".into(), json!("Pending"));
-            fields.insert("qosClass".into(), json!(quality(object.get("spec"))));
+            fields.insert(
+                "qosClass".into(),
+                json!(pod_resources::quality(object.get("spec").unwrap_or(&Value::Null))),
+            );
             let gates = object.get("spec").and_then(|spec| spec.get("schedulingGates"));
             if gates.and_then(Value::as_array).is_some_and(|gates| !gates.is_empty()) {
                 fields.insert(
@@ -128,27 +132,4 @@ pub(crate) fn first_status(
         _ => {}
     }
     Some(status)
-}
-
-/// Returns how well a pod's needs are known.
-fn quality(spec: Option<&Value>) -> &'static str {
-    let list = |name: &str| spec.and_then(|spec| spec.get(name)).and_then(Value::as_array);
-    let containers = list("containers").into_iter().chain(list("initContainers")).flatten();
-    let (mut none, mut guaranteed) = (true, true);
-    for container in containers {
-        for name in ["cpu", "memory"] {
-            let amount = |part: &str| {
-                let amount = container.pointer(&format!("/resources/{part}/{name}"));
-                amount.filter(|amount| !matches!(amount.as_str(), Some("0")))
-            };
-            let (limit, request) = (amount("limits"), amount("requests"));
-            none &= limit.is_none() && request.is_none();
-            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
-        }
-    }
-    match (none, guaranteed) {
-        (true, _) => "BestEffort",
-        (false, true) => "Guaranteed",
-        (false, false) => "Burstable",
-    }
 }

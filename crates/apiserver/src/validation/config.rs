@@ -184,41 +184,6 @@ pub(super) fn finalizer(name: &str, path: &str, report: &mut Report) {
     }
 }
 
-/// Checks which objects a quota is about.
-pub(super) fn quota(object: &Value, report: &mut Report) {
-    const PODS: [&str; 7] =
-        ["cpu", "limits.cpu", "limits.memory", "memory", "pods", "requests.cpu", "requests.memory"];
-    const SCOPES: [&str; 6] = [
-        "BestEffort",
-        "CrossNamespacePodAffinity",
-        "NotBestEffort",
-        "NotTerminating",
-        "PriorityClass",
-        "Terminating",
-    ];
-    super::status::quota_amounts(get(object, "spec.hard"), "spec.hard", report);
-    let scopes: Vec<&str> = texts(object, "spec.scopes").collect();
-    let mut invalid =
-        |detail: &str| report.invalid("spec.scopes", get(object, "spec.scopes").clone(), detail);
-    let mut fits = true;
-    for scope in &scopes {
-        if !SCOPES.contains(scope) {
-            invalid("unsupported scope");
-        }
-        // Pods of the class "best effort" request nothing: they can only be counted.
-        let counted: &[&str] = if *scope == "BestEffort" { &["pods"] } else { &PODS };
-        fits &= map(object, "spec.hard").keys().all(|name| counted.contains(&name.as_str()));
-    }
-    if !fits {
-        invalid("unsupported scope applied to resource");
-    }
-    for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
-        if scopes.contains(&one) && scopes.contains(&other) {
-            invalid("conflicting scopes");
-        }
-    }
-}
-
 /// Checks that a class of users is not more important than those of the system.
 pub(super) fn priority_class(object: &Value, report: &mut Report) {
     const MOST: i64 = 1_000_000_000;

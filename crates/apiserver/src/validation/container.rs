@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::errors::{Report, at, item, key};
 use crate::fields::{flag, get, has, int, list, map, text};
+use crate::pod_resources::{is_overcommitted, is_pages};
 
 const GE_ZERO: &str = "must be greater than or equal to 0";
 
@@ -351,7 +352,8 @@ pub(super) fn user(context: &Value, field: &str, path: &str, report: &mut Report
     }
 }
 
-fn is_standard(name: &str) -> bool {
+/// Returns whether every node has a resource.
+pub(super) fn is_standard(name: &str) -> bool {
     matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-")
 }
 
@@ -365,7 +367,18 @@ pub(super) fn resource_name(name: &str, path: &str, report: &mut Report) {
     }
 }
 
+/// Checks what a container asks for.
 pub(super) fn resources(resources: &Value, path: &str, report: &mut Report) {
+    requirements(resources, path, resource_name, report);
+}
+
+/// Checks amounts of resources, whose names `resource_name` checks.
+pub(super) fn requirements(
+    resources: &Value,
+    path: &str,
+    resource_name: fn(&str, &str, &mut Report),
+    report: &mut Report,
+) {
     let amount = |value: &Value| value.as_str().and_then(|text| text.parse::<Quantity>().ok());
     let limits = map(resources, "limits");
     for (name, value) in limits {
@@ -378,16 +391,26 @@ pub(super) fn resources(resources: &Value, path: &str, report: &mut Report) {
         let place = key(&at(path, "requests"), name);
         resource_name(name, &place, report);
         amount_of(name, value, &place, report);
+        if !limits.contains_key(name) && !is_overcommitted(name) {
+            let detail = "Limit must be set for non overcommitable resources";
+            report.required(&at(path, "limits"), detail);
+        }
         let (Some(wanted), Some(limit)) = (amount(value), limits.get(name).and_then(amount)) else {
             continue;
         };
-        if name.contains('/') && wanted.compare(limit).is_ne() {
+        if !is_overcommitted(name) && wanted.compare(limit).is_ne() {
             let detail = format!("must be equal to {name} limit of {limit}");
             report.invalid(&at(path, "requests"), wanted.to_string(), &detail);
         } else if wanted.compare(limit) == Ordering::Greater {
             let detail = format!("must be less than or equal to {name} limit of {limit}");
             report.invalid(&at(path, "requests"), wanted.to_string(), &detail);
         }
+    }
+    let mut names = limits.keys().chain(requests.keys());
+    if names.clone().any(|name| is_pages(name))
+        && !names.any(|name| matches!(name.as_str(), "cpu" | "memory"))
+    {
+        report.forbidden(path, "HugePages require cpu or memory");
     }
 }
 

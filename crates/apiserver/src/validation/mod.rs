@@ -15,8 +15,10 @@ mod metadata;
 mod network;
 mod node;
 mod pod;
+mod pod_resources;
 mod pod_status;
 mod pod_update;
+mod quota;
 mod scale;
 pub mod schema;
 mod status;
@@ -225,7 +227,7 @@ fn content(kind: &Kind, object: &Value, report: &mut Report) {
         ("networking.k8s.io", "ingresses") => ingress::ingress(object, report),
         ("networking.k8s.io", "networkpolicies") => network::network_policy(object, report),
         ("", "persistentvolumeclaims") => storage::claim(object, report),
-        ("", "resourcequotas") => config::quota(object, report),
+        ("", "resourcequotas") => quota::quota(object, report),
         ("", "limitranges") => limits::limit_range(object, report),
         ("", "persistentvolumes") => volume::volume(object, report),
         ("", "endpoints") => endpoints::endpoints(object, report),

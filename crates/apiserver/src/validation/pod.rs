@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use objects::names;
 use serde_json::Value;
 
-use super::container::{Surroundings, containers, resources, user};
+use super::container::{Surroundings, containers, user};
 use super::errors::{Report, at, item};
-use super::metadata;
+use super::{metadata, pod_resources};
 use crate::fields::{get, has, int, list, text, texts};
 
 /// Checks the specification of a pod; the defaults are in.
@@ -57,7 +57,7 @@ pub(super) fn spec_with<'a>(
     }
     topology(spec, path, report);
     readiness(spec, path, report);
-    resources(get(spec, "resources"), &at(path, "resources"), report);
+    pod_resources::pod_resources(spec, path, report);
     if let Some(seconds) = int(spec, "activeDeadlineSeconds")
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
     {

@@ -133,6 +133,9 @@ fn scaling(rules: &Value, path: &str, report: &mut Report) {
     }
     let policy = text(rules, "selectPolicy");
     report.one_of_or_empty(&at(path, "selectPolicy"), policy, &["Disabled", "Max", "Min"]);
+    if list(rules, "policies").is_empty() {
+        report.required(&at(path, "policies"), "must specify at least one Policy");
+    }
     for (index, policy) in list(rules, "policies").iter().enumerate() {
         let path = item(&at(path, "policies"), index);
         let kind = text(policy, "type");

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::errors::{Report, at, item, key};
 use crate::fields::{get, has, int, list, map, text};
 use crate::kind::Kind;
+use crate::pod_resources;
 
 /// The numbers in the status of a kind.
 struct Counts {
@@ -226,6 +227,11 @@ fn quota(status: &Value, report: &mut Report) {
     }
 }
 
+/// Returns whether a quota counts pages of memory by this name.
+pub(super) fn is_quota_of_pages(name: &str) -> bool {
+    pod_resources::is_pages(name.strip_prefix("requests.").unwrap_or(name))
+}
+
 /// Checks the amounts of a quota.
 pub(super) fn quota_amounts(amounts: &Value, path: &str, report: &mut Report) {
     const KNOWN: [&str; 18] = [
@@ -250,7 +256,9 @@ pub(super) fn quota_amounts(amounts: &Value, path: &str, report: &mut Report) {
     ];
     for (name, amount) in amounts.as_object().into_iter().flatten() {
         let path = key(path, name);
-        if !name.contains('/') && !KNOWN.contains(&name.as_str()) && name != "services.loadbalancers" {
+        let is_known =
+            KNOWN.contains(&name.as_str()) || name == "services.loadbalancers" || is_quota_of_pages(name);
+        if !name.contains('/') && !is_known {
             report.invalid(&path, name.as_str(), "must be a standard resource type or fully qualified");
             report.invalid(&path, name.as_str(), "must be a standard resource for quota");
         }

@@ -47,6 +47,7 @@ fn files() -> BTreeMap<&'static str, &'static str> {
         ("randoms", include_str!("randoms.jsonl")),
         ("refusals", include_str!("refusals.jsonl")),
         ("requests", include_str!("requests.jsonl")),
+        ("resources", include_str!("resources.jsonl")),
         ("statuses", include_str!("statuses.jsonl")),
         ("strictness", include_str!("strictness.jsonl")),
         ("transitions", include_str!("transitions.jsonl")),

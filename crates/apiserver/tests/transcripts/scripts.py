@@ -823,11 +823,41 @@ def refusals():
     yield "job-counters", [step("POST", path, job), say(succeeded=2, failed=2), say(succeeded=1, failed=1), say(succeeded=2, failed=2, ready=1), say(uncountedTerminatedPods={"succeeded": ["a"], "failed": ["a"]})]
 
 
+def resources():
+    """What pods ask for, classes of their runtime, scopes of quotas, policies of autoscalers."""
+    path, quota = BASE["rq"]
+    ask = lambda **spec: step("POST", path + "?dryRun=All", {"metadata": M, "spec": spec})
+    rule = lambda scope, operator, *values: dict({"scopeName": scope, "operator": operator}, **({"values": list(values)} if values else {}))
+    select = lambda *rules, **hard: ask(hard=hard or {"pods": "1"}, scopeSelector={"matchExpressions": list(rules)})
+    yield "quota-selector", [select(rule("PriorityClass", "In", "a")), select(rule("PriorityClass", "In")), select(rule("PriorityClass", "Exists", "a")), select(rule("PriorityClass", "DoesNotExist")), select(rule("PriorityClass", "Gt", "1")), ask(hard={"pods": "1"}, scopeSelector={})]
+    yield "quota-selector-scopes", [select(rule("Nope", "Exists")), select(rule("BestEffort", "In", "a")), select(rule("BestEffort", "Exists"), pods="1", cpu="1"), select(rule("PriorityClass", "In", "a", "b"), services="1"), select(rule("VolumeAttributesClass", "In", "a"), persistentvolumeclaims="1"), select(rule("BestEffort", "Exists"), rule("NotBestEffort", "Exists"))]
+    yield "quota-scopes", [ask(hard={"services": "1"}, scopes=["Terminating"]), ask(hard={"count/x.y": "1"}, scopes=["Terminating"]), ask(hard={"requests.storage": "1"}, scopes=["VolumeAttributesClass"]), ask(hard={"cpu": "1", "secrets": "1"}, scopes=["NotTerminating", "BestEffort"]), ask(hard={"pods": "1"}, scopes=["Terminating", "NotTerminating"]), ask(hard={"pods": "1"}, scopes=["Nope"]), ask(hard={"requests.hugepages-2Mi": "1", "hugepages-2Mi": "1"}, scopes=["Terminating"])]
+    scalers, scaler = BASE["hpa"]
+    scale = lambda **behavior: step("POST", scalers + "?dryRun=All", changed(scaler, {"spec.behavior": behavior}))
+    yield "scaling-policies", [scale(scaleUp={"policies": []}), scale(scaleUp={}), scale(scaleDown={"policies": None}), scale(scaleDown={"policies": [], "selectPolicy": "Max"}), scale(scaleUp={"policies": []}, scaleDown={"policies": []})]
+    pods, both = "/api/v1/namespaces/{ns}/pods", {"cpu": "1", "memory": "1Gi"}
+    container = lambda name, requests={}, limits={}, **more: dict({"name": name, "image": "i"}, **({"resources": {k: v for k, v in (("requests", requests), ("limits", limits)) if v}}), **more)
+    pod = lambda *containers, **spec: step("POST", pods + "?dryRun=All", {"metadata": M, "spec": dict({"containers": list(containers) or [container("c")]}, **spec)})
+    yield "pod-resources", [pod(resources={}), pod(resources={"limits": both}), pod(resources={"requests": {"cpu": "1"}}), pod(container("c", limits=both), resources={}), pod(container("c", limits=both), container("d", {"cpu": "1"}), resources={"limits": {"memory": "4Gi"}})]
+    yield "pod-resources-of-containers", [pod(container("c", {"cpu": "200m"}), initContainers=[container("x", {"cpu": "1"}), container("y", {"cpu": "100m"}, restartPolicy="Always"), container("z", {"cpu": "950m"})], resources={"limits": {"cpu": "3"}}), pod(container("c", limits={"cpu": "1", "hugepages-2Mi": "2Mi"}), resources={"limits": {"cpu": "2"}})]
+    yield "pod-resources-refused", [pod(container("c", limits=both), resources={"requests": {"cpu": "500m"}}), pod(container("c", limits={"cpu": "2"}), resources={"limits": {"cpu": "1"}}), pod(resources={"limits": {"ephemeral-storage": "1Gi"}}), pod(resources={"limits": {"foo": "1"}}), pod(resources={"limits": {"a.b/c": "1"}}), pod(resources={"requests": {"a.b/c": "1"}}), pod(resources={"limits": both}, os={"name": "windows"}), pod(container("c", limits={"cpu": "1", "hugepages-2Mi": "4Mi"}), resources={"limits": {"cpu": "2", "hugepages-2Mi": "2Mi"}})]
+    yield "pod-quality", [pod(container("c", {"cpu": "1000m", "memory": "1024Mi"}, both)), pod(container("c", {"cpu": "0m"})), pod(container("c", limits=both), container("d"))]
+    yield "pod-pages", [pod(container("c", limits={"hugepages-2Mi": "2Mi"})), pod(container("c", {"a.b/c": "1"})), pod(container("c", {"cpu": "1", "hugepages-2Mi": "2Mi"}))]
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    runtime = lambda **more: step("POST", classes, dict({"metadata": U, "handler": "h"}, **more))
+    of = lambda **spec: pod(runtimeClassName="{u}", **spec)
+    yield "overhead-without-class", [pod(overhead={"cpu": "1"}), pod(runtimeClassName="none")]
+    yield "overhead-of-plain-class", [runtime(), of(overhead={"cpu": "1"}), of()]
+    yield "overhead-of-class", [runtime(overhead={"podFixed": {"cpu": "100m", "memory": "64Mi"}}), of(), of(overhead={"cpu": "1"}), of(overhead={"cpu": "0.1", "memory": "64Mi"}), of(overhead={"cpu": "100m"})]
+    yield "overhead-of-empty-class", [runtime(overhead={}), of(overhead={"cpu": "1"}), of(overhead={})]
+    yield "scheduling-of-class", [runtime(scheduling={"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}), of(), of(nodeSelector={"a": "c"}), of(nodeSelector={"x": "c"}, tolerations=[{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}])]
+
+
 SERIAL = {"crud", "custom"}
 
 
 def families():
-    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals)}
+    out = {f.__name__: list(f()) for f in (crud, apply, strictness, writes, mistakes, updates, patches, ownership, custom, requests, statuses, transitions, parts, queries, patterns, bodies, randoms, refusals, resources)}
     for scripts in out.values():
         assert len({name for name, _ in scripts}) == len(scripts)
     return out

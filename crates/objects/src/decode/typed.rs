@@ -139,9 +139,10 @@ impl<'a> Walk<'a> {
         self.path.push(Step::Field(&field.name));
         let value = self.value(node, &field.shape, &field.go_type);
         self.path.pop();
-        // An empty list of owners says "forget the owners", which no list does not.
+        // An empty list of owners says "forget the owners", which no list does not. One of policies is refused, and
+        // no list is filled.
         value.filter(|value| {
-            field.name == "managedFields"
+            matches!(&*field.name, "managedFields" | "policies")
                 || !(field.omit_empty && !field.pointer && is_empty(value, &field.shape))
         })
     }
