@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::support::program::{Running, Workspace};
+use crate::support::program::{Running, Workspace, hook};
 
 /// Runs the program on a pseudo-terminal of 120 columns; `None` where no `script` is there to make one.
 fn on_a_terminal(world: &Workspace, arguments: &str, environment: &[(&str, &str)]) -> Option<Output> {
@@ -100,5 +100,22 @@ fn a_port_of_zero_that_is_asked_for_is_not_called_taken() {
     let line = running.wait("is taken");
     assert!(line.contains(&format!("port {port} is taken; this operator listens on port ")), "{line}");
     assert_ne!(running.port(), port);
+    assert_eq!(running.stop(), 0);
+}
+
+#[test]
+fn slip_14_no_command_prints_what_a_hook_wants_the_terminal_to_do() {
+    let world = Workspace::new();
+    let wants = "printf 'before \\033[2J\\033]0;title\\007 behind\\n' >&2; exit 3";
+    world.write("global-hooks/a.sh", &hook("\"onStartup\":1", wants));
+    let mut running = world.dev(&["--retry-delay", "1h", "--log-type", "text"]);
+    running.wait("exit status 3");
+    for command in [&["status"][..], &["queue", "list"], &["journal"], &["why", "queue", "main"]] {
+        let (code, said) = world.ask(command);
+        assert!(code == 0 && said.contains("\\u001b[2J"), "{command:?} ended with {code}:\n{said}");
+        assert!(!said.contains(['\u{1b}', '\u{7}']), "{command:?}:\n{}", said.escape_debug());
+    }
+    let log = running.seen().join("\n");
+    assert!(log.contains("before") && !log.contains(['\u{1b}', '\u{7}']), "{}", log.escape_debug());
     assert_eq!(running.stop(), 0);
 }

@@ -105,6 +105,26 @@ async fn f_c4_after_a_forgotten_version_only_the_difference_is_told() {
     assert_eq!(world.changes(monitor), ["Deleted default/a", "Modified default/b", "Added default/d"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn f_c4_what_can_not_be_watched_from_its_version_is_listed_anew() {
+    let mut world = Fixture::new();
+    for name in ["a", "b", "c"] {
+        world.put("default", name, "1").await;
+    }
+    let monitor = world.listed(1, config_maps(), Some(".data")).await;
+    world.sync(monitor, "default", "sync").await;
+    // As an API server answers to whom it has not reached the version yet, and never will: it was set back.
+    let watches = "/api/v1/configmaps?*watch=true*";
+    world.server.faults().add(FaultPlan::on(Method::GET, watches).times(u64::MAX).fail(504));
+    world.server.faults().drop_watches();
+    world.delete("default", "a").await;
+    world.put("default", "b", "2").await;
+    world.put("default", "d", "1").await;
+    world.until("the difference", |seen| seen[&monitor].changes.len() >= 3).await;
+    world.during(Duration::from_mins(5)).await;
+    assert_eq!(world.changes(monitor), ["Deleted default/a", "Modified default/b", "Added default/d"]);
+}
+
 #[tokio::test]
 async fn f_c5_monitors_of_one_selection_share_a_watch_and_leave_it_one_by_one() {
     let paths = Arc::default();
