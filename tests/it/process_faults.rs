@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -207,4 +207,37 @@ fn f_e7_no_file_with_values_outlives_an_operator_that_was_killed_for_longer_than
     assert_eq!(holding(&tmp, "hunter2"), Vec::<std::path::PathBuf>::new());
     assert_eq!(running.stop(), 0);
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
+}
+
+#[test]
+fn slip_12_an_operator_whose_output_nobody_reads_ends_when_it_is_asked_to() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let world = Workspace::new();
+    // Of a flood lines are left out: only one without end is sure to fill the pipe.
+    world.write("global-hooks/a.sh", &hook("\"onStartup\":1", "exec yes 'a line that nobody reads'"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    let is_full = || {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&writer, PollFlags::OUT)], Some(&at_once)).unwrap() == 0
+    };
+    let output = writer.try_clone().unwrap();
+    let mut child = world.command(DEV).stdout(output).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let mut is_asked = false;
+    let status = loop {
+        if !is_asked && is_full() {
+            Command::new("kill").arg(child.id().to_string()).status().unwrap();
+            is_asked = true;
+        }
+        if begun.elapsed() >= DEADLINE {
+            let _ = child.kill();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::yield_now();
+    };
+    assert!(is_asked, "the hook does not flood the output");
+    assert_eq!(status.code(), Some(0));
+    drop(reader);
 }
