@@ -106,7 +106,7 @@ async fn a_restart_costs_each_namespace_three_lists_of_secrets_and_its_watches()
         let watches = ((*team).to_owned(), "WATCH configmaps as the guest".to_owned());
         requests.lock().unwrap().contains_key(&watches)
     };
-    server::until("the watches", || TEAMS.iter().all(|team| is_watched(team))).await;
+    server::until("the watches", || TEAMS.iter().all(&is_watched)).await;
     shutdown.send_replace(true);
     assert_eq!(running.await.unwrap().unwrap(), Outcome::Done);
     let requests = requests.lock().unwrap();
