@@ -17,7 +17,7 @@
 //! store                       revision → event; no I/O, no clock
 //! ```
 //!
-//! A module imports only what stands below it: store, registry, strategy and definitions, storage, cluster, request,
+//! A module imports only what stands below it: store, registry, strategy and definitions, storage, cluster, webhooks, request,
 //! admission, read and write, subresources, controllers, server.
 //!
 //! A write passes these steps in this order (`write`):
@@ -80,6 +80,7 @@ pub mod table;
     reason = "JSON values have six forms and most code is about one of them"
 )]
 pub mod validation;
+mod webhooks;
 mod work_queue;
 mod write;
 mod yaml;

@@ -2,6 +2,7 @@
 
 mod pod;
 mod runtime_class;
+pub(crate) mod webhook;
 
 use objects::quantity::Quantity;
 use serde_json::{Value, json};

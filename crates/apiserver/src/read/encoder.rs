@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::cluster::Cluster;
 use crate::registry::Resource;
 use crate::request::{Encoding, Representation, RequestContext, Shape};
 use crate::status::{ApiError, Outcome};
 use crate::store::Stored;
 use crate::strategy::conversion;
+use crate::webhooks::{conversion as conversion_webhook, wait};
 
 /// Writes objects of one resource in one form.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct ObjectEncoder {
     pub(crate) resource: Arc<Resource>,
     pub(crate) representation: Representation,
     include: Include,
+    /// Where services are looked up, if a webhook converts objects.
+    cluster: Option<Arc<Cluster>>,
     /// How the bytes of an object in the client's version begin, if they may be stored in another one.
     head: Option<Vec<u8>>,
     pub(crate) now: Timestamp,
@@ -46,6 +51,7 @@ impl ObjectEncoder {
             resource: Arc::clone(&request.resource),
             representation: request.representation.clone(),
             include,
+            cluster: request.resource.converter().map(|_| Arc::clone(&request.cluster)),
             head: request.resource.custom.is_some().then(|| {
                 let resource = &request.resource;
                 conversion::head(&resource.kind.kind, &resource.api_version)
@@ -92,7 +98,30 @@ impl ObjectEncoder {
         conversion::from_stored(object, &self.resource)
     }
 
-    pub(crate) fn answer(&self, status: u16, object: &Stored) -> Outcome<Response<Body>> {
+    /// Returns objects in the client's version, if a webhook converts them.
+    pub(crate) fn converted(&self, objects: Vec<Arc<Stored>>) -> Outcome<Vec<Arc<Stored>>> {
+        match &self.cluster {
+            Some(cluster) => wait(conversion_webhook::shown(cluster, &self.resource, objects)),
+            None => Ok(objects),
+        }
+    }
+
+    /// Returns the bytes of an object in the client's version, if they are to be converted by a webhook.
+    pub(crate) fn conversion_of(&self, body: &Bytes) -> Option<BoxFuture<'static, Outcome<Bytes>>> {
+        let cluster = self.cluster.clone()?;
+        if self.head.as_ref().is_none_or(|head| body.starts_with(head)) {
+            return None;
+        }
+        let (resource, body) = (Arc::clone(&self.resource), body.clone());
+        Some(Box::pin(async move { conversion_webhook::shown_bytes(&cluster, &resource, &body).await }))
+    }
+
+    pub(crate) fn answer(&self, status: u16, object: &Arc<Stored>) -> Outcome<Response<Body>> {
+        if self.cluster.is_some() {
+            let converted = self.converted(vec![Arc::clone(object)])?;
+            let object = converted.first().unwrap_or(object);
+            return self.answer_value(status, &self.value(&object.body, true));
+        }
         if self.passes(&object.body) {
             return respond(status, self.representation.content_type(), Body::from(object.body.clone()));
         }

@@ -66,7 +66,7 @@ pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     {
         return Err(ApiError::revision_too_large(asked, current));
     }
-    let page = store
+    let mut page = store
         .list(&request.resource.table, &plan.range, plan.at.filter(|&at| at < current), &selects)
         .map_err(|expired| plan.expired(expired))?;
     drop(store);
@@ -74,6 +74,7 @@ pub(crate) fn list(request: &RequestContext) -> Outcome<Response<Body>> {
     let shows_empty = request.resource.custom.is_some() && request.representation.shape == Shape::Whole;
     let metadata = list_metadata(&page, revision, &selection, &plan, shows_empty);
     let encoder = ObjectEncoder::of(request);
+    page.items = encoder.converted(page.items)?;
     if encoder.is_identity() && page.items.iter().all(|item| encoder.passes(&item.body)) {
         return respond(200, "application/json", stream(&encoder, page.items, &metadata));
     }

@@ -107,6 +107,14 @@ fn wants_initial_events(request: &RequestContext) -> Outcome<bool> {
     if causes.is_empty() { Ok(wanted.unwrap_or(false)) } else { Err(invalid_options("ListOptions", causes)) }
 }
 
+/// A line that waits to be sent.
+enum Line {
+    /// It is as it is sent.
+    Ready(Bytes),
+    /// An object that a webhook has to convert before, with the word for its change.
+    Unconverted(&'static str, Bytes),
+}
+
 struct Watch {
     storage: Arc<Storage>,
     table: TableName,
@@ -115,7 +123,7 @@ struct Watch {
     encoder: ObjectEncoder,
     /// Everything up to this revision has been sent.
     cursor: u64,
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<Line>,
     wake: signal::Receiver<u64>,
     watcher: Arc<Watcher>,
     drops: signal::Receiver<u64>,
@@ -143,13 +151,39 @@ impl Watch {
             .unwrap_or_default();
         drop(store);
         for object in page.items {
-            let body = self.presented(&object.body);
-            self.waiting.push_back(frame("ADDED", &body));
+            self.wait_for("ADDED", &object.body);
         }
         if initial {
             let bookmark = self.bookmark_line(true);
-            self.waiting.push_back(bookmark);
+            self.waiting.push_back(Line::Ready(bookmark));
         }
+    }
+
+    /// Puts an object behind what waits.
+    fn wait_for(&mut self, change: &'static str, body: &Bytes) {
+        let line = if self.encoder.conversion_of(body).is_some() {
+            Line::Unconverted(change, body.clone())
+        } else {
+            Line::Ready(frame(change, &self.presented(body)))
+        };
+        self.waiting.push_back(line);
+    }
+
+    /// Has the first line converted that waits, if it needs that.
+    async fn convert_first(&mut self) {
+        let Some(Line::Unconverted(change, body)) = self.waiting.front() else { return };
+        let (change, body) = (*change, body.clone());
+        let Some(conversion) = self.encoder.conversion_of(&body) else { return };
+        let line = match conversion.await {
+            Ok(body) => frame(change, &self.presented(&body)),
+            Err(error) => {
+                self.waiting.clear();
+                self.ended = true;
+                frame("ERROR", &error.to_bytes())
+            }
+        };
+        self.waiting.pop_front();
+        self.waiting.push_front(Line::Ready(line));
     }
 
     fn presented(&mut self, body: &Bytes) -> Bytes {
@@ -162,6 +196,7 @@ impl Watch {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.watcher.sends();
+            self.convert_first().await;
             if let Some(chunk) = self.take_waiting() {
                 return Some(chunk);
             }
@@ -203,13 +238,13 @@ impl Watch {
 
     /// Takes what waits: one line as it is, several put together.
     fn take_waiting(&mut self) -> Option<Bytes> {
-        let first = self.waiting.pop_front()?;
+        let Some(Line::Ready(first)) = self.waiting.pop_front() else { return None };
         if self.waiting.is_empty() {
             return Some(first);
         }
         let mut chunk = Vec::with_capacity(CHUNK.min(first.len() * 4));
         chunk.extend_from_slice(&first);
-        while let Some(line) = self.waiting.front() {
+        while let Some(Line::Ready(line)) = self.waiting.front() {
             if chunk.len() + line.len() > CHUNK {
                 break;
             }
@@ -241,7 +276,7 @@ impl Watch {
             Err(expired) => {
                 let message = format!("too old resource version: {} ({})", self.cursor, expired.oldest);
                 let status = ApiError::expired(message).to_bytes();
-                self.waiting.push_back(frame("ERROR", &status));
+                self.waiting.push_back(Line::Ready(frame("ERROR", &status)));
                 self.ended = true;
                 true
             }
@@ -259,10 +294,9 @@ impl Watch {
         let body = event.body(seen);
         if self.encoder.passes(&body) {
             self.sent_any = true;
-            self.waiting.push_back(event.frame(seen));
+            self.waiting.push_back(Line::Ready(event.frame(seen)));
         } else {
-            let body = self.presented(&body);
-            self.waiting.push_back(frame(seen.as_str(), &body));
+            self.wait_for(seen.as_str(), &body);
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Definition {
     /// The version that objects are stored in.
     pub(crate) storage: String,
     pub(crate) versions: Vec<Version>,
+    /// Where the webhook is that converts objects, if there is one.
+    pub(crate) converter: Option<Value>,
     /// Whether the definition waits for its deletion: no new objects.
     pub(crate) terminating: bool,
     /// A number that changes with what was read.
@@ -86,7 +88,9 @@ impl Definition {
         let terminating = object.pointer("/metadata/deletionTimestamp").is_some();
         let source = format!("{spec}{names}{terminating}");
         let fingerprint = crate::fingerprint::fingerprint(source.as_bytes());
-        Ok(Definition { group, storage, versions, terminating, fingerprint })
+        let converter = spec.pointer("/conversion/webhook/clientConfig").filter(|client| client.is_object());
+        let converter = converter.cloned();
+        Ok(Definition { group, storage, versions, converter, terminating, fingerprint })
     }
 
     pub(crate) fn table(&self) -> Option<TableName> {

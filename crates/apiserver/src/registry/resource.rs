@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use objects::selector::FieldPath;
 use objects::types::{self, Shape};
+use serde_json::Value;
 
 use super::definition::{Definition, Version};
 use crate::kind::{Kind, join_group_version};
@@ -59,6 +60,11 @@ impl Resource {
     pub(crate) fn version(&self) -> Option<&Version> {
         let (definition, index) = self.custom.as_ref()?;
         definition.versions.get(*index)
+    }
+
+    /// Returns where the webhook is that converts the objects, if there is one.
+    pub(crate) fn converter(&self) -> Option<&Value> {
+        self.custom.as_ref()?.0.converter.as_ref()
     }
 
     /// Returns whether the kind is this built-in one.

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::accept::Representation;
 use super::query::Query;
 use crate::authentication::User;
 use crate::cluster::Cluster;
 use crate::registry::Resource;
+use crate::status::Outcome;
 use crate::store::{ObjectRef, Stored, key_of};
+use crate::strategy::conversion;
+use crate::webhooks::{conversion as conversion_webhook, wait};
 
 /// What a request is about, who makes it, and in which form it is answered.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub(crate) struct RequestContext {
     pub(crate) body: Bytes,
     pub(crate) user: User,
     pub(crate) now: Timestamp,
+    /// Whether the server makes it to itself. Webhooks are not asked about it.
+    pub(crate) is_internal: bool,
 }
 
 impl RequestContext {
@@ -46,6 +52,7 @@ impl RequestContext {
             body: Bytes::new(),
             user: User::admin(),
             now: cluster.now(),
+            is_internal: true,
         }
     }
 
@@ -55,6 +62,7 @@ impl RequestContext {
         RequestContext {
             user,
             now: self.now,
+            is_internal: self.is_internal,
             ..RequestContext::internal(&self.cluster, &self.resource, namespace)
         }
     }
@@ -66,6 +74,35 @@ impl RequestContext {
 
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Stored>> {
         self.cluster.storage.find(&self.resource.table, self.namespace.as_deref(), name)
+    }
+
+    /// Returns an object in the version of the request.
+    pub(crate) fn in_version(&self, object: &Arc<Stored>) -> Outcome<Value> {
+        if self.resource.converter().is_none() {
+            return Ok(conversion::from_stored(object.value(), &self.resource));
+        }
+        let shown = conversion_webhook::shown(&self.cluster, &self.resource, vec![Arc::clone(object)]);
+        let shown = wait(shown)?;
+        Ok(shown.first().unwrap_or(object).value())
+    }
+
+    /// Turns an object of the version of the request into the one in which objects are stored.
+    pub(crate) fn into_stored_version(&self, object: &mut Value) -> Outcome<()> {
+        let resource = &self.resource;
+        if resource.converter().is_some() && resource.api_version != resource.stored_version {
+            let converting = conversion_webhook::convert(
+                &self.cluster,
+                resource,
+                vec![object.clone()],
+                &resource.stored_version,
+            );
+            if let Some(converted) = wait(converting)?.into_iter().next() {
+                *object = converted;
+            }
+            return Ok(());
+        }
+        conversion::to_stored(object, resource);
+        Ok(())
     }
 
     /// Returns the text of a header, empty if it is absent.

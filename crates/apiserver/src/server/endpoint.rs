@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, Limited};
 
 use super::audit::{Audit, Entry};
 use super::gzip;
-use super::routes::{Incoming, dispatch};
+use super::routes::{self, Incoming, dispatch};
 use crate::authentication::{User, bearer};
 use crate::authorization;
 use crate::cluster::Cluster;
@@ -144,9 +144,16 @@ impl Endpoint {
                 user,
             };
             let cluster = Arc::clone(&self.cluster);
+            let may_wait = routes::may_wait(&cluster, &incoming);
             // A panic is a fault of the server, and one request's only.
-            let answered = std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(&cluster, incoming)));
-            answered.map_err(|_| ApiError::internal("the request made the server panic"))
+            let dispatched =
+                move || std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(&cluster, incoming))).ok();
+            let answered = if may_wait {
+                tokio::task::spawn_blocking(dispatched).await.ok().flatten()
+            } else {
+                dispatched()
+            };
+            answered.ok_or_else(|| ApiError::internal("the request made the server panic"))
         };
         let answered = answered.boxed().await.unwrap_or_else(|error: ApiError| response::refusal(&error));
         worker::start(&self.cluster);

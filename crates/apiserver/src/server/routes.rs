@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::json;
 
+use crate::admission::webhook;
 use crate::authentication::User;
 use crate::authorization;
 use crate::cluster::Cluster;
@@ -61,6 +62,17 @@ pub(crate) fn dispatch(cluster: &Arc<Cluster>, incoming: Incoming) -> Response<B
         Path::Other => other(cluster, &incoming),
     };
     answer.unwrap_or_else(|error| response::refusal(&error))
+}
+
+/// Returns whether webhooks may be asked about a request, which takes time.
+pub(crate) fn may_wait(cluster: &Cluster, incoming: &Incoming) -> bool {
+    let is_write = incoming.method != Method::GET && incoming.method != Method::HEAD;
+    if is_write && webhook::are_configured(cluster) {
+        return true;
+    }
+    let Path::Resource(path) = Path::parse(&incoming.path) else { return false };
+    let registry = cluster.registry.resources();
+    registry.find(&path.group_version, &path.resource).is_some_and(|found| found.converter().is_some())
 }
 
 fn group_of(group_version: &str) -> &str {
@@ -229,6 +241,7 @@ fn resource_call(
         body: incoming.body,
         user: incoming.user,
         now: cluster.now(),
+        is_internal: false,
     };
     let answered = match (&path.name, &request.subresource) {
         (Some(name), Some(_)) => part(&request, name, &incoming.method),

@@ -9,7 +9,7 @@ use crate::cluster::ATTEMPTS;
 use crate::kind::Verb;
 use crate::request::{RequestContext, WriteOptions};
 use crate::status::{ApiError, Outcome};
-use crate::strategy::{self, PatchKind, conversion};
+use crate::strategy::{self, PatchKind};
 use crate::write::body::{patch as read_patch, untyped};
 use crate::write::create::Written;
 use crate::write::patch::patch_kind;
@@ -53,7 +53,7 @@ fn change(
     let mut warnings = Vec::new();
     for _ in 0..ATTEMPTS {
         let old = request.find(name).ok_or_else(|| ApiError::not_found(&resource.kind, name))?;
-        let old_value = conversion::from_stored(old.value(), resource);
+        let old_value = request.in_version(&old)?;
         // Merge patches of all kinds are one here, and are refused in the same words.
         let kind = patch.map(|kind| if kind == PatchKind::Json { kind } else { PatchKind::Merge });
         let wanted = match kind {

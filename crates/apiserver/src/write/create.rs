@@ -12,6 +12,7 @@ use super::body::object;
 use super::metadata;
 use super::pipeline::Pipeline;
 use crate::admission;
+use crate::admission::webhook::Operation;
 use crate::cluster::check_size;
 use crate::object_meta;
 use crate::read::ObjectEncoder;
@@ -19,7 +20,7 @@ use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
 use crate::store::{Encoded, ObjectRef, Refusal, Stored, Write, split_key};
-use crate::strategy::{self, Strategy, conversion};
+use crate::strategy::{self, Strategy};
 
 /// What a write made of an object.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ pub(crate) fn create_object(
     metadata::place_in_namespace(request, &mut object)?;
     metadata::drop_repeated_owners(&mut object, options.applies, pipeline.warnings);
     strategy::complete(resource, &mut object)?;
+    object = pipeline.mutate(Operation::Create, None, object)?;
     admission::convert_new(request, &mut object);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         object_meta::of_mut(&mut object)?.remove(field);
@@ -90,6 +92,7 @@ pub(crate) fn create_object(
     pipeline.first_status(&mut object);
     admission::admit_new(request, &mut object)?;
     pipeline.validate_create(&object)?;
+    pipeline.ask_validating(Operation::Create, None, &object)?;
     let object_ref = request.object_ref(object_meta::text(&object, "name"));
     commit_new(request, &object_ref, object, owned, options)
 }
@@ -114,7 +117,7 @@ fn commit_new(
         }
         return Ok(Written::DryRun(object));
     }
-    conversion::to_stored(&mut object, resource);
+    request.into_stored_version(&mut object)?;
     let encoded = Encoded::owned(&object, owned.as_deref(), &resource.fields);
     check_size(&encoded)?;
     match request.cluster.commit(object_ref, Write::Create(encoded)) {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::options;
 use crate::admission;
+use crate::admission::webhook::{self, Asked, Operation};
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::read::ObjectEncoder;
@@ -132,6 +133,10 @@ pub(crate) enum Deleted {
 pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let options = DeleteOptions::of(request)?;
     admission::check_deletable(request, name)?;
+    let mut warnings = Vec::new();
+    if let Err(error) = ask_webhooks(request, name, &options, &mut warnings) {
+        return Ok(crate::response::warned_refusal(&error, &warnings));
+    }
     let deleted = delete_object(request, name, &options)?;
     let accepted = options.orphan == Some(false);
     let mut answer = match &deleted {
@@ -156,6 +161,7 @@ pub(crate) fn delete(request: &RequestContext, name: &str) -> Outcome<Response<B
             crate::read::respond(200, representation.content_type(), Body::from(body))?
         }
     };
+    crate::response::warn(&mut answer, &warnings);
     if request.resource.is("batch", "jobs") && options.propagation.is_none() {
         let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
         crate::response::warn(&mut answer, &[text.to_owned()]);
@@ -215,6 +221,23 @@ pub(crate) fn delete_object(
         }
     }
     Err(ApiError::modified(&resource.kind, name))
+}
+
+/// Refuses a deletion that a webhook does not allow. An object that is not there is nobody's business.
+fn ask_webhooks(
+    request: &RequestContext,
+    name: &str,
+    options: &DeleteOptions,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
+    if request.is_internal || !webhook::are_configured(&request.cluster) {
+        return Ok(());
+    }
+    let Some(old) = request.find(name) else { return Ok(()) };
+    let old = request.in_version(&old)?;
+    let asked = Asked { request, operation: Operation::Delete, old: Some(&old), is_dry_run: options.dry_run };
+    webhook::mutate(asked, &old, warnings)?;
+    webhook::validate(asked, None, warnings)
 }
 
 /// Compares identity and revision of an object with those that the client asks for.
@@ -335,7 +358,9 @@ pub(crate) fn delete_collection(request: &RequestContext) -> Outcome<Response<Bo
     drop(store);
     for item in &page.items {
         let namespace = Some(item.namespace()).filter(|namespace| !namespace.is_empty());
-        match delete_object(&request.within(namespace), item.name(), &options) {
+        let request = request.within(namespace);
+        ask_webhooks(&request, item.name(), &options, &mut Vec::new())?;
+        match delete_object(&request, item.name(), &options) {
             Ok(_) => {}
             Err(error) if error.code() == 404 => {}
             Err(error) => return Err(error),

@@ -11,12 +11,13 @@ use super::body::patch as read_patch;
 use super::create::create_object;
 use super::metadata;
 use super::pipeline::Pipeline;
+use crate::admission::webhook::Operation;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::request::{RequestContext, WriteOptions};
 use crate::response;
 use crate::status::{ApiError, Outcome};
-use crate::strategy::{self, PatchKind, conversion};
+use crate::strategy::{self, PatchKind};
 
 pub(crate) fn patch(request: &RequestContext, name: &str) -> Outcome<Response<Body>> {
     let kind = patch_kind(request.media_type(), request.resource.custom.is_some())?;
@@ -95,7 +96,7 @@ fn attempt(
         }
         return create_applied(request, name, decoded, options, warnings).map(Some);
     };
-    let old_value = conversion::from_stored(old.value(), resource);
+    let old_value = request.in_version(&old)?;
     let mut pipeline = Pipeline { request, options, warnings };
     let written = match kind {
         PatchKind::Apply => {
@@ -168,6 +169,7 @@ impl Pipeline<'_> {
         metadata::keep(old_value, object_meta::of_mut(&mut new)?);
         metadata::drop_repeated_owners(&mut new, true, self.warnings);
         strategy::complete(&request.resource, &mut new)?;
+        new = self.mutate(Operation::Update, Some(old_value), new)?;
         crate::admission::convert_changed(request, old_value, &mut new);
         self.prepare_change(old_value, &mut new)?;
         self.finish_change(old, old_value, new)

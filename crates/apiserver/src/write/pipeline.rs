@@ -4,6 +4,7 @@ use objects::decode::{Decoded, MAX_DEPTH, MAX_OBJECT_DEPTH, Node};
 use objects::extent::Extent;
 use serde_json::Value;
 
+use crate::admission::webhook::{self, Asked, Operation};
 use crate::object_meta;
 use crate::registry::Resource;
 use crate::request::RequestContext;
@@ -107,7 +108,7 @@ fn check_custom_type(resource: &Resource, body: &Node, kind: &str, version: &str
     Err(ApiError::bad_request(message))
 }
 
-impl Pipeline<'_> {
+impl<'a> Pipeline<'a> {
     /// Checks types and drops what the kind does not have, as the client wants it; returns the object.
     ///
     /// `strict` is what was already found in the bytes.
@@ -172,6 +173,39 @@ impl Pipeline<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns an object as mutating webhooks change it.
+    pub(crate) fn mutate(
+        &mut self,
+        operation: Operation,
+        old: Option<&Value>,
+        object: Value,
+    ) -> Outcome<Value> {
+        let asked = self.asked(operation, old);
+        let Some(changed) = webhook::mutate(asked, &object, self.warnings)? else { return Ok(object) };
+        let resource = &self.request.resource;
+        let mut changed = strategy::conform(resource, changed.into())?.value;
+        check_depth(&changed)?;
+        strategy::complete(resource, &mut changed)?;
+        Ok(changed)
+    }
+
+    /// Refuses what a validating webhook does not allow.
+    pub(crate) fn ask_validating(
+        &mut self,
+        operation: Operation,
+        old: Option<&Value>,
+        object: &Value,
+    ) -> Outcome<()> {
+        webhook::validate(self.asked(operation, old), Some(object), self.warnings)
+    }
+
+    fn asked<'o>(&self, operation: Operation, old: Option<&'o Value>) -> Asked<'o>
+    where
+        'a: 'o,
+    {
+        Asked { request: self.request, operation, old, is_dry_run: self.options.dry_run }
     }
 
     /// Replaces the status that the client sent by the one that new objects have.

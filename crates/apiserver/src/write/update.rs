@@ -13,6 +13,7 @@ use super::create::{Written, create_object};
 use super::metadata;
 use super::pipeline::Pipeline;
 use crate::admission;
+use crate::admission::webhook::Operation;
 use crate::cluster::ATTEMPTS;
 use crate::object_meta;
 use crate::request::{RequestContext, WriteOptions};
@@ -52,7 +53,7 @@ fn replace(
         let mut new = pipeline.conform(body.clone(), &[])?;
         metadata::drop_repeated_owners(&mut new, false, pipeline.warnings);
         metadata::place_in_namespace(request, &mut new)?;
-        let old_value = conversion::from_stored(old.value(), resource);
+        let old_value = request.in_version(&old)?;
         let conditional = metadata::prepare_update(request, name, &old_value, &mut new)?;
         strategy::check_conditional(resource, name, conditional)?;
         match pipeline.change(&old, &old_value, new)? {
@@ -79,6 +80,7 @@ impl Pipeline<'_> {
             &mut new,
         );
         strategy::complete(&self.request.resource, &mut new)?;
+        new = self.mutate(Operation::Update, Some(old_value), new)?;
         admission::convert_changed(self.request, old_value, &mut new);
         self.own(Some(old_value), &mut new);
         self.prepare_change(old_value, &mut new)?;
@@ -103,7 +105,8 @@ impl Pipeline<'_> {
         admission::keep_unsaid(request, old, new);
         admission::admit_change(request, old, new)?;
         strategy::count_generation(&request.resource, old, new)?;
-        self.validate_update(old, new)
+        self.validate_update(old, new)?;
+        self.ask_validating(Operation::Update, Some(old), new)
     }
 
     /// Commits a new version, or the deletion that it completes.
@@ -121,7 +124,7 @@ impl Pipeline<'_> {
         if self.options.dry_run {
             return Ok(Some(Written::DryRun(new)));
         }
-        conversion::to_stored(&mut new, resource);
+        self.request.into_stored_version(&mut new)?;
         let object_ref = ObjectRef { table: Arc::clone(&resource.table), key: old.key.clone() };
         let committed = self.request.cluster.commit_change(resource, &object_ref, old, &new)?;
         // The answer shows what was written even if that removed the object.

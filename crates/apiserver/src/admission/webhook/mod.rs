@@ -1,0 +1,171 @@
+//! Admission by webhooks: who is asked about a write, and what comes of the answers.
+//!
+//! ```text
+//! write ─▶ matching (rules, selectors) ─▶ review ─▶ call (HTTPS) ─▶ patch, warnings or refusal
+//! ```
+//!
+//! A request that webhooks may be asked about runs on a thread of its own, where waiting for them holds up nobody.
+
+mod asked;
+mod matching;
+mod review;
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::join_all;
+use objects::patch::json;
+use serde_json::Value;
+
+pub(crate) use self::asked::{Asked, Operation};
+use self::matching::{Webhook, matching};
+use self::review::{Verdict, request, verdict};
+use crate::cluster::Cluster;
+use crate::fields::{get, int, text};
+use crate::status::{ApiError, Outcome};
+use crate::webhooks::{call, wait};
+
+/// How long a webhook has that does not say so itself.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The tables of configurations.
+const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
+const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+
+/// Returns whether there is any webhook.
+pub(crate) fn are_configured(cluster: &Cluster) -> bool {
+    let store = cluster.storage.read();
+    store.count(MUTATING) + store.count(VALIDATING) > 0
+}
+
+/// Returns the object as mutating webhooks change it; `None` if none of them changed it.
+pub(crate) fn mutate(asked: Asked<'_>, object: &Value, warnings: &mut Vec<String>) -> Outcome<Option<Value>> {
+    let mut now = object.clone();
+    let mut called: Vec<(Webhook, Value)> = Vec::new();
+    let webhooks = configured(asked, MUTATING);
+    for webhook in &webhooks {
+        if let Some(changed) = mutate_by(asked, webhook, &now, warnings)? {
+            now = changed;
+        }
+        called.push((webhook.clone(), now.clone()));
+    }
+    // Those that want to see what later ones changed are asked once more.
+    for (webhook, seen) in called {
+        if text(&webhook.spec, "reinvocationPolicy") == "IfNeeded"
+            && seen != now
+            && let Some(changed) = mutate_by(asked, &webhook, &now, warnings)?
+        {
+            now = changed;
+        }
+    }
+    Ok((now != *object).then_some(now))
+}
+
+fn mutate_by(
+    asked: Asked<'_>,
+    webhook: &Webhook,
+    object: &Value,
+    warnings: &mut Vec<String>,
+) -> Outcome<Option<Value>> {
+    let is_deletion = asked.operation == Operation::Delete;
+    let shown = (!is_deletion).then_some(object);
+    if !matching(asked, webhook, shown)? {
+        return Ok(None);
+    }
+    let answer = wait(ask(asked, webhook, shown));
+    let Some(verdict) = judged(webhook, answer, warnings)? else { return Ok(None) };
+    let Some(patch) = verdict.patch.filter(|_| !is_deletion) else { return Ok(None) };
+    let failed = |why: String| {
+        ApiError::internal(format!(
+            "Internal error occurred: failed calling webhook {:?}: {why}",
+            webhook.name()
+        ))
+    };
+    let bytes = STANDARD.decode(patch).map_err(|error| failed(error.to_string()))?;
+    let operations = json::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
+    json::apply(object.clone(), &operations).map(Some).map_err(|error| failed(format!("{error:?}")))
+}
+
+/// Refuses a write that a validating webhook does not allow. All of them are asked at the same time.
+pub(crate) fn validate(asked: Asked<'_>, object: Option<&Value>, warnings: &mut Vec<String>) -> Outcome<()> {
+    let mut webhooks = Vec::new();
+    for webhook in configured(asked, VALIDATING) {
+        if matching(asked, &webhook, object)? {
+            webhooks.push(webhook);
+        }
+    }
+    if webhooks.is_empty() {
+        return Ok(());
+    }
+    let answers = wait(join_all(webhooks.iter().map(|webhook| ask(asked, webhook, object))));
+    for (webhook, answer) in webhooks.iter().zip(answers) {
+        judged(webhook, answer, warnings)?;
+    }
+    Ok(())
+}
+
+/// Returns the webhooks of a kind in the order in which they are asked: by configuration, then as they are written.
+fn configured(asked: Asked<'_>, table: &str) -> Vec<Webhook> {
+    let resource = &asked.request.resource;
+    // A webhook that is broken must not keep itself from being repaired.
+    if asked.request.is_internal || &*resource.kind.group == "admissionregistration.k8s.io" {
+        return Vec::new();
+    }
+    let store = asked.request.cluster.storage.read();
+    if store.count(table) == 0 {
+        return Vec::new();
+    }
+    let page = store.list(table, &crate::store::Range::default(), None, &|_: &crate::store::Stored| true);
+    let items = page.map(|page| page.items).unwrap_or_default();
+    drop(store);
+    items.iter().flat_map(|item| Webhook::all_of(&item.value())).collect()
+}
+
+async fn ask(asked: Asked<'_>, webhook: &Webhook, object: Option<&Value>) -> Result<Value, String> {
+    let uid = asked.request.cluster.random.uid();
+    let review = request(asked, &uid, object);
+    let timeout = int(&webhook.spec, "timeoutSeconds").and_then(|seconds| u64::try_from(seconds).ok());
+    let timeout = timeout.map_or(TIMEOUT, Duration::from_secs);
+    call(&asked.request.cluster, get(&webhook.spec, "clientConfig"), timeout, &review).await
+}
+
+/// Returns what a webhook says; nothing if it does not answer and that is no reason to refuse.
+fn judged(
+    webhook: &Webhook,
+    answer: Result<Value, String>,
+    warnings: &mut Vec<String>,
+) -> Outcome<Option<Verdict>> {
+    let answer = answer.and_then(|answer| verdict(&answer));
+    match answer {
+        Ok(verdict) => {
+            for warning in &verdict.warnings {
+                if !warnings.contains(warning) {
+                    warnings.push(warning.clone());
+                }
+            }
+            match &verdict.refusal {
+                Some((code, why)) => Err(ApiError::new(*code, "", refusal(webhook.name(), why))),
+                None => Ok(Some(verdict)),
+            }
+        }
+        Err(error) if text(&webhook.spec, "failurePolicy") == "Ignore" => {
+            tracing::warn!(webhook = webhook.name(), error, "a webhook does not answer; the request goes on");
+            Ok(None)
+        }
+        Err(error) => {
+            let name = webhook.name();
+            let message = format!(
+                "Internal error occurred: failed calling webhook {name:?}: failed to call webhook: {error}"
+            );
+            Err(ApiError::internal(message))
+        }
+    }
+}
+
+fn refusal(name: &str, why: &str) -> String {
+    if why.is_empty() {
+        return format!("admission webhook {name:?} denied the request without explanation");
+    }
+    format!("admission webhook {name:?} denied the request: {why}")
+}

@@ -1,0 +1,77 @@
+//! The review that a webhook gets, and what its answer says.
+
+use serde_json::{Map, Value, json};
+
+use super::asked::{Asked, Operation};
+use crate::fields::{get, text, texts};
+use crate::object_meta;
+
+/// What a webhook says.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    /// The code and the message of a refusal.
+    pub(super) refusal: Option<(u16, String)>,
+    pub(super) warnings: Vec<String>,
+    /// A JSON patch in base64.
+    pub(super) patch: Option<String>,
+}
+
+/// Returns the review of a write.
+pub(super) fn request(asked: Asked<'_>, uid: &str, object: Option<&Value>) -> Value {
+    let (request, kind) = (asked.request, &asked.request.resource.kind);
+    let of_kind = json!({"group": *kind.group, "version": *kind.version, "kind": *kind.kind});
+    let resource = json!({"group": *kind.group, "version": *kind.version, "resource": *kind.plural});
+    let name = [object, asked.old].into_iter().flatten().map(|object| object_meta::text(object, "name"));
+    let options = match asked.operation {
+        Operation::Create => "CreateOptions",
+        Operation::Delete => "DeleteOptions",
+        Operation::Update => "UpdateOptions",
+    };
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    put("uid", json!(uid));
+    put("kind", of_kind.clone());
+    put("resource", resource.clone());
+    put("requestKind", of_kind);
+    put("requestResource", resource);
+    if let Some(part) = &request.subresource {
+        put("subResource", json!(part));
+        put("requestSubResource", json!(part));
+    }
+    put("name", json!(name.into_iter().find(|name| !name.is_empty()).unwrap_or_default()));
+    if let Some(namespace) = &request.namespace {
+        put("namespace", json!(namespace));
+    }
+    put("operation", json!(asked.operation.as_str()));
+    let user = &request.user;
+    put("userInfo", json!({"username": user.name, "uid": user.uid, "groups": user.groups}));
+    put("object", object.cloned().unwrap_or_default());
+    put("oldObject", asked.old.cloned().unwrap_or_default());
+    put("dryRun", json!(asked.is_dry_run));
+    put("options", json!({"kind": options, "apiVersion": "meta.k8s.io/v1"}));
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": fields})
+}
+
+/// Reads the answer to a review.
+pub(super) fn verdict(answer: &Value) -> Result<Verdict, String> {
+    let response = get(answer, "response");
+    if text(answer, "kind") != "AdmissionReview" || !response.is_object() {
+        return Err(
+            "expected response.uid and webhook response of type admission.k8s.io/v1, AdmissionReview"
+                .to_owned(),
+        );
+    }
+    let status = get(response, "status");
+    let allowed = get(response, "allowed").as_bool().unwrap_or_default();
+    let refusal = (!allowed).then(|| {
+        let code = status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        let why = [text(status, "message"), text(status, "reason")].into_iter().find(|text| !text.is_empty());
+        (code.filter(|code| (400..600).contains(code)).unwrap_or(400), why.unwrap_or_default().to_owned())
+    });
+    let patch = response.get("patch").and_then(Value::as_str).filter(|patch| !patch.is_empty());
+    if patch.is_some() && text(response, "patchType") != "JSONPatch" {
+        return Err("webhook returned response.patch but not response.patchType".to_owned());
+    }
+    let warnings = texts(response, "warnings").map(str::to_owned).collect();
+    Ok(Verdict { refusal, warnings, patch: patch.map(str::to_owned) })
+}
