@@ -5,6 +5,7 @@
 pub(crate) mod sources;
 mod surroundings;
 mod waiting;
+pub(crate) mod webhooks;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -41,6 +42,7 @@ use crate::load::{self, LoadOptions, Loader};
 use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
+use crate::webhook;
 pub use surroundings::{Outcome, Surroundings};
 use waiting::{Wanted, answered};
 
@@ -140,6 +142,19 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let outcome = load_and_operate(&around, operator).await;
     served.close();
     outcome
+}
+
+/// Takes back what an operator with these settings told the API server of webhooks. It needs no operator that runs.
+///
+/// # Errors
+///
+/// When not everything could be taken back: the API server goes on to ask then.
+pub(crate) async fn uninstall_webhooks(settings: &Settings) -> anyhow::Result<Outcome> {
+    let Clients { client, .. } = clients(settings).await?;
+    let uninstalled = webhook::uninstall(client, &webhooks::options(settings)).await;
+    uninstalled.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+    tracing::info!("the API server asks no hook any more");
+    Ok(Outcome::Done)
 }
 
 /// Loads the modules from their files, and runs the operator with them.
@@ -336,9 +351,11 @@ impl Operator {
             // Bundles that were not on the disk are there now, and those that are not registered are not.
             host.loader.load().await.context("the modules can't be loaded")?
         };
+        let webhooks = webhooks::of(around).await?;
+        config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
         let reports = parts.discovery.watch_reports();
         let loader = Arc::clone(&host.loader);
-        let adapters = wire(around, &source, parts, host);
+        let adapters = Adapters { webhooks, ..wire(around, &source, parts, host) };
         let last_events = adapters.events.written();
         let effects = effects(adapters);
         let watching = tokio::spawn(watch_config(source, channels.0.clone(), reports, parameters));
@@ -384,6 +401,7 @@ pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, h
         monitors: parts.monitors.on(host.filters.clone()),
         patcher: Arc::new(patcher.on(host.filters)),
         clock: host.clock,
+        webhooks: None,
         telemetry: parts.telemetry,
         running: Running::default(),
         memory: host.memory,
@@ -455,6 +473,7 @@ pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsSt
         crd_filters: settings.crd_filters.clone(),
         strict: settings.strict_values,
         environment,
+        serves_webhooks: settings.webhooks.enabled,
         config_timeout: settings.hook_config_timeout,
     }
 }
@@ -485,6 +504,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         are_source_kinds_served: true,
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
+        webhooks: None,
     }
 }
 

@@ -108,7 +108,12 @@ fn start(matches: &ArgMatches) -> u8 {
     memory::share_heap();
     let given = OptionSources::new(flags(matches), Environment::of_process());
     let once = matches.try_get_one::<bool>("once").ok().flatten().copied().unwrap_or(false);
+    let takes_back =
+        matches.try_get_one::<bool>("uninstall-webhooks").ok().flatten().copied().unwrap_or(false);
     operate(&given, LogType::Json, |settings, shutdown| async move {
+        if takes_back {
+            return app::uninstall_webhooks(&settings).await;
+        }
         let app::Clients { client, patcher, request_metrics, api_server } = app::clients(&settings).await?;
         let environment = Environment::of_process();
         let around = Surroundings {

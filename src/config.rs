@@ -3,6 +3,7 @@
 mod options;
 mod parameters;
 mod settings;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,6 +15,7 @@ use thiserror::Error;
 pub use options::{DURATION, SECTIONS, Setting, settings};
 pub use parameters::{Parameter, ParameterError, Parameters};
 pub use settings::{LogType, OnModuleFailure, Settings, SourceSettings, processors};
+pub use webhooks::WebhookSettings;
 
 /// Why the configuration can't be used. The program exits with 2.
 #[derive(Debug, Error)]

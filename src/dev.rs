@@ -68,6 +68,10 @@ pub fn with_defaults(given: OptionSources, state_dir: &Path) -> OptionSources {
         // Whoever sees this log is who wrote the values.
         .default_to("log-hook-values", "true")
         .default_to("tmp-dir", state_dir.join("tmp").to_string_lossy())
+        // The API server is in this process.
+        .default_to("admission-server-enabled", "true")
+        .default_to("admission-server-listen-address", "127.0.0.1")
+        .default_to("webhook-url", "https://127.0.0.1:0")
         .default_to("source-dir", state_dir.join(SOURCES).to_string_lossy())
         .default_to("debug-unix-socket", state_dir.join("debug.socket").to_string_lossy())
 }

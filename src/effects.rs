@@ -11,7 +11,7 @@ use engine::object_patch::ObjectPatch;
 use engine::{
     Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, Module, ModuleLink, ModuleName, Notice,
     PatchAuthor, Registry, ReleaseName, ReleaseTarget, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
-    ValuesInput,
+    ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -26,6 +26,7 @@ use crate::process::{MemoryLimit, memory};
 use crate::schedule::Clock;
 use crate::source::Sources;
 use crate::telemetry::Telemetry;
+use crate::webhook::Webhooks;
 
 /// All adapters of a running operator.
 pub struct Adapters {
@@ -47,6 +48,8 @@ pub struct Adapters {
     pub patcher: Arc<Patcher>,
     /// Reports when crontab lines are due.
     pub clock: Clock,
+    /// Takes reviews of the API server, if hooks may answer them.
+    pub webhooks: Option<Arc<Webhooks>>,
     /// Writes logs and metrics.
     pub telemetry: Arc<Telemetry>,
     /// What runs and can be cancelled.
@@ -129,8 +132,11 @@ impl Effects for Adapters {
     fn begin(&mut self, effect: Effect, inbox: &Inbox) {
         match effect {
             Effect::Announce(announcement) => self.events.record(announcement),
-            // The driver itself answers commands and ends; no admission or conversion server asks anything.
-            Effect::AnswerCommand { .. } | Effect::AnswerReview { .. } | Effect::Exit => {}
+            // The driver itself answers commands and ends.
+            Effect::AnswerCommand { .. } | Effect::Exit => {}
+            Effect::AnswerReview { id, outcome } => {
+                self.webhooks.iter().for_each(|webhooks| webhooks.answer(id, outcome.clone()));
+            }
             Effect::AwaitSourceKinds => self.monitors.await_source_kinds(inbox),
             Effect::CancelRun { run } => {
                 if let Some(cancel) = self.running.remove(run) {
@@ -147,6 +153,9 @@ impl Effects for Adapters {
             Effect::LoadModule { run, module } => self.load_module(run, module, inbox),
             Effect::Notify(notice) => self.notify(notice),
             Effect::PatchObjects { run, author, patches } => self.patch_objects(run, author, patches, inbox),
+            Effect::RegisterWebhooks { run, registration } => {
+                self.register_webhooks(run, registration, inbox);
+            }
             Effect::RunEnabledScript { run, module, values, timeout } => {
                 self.run_script(run, ScriptRun { module, values, timeout }, inbox);
             }
@@ -156,6 +165,7 @@ impl Effects for Adapters {
             Effect::SaveConfigValues { run, key, text, basis } => {
                 self.save_config(run, key, text, basis, inbox);
             }
+            Effect::ServeWebhooks { run } => self.serve_webhooks(run, inbox),
             Effect::SetSchedules { lines } => self.clock.set(lines, inbox),
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
@@ -325,6 +335,30 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::ReleaseFinished { run, outcome: Err(failure) });
     }
 
+    fn serve_webhooks(&self, run: RunId, inbox: &Inbox) {
+        let (webhooks, events) = (self.webhooks.clone(), inbox.clone());
+        let work = async move {
+            let outcome = match webhooks {
+                Some(webhooks) => webhooks.serve(&events).await,
+                None => Err(no_webhooks()),
+            };
+            Event::WebhooksServed { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::WebhooksServed { run, outcome: Err(failure) });
+    }
+
+    fn register_webhooks(&self, run: RunId, registration: Arc<WebhookRegistration>, inbox: &Inbox) {
+        let webhooks = self.webhooks.clone();
+        let work = async move {
+            let outcome = match webhooks {
+                Some(webhooks) => webhooks.register(&registration).await,
+                None => Err(no_webhooks()),
+            };
+            Event::WebhooksRegistered { run, outcome }
+        };
+        spawn(inbox, work, move |failure| Event::WebhooksRegistered { run, outcome: Err(failure) });
+    }
+
     fn list_releases(&self, run: RunId, targets: Vec<ReleaseTarget>, inbox: &Inbox) {
         let helm = Arc::clone(&self.helm);
         let work = async move { Event::ReleasesListed { run, outcome: helm.list(&targets).await } };
@@ -336,6 +370,10 @@ impl Adapters {
         let work = async move { Event::CrdsEnsured { run, outcome: helm.ensure_crds(&module).await } };
         spawn(inbox, work, move |failure| Event::CrdsEnsured { run, outcome: Err(failure) });
     }
+}
+
+fn no_webhooks() -> Failure {
+    Failure::new(FailureKind::Bug, "webhooks are asked for, but they are switched off")
 }
 
 #[cfg(test)]

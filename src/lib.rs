@@ -26,6 +26,7 @@ pub mod schedule;
 pub mod source;
 pub mod telemetry;
 pub mod testing;
+pub mod webhook;
 
 /// The tests of this library have the heap of the program.
 #[cfg(test)]

@@ -87,6 +87,10 @@ fn start() -> Command {
         )
         .args(settings())
         .arg(once())
+        .arg(switch(
+            "uninstall-webhooks",
+            "Take back what an operator with these options told the API server of webhooks, and end",
+        ))
 }
 
 fn dev() -> Command {

@@ -208,6 +208,17 @@ impl Requests {
         self.send(Method::PATCH, &path, Some(kind.content_type()), bytes(change)).await
     }
 
+    /// Applies an object in the name of `manager`, whoever has its fields; makes it if there is none.
+    pub(crate) async fn apply(
+        &self,
+        path: &str,
+        manager: &str,
+        object: &Value,
+    ) -> Result<Value, RequestError> {
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        self.send(Method::PATCH, &path, Some("application/apply-patch+yaml"), bytes(object)).await
+    }
+
     /// Returns what would become of an object if `manager` applied this one. Nothing is changed.
     pub(crate) async fn dry_run_apply(
         &self,

@@ -189,6 +189,26 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         switch "log-hook-values", ["ADDON_OPERATOR_LOG_HOOK_VALUES", "LOG_HOOK_VALUES"],
             "Show values that hooks print; without it, texts of six and more characters are ****** in the log";
     }
+    "Webhooks" => {
+        switch "admission-server-enabled", ["ADDON_OPERATOR_ADMISSION_SERVER_ENABLED"],
+            "Let the API server ask hooks: kubernetesValidating, kubernetesMutating, kubernetesCustomResourceConversion";
+        ADDR "admission-server-listen-address" = "0.0.0.0", ["ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_ADDRESS", "VALIDATING_WEBHOOK_LISTEN_ADDRESS", "CONVERSION_WEBHOOK_LISTEN_ADDRESS"],
+            "Address where the API server asks";
+        PORT "admission-server-listen-port" = "9651", ["ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_PORT", "VALIDATING_WEBHOOK_LISTEN_PORT", "CONVERSION_WEBHOOK_LISTEN_PORT"],
+            "Port where the API server asks, over HTTPS";
+        DIR "admission-server-certs-dir" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CERTS_DIR"],
+            "Directory with tls.crt, tls.key and ca.crt; without it the operator makes a certificate and keeps it in a Secret";
+        NAME "webhook-service-name" = "addon-operator-webhooks", ["ADDON_OPERATOR_WEBHOOK_SERVICE_NAME", "VALIDATING_WEBHOOK_SERVICE_NAME", "CONVERSION_WEBHOOK_SERVICE_NAME"],
+            "Service in the operator's namespace that leads to that port";
+        URL "webhook-url" = "", ["ADDON_OPERATOR_WEBHOOK_URL"],
+            "Address where the API server asks instead, for an operator outside of the cluster: https://10.0.0.1:9651";
+        NAME "webhook-configuration-name" = "", ["ADDON_OPERATOR_WEBHOOK_CONFIGURATION_NAME", "VALIDATING_WEBHOOK_CONFIGURATION_NAME"],
+            "Name of the configurations of webhooks; addon-operator-NAMESPACE if empty";
+        POLICY "webhook-failure-policy" = "Fail" of ["Fail", "Ignore"], ["ADDON_OPERATOR_WEBHOOK_FAILURE_POLICY", "VALIDATING_WEBHOOK_FAILURE_POLICY"],
+            "What the API server does with a request when a validating webhook does not answer that does not say so itself";
+        N "webhook-concurrency" = "16", ["ADDON_OPERATOR_WEBHOOK_CONCURRENCY"],
+            "How many hooks answer the API server at a time, beside the queues";
+    }
     "Debugging" => {
         FILE "debug-unix-socket" = "/var/run/addon-operator/debug.socket", ["DEBUG_UNIX_SOCKET"],
             "Socket of the debugging commands";
@@ -204,14 +224,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Accepted, has no effect: drift is watched";
         N "helm-monitor-kube-client-burst" = "10", ["HELM_MONITOR_KUBE_CLIENT_BURST"],
             "Accepted, has no effect: drift is watched";
-        PORT "admission-server-listen-port" = "9651", ["ADDON_OPERATOR_ADMISSION_SERVER_LISTEN_PORT"],
-            "Accepted, has no effect without the admission server";
-        DIR "admission-server-certs-dir" = "", ["ADDON_OPERATOR_ADMISSION_SERVER_CERTS_DIR"],
-            "Accepted, has no effect without the admission server";
         NAMES "applied-module-extenders" = "", ["ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS"],
             "Not supported: the sources of Enabled have a fixed order";
-        switch "admission-server-enabled", ["ADDON_OPERATOR_ADMISSION_SERVER_ENABLED"],
-            "Not supported";
         DIR "shell-chroot-dir" = "", ["ADDON_OPERATOR_SHELL_CHROOT_DIR"],
             "Not supported";
     }

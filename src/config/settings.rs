@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::webhooks::WebhookSettings;
 use super::{ConfigError, Environment, OptionSources, parse_bool, parse_duration};
 
 /// All options, checked.
@@ -14,6 +15,8 @@ pub struct Settings {
     pub modules_dirs: Vec<PathBuf>,
     /// How modules come from repositories.
     pub sources: SourceSettings,
+    /// How the API server asks hooks.
+    pub webhooks: WebhookSettings,
     /// The directory with global hooks.
     pub global_hooks_dir: PathBuf,
     /// Whether that directory may be missing: nobody asked for it.
@@ -161,6 +164,7 @@ impl Settings {
         Ok(Self {
             modules_dirs: paths(&text("modules-dir")),
             sources: SourceSettings::new(given)?,
+            webhooks: WebhookSettings::new(given)?,
             global_hooks_dir: text("global-hooks-dir").into(),
             global_hooks_optional: false,
             unnumbered_order: given.number("unnumbered-modules-order")?,
@@ -285,12 +289,6 @@ fn refuse(given: &OptionSources) -> Result<(), ConfigError> {
         return unsupported(
             "--shell-chroot-dir",
             "hooks run in the operator's own file system; leave it out",
-        );
-    }
-    if given.switch("admission-server-enabled")? {
-        return unsupported(
-            "--admission-server-enabled",
-            "nothing is served without an embedding program; leave it out",
         );
     }
     let extenders = given.text("applied-module-extenders").0;
@@ -419,7 +417,6 @@ mod tests {
         for (name, value) in [
             ("ADDON_OPERATOR_HA", "true"),
             ("ADDON_OPERATOR_SHELL_CHROOT_DIR", "/chroot"),
-            ("ADDON_OPERATOR_ADMISSION_SERVER_ENABLED", "true"),
             ("ADDON_OPERATOR_APPLIED_MODULE_EXTENDERS", "Static"),
             ("HELM_DRIVER", "sql"),
             ("TILLER_BIN_PATH", "/tiller"),

@@ -5,6 +5,9 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::hook::response;
 use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
 use values::patch::{Patch, Root, Target};
@@ -19,14 +22,25 @@ pub(super) struct OutputFiles {
     pub(super) values_patch: PathBuf,
     pub(super) metrics: PathBuf,
     pub(super) object_patches: PathBuf,
+    /// The answers to the API server, of a hook that it may ask.
+    pub(super) responses: Option<ResponseFiles>,
+}
+
+/// The files for what a hook answers to the API server.
+#[derive(Debug)]
+pub(super) struct ResponseFiles {
+    pub(super) admission: PathBuf,
+    pub(super) conversion: PathBuf,
 }
 
 impl OutputFiles {
     /// Returns how many bytes all files have.
     pub(super) fn len_bytes(&self) -> usize {
         let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
-        let len = |path: &&PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
-        usize::try_from(all.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+        let responses = self.responses.iter().flat_map(|files| [&files.admission, &files.conversion]);
+        let all = all.into_iter().chain(responses);
+        let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
+        usize::try_from(all.map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
     /// Reads all files. The first one that is invalid makes the whole run a failure.
@@ -41,7 +55,17 @@ impl OutputFiles {
             .map_err(|error| wrong("got bad metrics", &error))?;
         let object_patches = object_patch::parse(&read(&self.object_patches, object_patch::MAX_BYTES)?)
             .map_err(|error| wrong("can't read object patch file", &error))?;
-        Ok(HookOutput { failed: None, config_patch, values_patch, metrics, object_patches })
+        let mut output =
+            HookOutput { config_patch, values_patch, metrics, object_patches, ..HookOutput::default() };
+        if let Some(ResponseFiles { admission, conversion }) = &self.responses {
+            let admission = read(admission, response::MAX_BYTES)?;
+            output.admission = response::admission(&admission, check_patch)
+                .map_err(|error| wrong("got bad validating response", &error))?;
+            let conversion = read(conversion, response::MAX_BYTES)?;
+            output.conversion = response::conversion(&conversion)
+                .map_err(|error| wrong("got bad conversion response", &error))?;
+        }
+        Ok(output)
     }
 
     /// Returns the object patches that are applied although the hook failed. An unreadable file has none.
@@ -51,6 +75,13 @@ impl OutputFiles {
         patches.retain(ObjectPatch::survives_hook_error);
         patches
     }
+}
+
+/// Returns why a text is no JSON patch in base64, if it is none.
+fn check_patch(text: &str) -> Result<(), String> {
+    let bytes = STANDARD.decode(text.trim()).map_err(|error| error.to_string())?;
+    let patch = serde_json::from_slice::<json_patch::Patch>(&bytes);
+    patch.map(drop).map_err(|error| error.to_string())
 }
 
 fn wrong(what: &str, error: &dyn std::error::Error) -> Failure {
@@ -109,6 +140,7 @@ mod tests {
             values_patch: file("values"),
             metrics: file("metrics"),
             object_patches: file("objects"),
+            responses: Some(ResponseFiles { admission: file("admission"), conversion: file("conversion") }),
         }
     }
 

@@ -15,7 +15,7 @@ use values::patch::Root;
 use super::error::ScratchError;
 use super::input::{write_config_values, write_values};
 use super::log::{LogRules, Origin, sink};
-use super::output::OutputFiles;
+use super::output::{OutputFiles, ResponseFiles};
 use super::run_files::{Layout, RunFiles};
 use super::scratch::Scratch;
 use crate::process::{Exit, Finished, Program};
@@ -32,6 +32,19 @@ static LAYOUT: Layout = Layout {
         "hook-values.json-patch",
         "hook-metrics.json",
         "object-patch",
+    ],
+};
+
+/// The files of a hook that the API server may ask.
+static WEBHOOK_LAYOUT: Layout = Layout {
+    inputs: LAYOUT.inputs,
+    outputs: &[
+        "hook-config-values.json-patch",
+        "hook-values.json-patch",
+        "hook-metrics.json",
+        "object-patch",
+        "admission-response.json",
+        "conversion-response.json",
     ],
 };
 
@@ -133,7 +146,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Writes the files of a run.
 fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
-    let files = scratch.run(&LAYOUT, || {
+    let has_webhooks = run.hook.spec.has_webhooks();
+    let files = scratch.run(if has_webhooks { &WEBHOOK_LAYOUT } else { &LAYOUT }, || {
         let (kind, module) = (kind(&run.hook.id), run.hook.id.scope.module());
         let scope = module.map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
         format!("{scope}.{kind}-hook-{}", safe_name(run.hook.id.name.as_str()))
@@ -146,8 +160,14 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         values_patch: files.output("hook-values.json-patch")?,
         metrics: files.output("hook-metrics.json")?,
         object_patches: files.output("object-patch")?,
+        responses: if has_webhooks {
+            let (admission, conversion) = ("admission-response.json", "conversion-response.json");
+            Some(ResponseFiles { admission: files.output(admission)?, conversion: files.output(conversion)? })
+        } else {
+            None
+        },
     };
-    let variables = vec![
+    let mut variables = vec![
         ("BINDING_CONTEXT_PATH", context),
         ("CONFIG_VALUES_PATH", config),
         ("VALUES_PATH", values),
@@ -156,6 +176,11 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         ("METRICS_PATH", outputs.metrics.clone()),
         ("KUBERNETES_PATCH_PATH", outputs.object_patches.clone()),
     ];
+    if let Some(ResponseFiles { admission, conversion }) = &outputs.responses {
+        variables.push(("VALIDATING_RESPONSE_PATH", admission.clone()));
+        variables.push(("ADMISSION_RESPONSE_PATH", admission.clone()));
+        variables.push(("CONVERSION_RESPONSE_PATH", conversion.clone()));
+    }
     Ok(Prepared { files, variables, outputs })
 }
 

@@ -128,7 +128,7 @@ fn misplaced(lib: &Path) -> Vec<String> {
     executables.map(warning).collect()
 }
 
-/// Returns warnings about bindings that this operator does not serve.
+/// Returns warnings about bindings that nobody asks for: webhooks are switched off.
 pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
     let warning = |hook: &Arc<Hook>| {
         let spec = &hook.spec;
@@ -141,8 +141,8 @@ pub(super) fn unserved(hooks: &[Arc<Hook>]) -> Vec<String> {
             sections.into_iter().filter(|(_, empty)| !empty).map(|(section, _)| section).collect();
         let unserved = (!unserved.is_empty()).then(|| unserved.join(", "))?;
         Some(format!(
-            "hook {} asks for {unserved}, but webhooks are not served by this version: nobody asks the hook before \
-             objects change; its other bindings work",
+            "hook {} asks for {unserved}, but webhooks are switched off: nobody asks the hook; its other bindings work. \
+             --admission-server-enabled switches them on",
             hook.id
         ))
     };

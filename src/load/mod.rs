@@ -126,7 +126,9 @@ impl Loader {
         let (hooks, broken) = self.configurations.load(&scope, candidates).await;
         match broken.into_iter().next() {
             None => {
-                warnings.extend(hooks::unserved(&hooks));
+                if !self.options.serves_webhooks {
+                    warnings.extend(hooks::unserved(&hooks));
+                }
                 module.hooks = hooks;
             }
             Some((_, failure)) => module.broken = module.broken.or(Some(failure)),
@@ -142,7 +144,9 @@ impl Loader {
         let (mut candidates, mut warnings) = hooks::candidates(root, prefix).map_err(LoadError::Global)?;
         candidates.retain(|candidate| !candidate.path.starts_with(dir.join("openapi")));
         let (hooks, broken) = self.configurations.load(&Scope::Global, candidates).await;
-        warnings.extend(hooks::unserved(&hooks));
+        if !self.options.serves_webhooks {
+            warnings.extend(hooks::unserved(&hooks));
+        }
         let part = |(hook, failure)| BrokenPart { hook: Some(hook), failure };
         let mut broken: Vec<BrokenPart> = broken.into_iter().map(part).collect();
         let schemas = module::schemas(dir).unwrap_or_else(|failure| {

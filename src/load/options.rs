@@ -26,6 +26,8 @@ pub struct LoadOptions {
     pub strict: bool,
     /// The environment of hooks.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether the API server may ask hooks.
+    pub serves_webhooks: bool,
     /// The time limit of a hook's `--config`.
     pub config_timeout: Duration,
 }

@@ -144,6 +144,8 @@ metrics! {
             "Configurations of module sources: New, Pending, Ready, Failed";
         histogram fetch_seconds = "addons_fetch_seconds", &["scheme", "outcome"],
             "How long requests to repositories of module sources take, with the wait for their turn";
+        histogram review_seconds = "webhook_review_seconds", &["binding", "webhook", "outcome"],
+            "How long reviews of the API server take, with the wait for other hooks";
         counter watch_errors = "kubernetes_client_watch_errors_total", &["error_type"], "Watches that broke";
         counter tasks_waiting = "tasks_held_back_total", &["queue", "module"],
             "Tasks that could not begin at once";

@@ -212,6 +212,13 @@ impl Telemetry {
             }
             Notice::SourceChanged { is_ready: true, message } => tracing::info!("{message}"),
             Notice::SourceChanged { is_ready: false, message } => tracing::warn!("{message}"),
+            Notice::ReviewAnswered { binding, webhook, outcome, took } => {
+                let labels = [binding, &*webhook, outcome.as_str()];
+                self.metrics.review_seconds.observe(&labels, took.as_secs_f64());
+            }
+            Notice::ReviewFailed { hook, webhook, failure } => {
+                log_failure(&failure, &format!("hook {hook} has no answer for webhook {webhook}"));
+            }
             Notice::SourcesAbsent { kind } => {
                 tracing::info!(
                     "there is no kind {kind}; for modules from repositories run `addon-operator crds | kubectl apply -f -`: \

@@ -28,6 +28,7 @@ use crate::cluster::{Discovery, connect_in_process};
 use crate::config::{Environment, Parameters, Settings};
 use crate::dev;
 use crate::driver::{self, Inbox, Questions};
+use crate::effects::Adapters;
 use crate::helm::ReleaseTargets;
 use crate::kube::{ConfigSource, Monitors};
 use crate::load::Loader;
@@ -188,7 +189,9 @@ impl<'a> Running<'a> {
     }
 
     async fn step(&self, step: &Step, begun: usize) -> Result<Vec<Mismatch>, String> {
+        let mut refused = Vec::new();
         match &step.action {
+            Action::Admit(objects) => refused = self.objects.admit(objects).await?,
             Action::Start => {
                 self.rest().await?;
                 // The runs of the start itself are recorded with those of the binding.
@@ -208,7 +211,7 @@ impl<'a> Running<'a> {
         }
         self.rest().await?;
         let observation = self.observation(step, begun).await?;
-        Ok(mismatches(step, &observation))
+        Ok(mismatches(step, &Observation { refused, ..observation }))
     }
 
     async fn configure(&self, config: &Map<String, Value>) -> Result<(), String> {
@@ -259,6 +262,7 @@ impl<'a> Running<'a> {
         let enabled = self.recorder.modules();
         let key = |name: &engine::ModuleName| catalog.module(name).map(|module| module.key.to_string());
         Ok(Observation {
+            refused: Vec::new(),
             record: self.recorder.take(),
             lines: self.lines.from(begun),
             values: self.values().await,
@@ -357,11 +361,20 @@ async fn operate(
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let reports = parts.discovery.watch_reports();
     let host = Host { loader: Arc::clone(case.loader), ..Host::of_system(settings, &around.environment)? };
-    let inner = app::wire(&around, &source, parts, host);
+    let asks = hooks(&case.selection.catalog).any(|hook| hook.spec.has_webhooks());
+    let webhooks = if asks { app::webhooks::of(&around).await? } else { None };
+    let config_of_webhooks = webhooks.as_ref().map(|webhooks| app::webhooks::config(settings, webhooks));
+    let inner = Adapters { webhooks, ..app::wire(&around, &source, parts, host) };
     // The reader of failures wrote the values, so they are shown. Scripts run once, in their turn, as a test expects it.
     // Modules of tests are those of their files.
     let production = app::engine_config(settings);
-    let rules = engine::Config { quote_values: true, script_concurrency: 1, source_workers: 0, ..production };
+    let rules = engine::Config {
+        quote_values: true,
+        script_concurrency: 1,
+        source_workers: 0,
+        webhooks: config_of_webhooks,
+        ..production
+    };
     let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
     tokio::spawn(source.watch(inbox.clone(), reports, parameters));

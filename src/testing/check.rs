@@ -16,6 +16,8 @@ use super::test_file::{Step, pattern};
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) record: StepRecord,
+    /// Why objects were refused.
+    pub(super) refused: Vec<String>,
     /// What hooks printed.
     pub(super) lines: Vec<String>,
     /// All values by section, and what the ConfigMap says.
@@ -49,6 +51,7 @@ pub(super) struct Mismatch {
 pub(super) fn mismatches(step: &Step, observation: &Observation) -> Vec<Mismatch> {
     let mut check = Check { step, observation, found: Vec::new() };
     check.failures();
+    check.refusals();
     check.written();
     check.state();
     check.log();
@@ -120,6 +123,22 @@ impl Check<'_> {
                     self.wrong("exit", message, Some(code.into()));
                 }
                 _ => self.wrong("error", message, Some(failure.message.clone().into())),
+            }
+        }
+    }
+
+    /// Nothing is refused unless that is expected.
+    fn refusals(&mut self) {
+        let refused = &self.observation.refused;
+        let first = refused.first().map(|message| Value::from(message.as_str()));
+        match self.expected("refused").map(text) {
+            None if refused.is_empty() => {}
+            None => self.wrong("refused", format!("it is refused: {}", refused.join("\n")), first),
+            Some(wanted) if refused.iter().any(|message| matches(&wanted, message)) => {}
+            Some(wanted) => {
+                let shown =
+                    if refused.is_empty() { "nothing was refused".to_owned() } else { refused.join("\n") };
+                self.wrong("refused", format!("no refusal says {wanted:?}; {shown}"), first);
             }
         }
     }

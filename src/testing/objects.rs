@@ -51,6 +51,17 @@ impl Objects {
         Ok(())
     }
 
+    /// Creates or changes objects as a client does. Returns why some were refused.
+    pub(super) async fn admit(&self, objects: &[Value]) -> Result<Vec<String>, String> {
+        let mut refused = Vec::new();
+        for object in objects {
+            // A kind that is unknown is a mistake of the test, and no refusal.
+            self.resource(object).await?;
+            refused.extend(self.apply_one(object).await.err());
+        }
+        Ok(refused)
+    }
+
     async fn apply_one(&self, object: &Value) -> Result<(), String> {
         let resource = self.resource(object).await?;
         let mut object = object.clone();

@@ -131,8 +131,10 @@ impl Recording {
             | Effect::LoadModule { run, .. }
             | Effect::LoadModules { run, .. }
             | Effect::PatchObjects { run, .. }
+            | Effect::RegisterWebhooks { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
+            | Effect::ServeWebhooks { run }
             | Effect::UninstallRelease { run, .. }
             | Effect::UpgradeRelease { run, .. }
             | Effect::WriteCredentials { run, .. } => {
@@ -197,7 +199,9 @@ impl Recording {
             | Event::ObjectsPatched { run, .. }
             | Event::ReleaseFinished { run, .. }
             | Event::ReleasesListed { run, .. }
-            | Event::SourceFetched { run, .. } => {
+            | Event::SourceFetched { run, .. }
+            | Event::WebhooksRegistered { run, .. }
+            | Event::WebhooksServed { run, .. } => {
                 self.under_way.remove(run);
             }
             Event::Listed { lists } => {
@@ -221,7 +225,9 @@ impl Recording {
             | Event::OwnWatchChanged { .. }
             | Event::ReleaseDrifted { .. }
             | Event::ReleaseUnwatched { .. }
+            | Event::ReviewAbandoned { .. }
             | Event::ReviewRequested { .. }
+            | Event::WebhookCertificateRenewed { .. }
             | Event::ShutdownRequested
             | Event::Started
             | Event::MemoryChanged { .. }
@@ -235,6 +241,8 @@ impl Recording {
 fn summary(contexts: &RunContexts) -> String {
     let one = |context: &BindingContext| match &context.trigger {
         Trigger::Lifecycle(_) | Trigger::Schedule => context.binding.to_string(),
+        Trigger::Review { kind, .. } => format!("{} {kind}", context.binding),
+        Trigger::Conversion { from, to, .. } => format!("{} Conversion {from} to {to}", context.binding),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
         Trigger::Event { event, key, .. } if key.namespace.is_empty() => {
             format!("{} {event} {}", context.binding, key.name)

@@ -279,6 +279,11 @@ fn settings_for(modules: &Path, global: &Path) -> anyhow::Result<Settings> {
         ("retry-delay", "24h".to_owned()),
         // Processes that run at the end of a test are ended at once.
         ("shutdown-timeout", "0s".to_owned()),
+        // The API server is in this process. Nothing listens without a hook that is asked.
+        ("admission-server-enabled", "true".to_owned()),
+        ("admission-server-listen-address", "127.0.0.1".to_owned()),
+        ("admission-server-listen-port", "0".to_owned()),
+        ("webhook-url", "https://127.0.0.1:0".to_owned()),
         // Tests check what a hook prints, and their values are no secrets.
         ("log-hook-values", "true".to_owned()),
     ];

@@ -27,10 +27,11 @@ const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "c
 const OWN: [&str; 3] = ["name", "expect", "steps"];
 
 /// Actions of a step. A step has exactly one.
-const ACTIONS: [&str; 4] = ["apply", "config", "delete", "schedule"];
+const ACTIONS: [&str; 5] = ["admit", "apply", "config", "delete", "schedule"];
 
 /// Keys of `expect`.
-pub(super) const EXPECTED: [&str; 13] = [
+pub(super) const EXPECTED: [&str; 14] = [
+    "refused",
     "runs",
     "exit",
     "error",
@@ -80,6 +81,8 @@ pub(super) struct Step {
 
 #[derive(Clone, Debug)]
 pub(super) enum Action {
+    /// As a client would: objects that may be refused.
+    Admit(Vec<Value>),
     Apply(Vec<Value>),
     Config(Map<String, Value>),
     Delete(Vec<Value>),
@@ -209,6 +212,7 @@ fn step(node: Node<'_>) -> Step {
     known.push("expect");
     let is_map = node.knows(&known);
     let actions = [
+        node.key("admit", |node| Action::Admit(node.objects())),
         node.key("apply", |node| Action::Apply(node.objects())),
         node.key("config", |node| Action::Config(node.map())),
         node.key("delete", |node| Action::Delete(node.references())),
@@ -260,6 +264,7 @@ fn check_shapes(expect: Node<'_>) {
     expect.key("objects", |node| drop(node.objects()));
     expect.key("absent", |node| drop(node.references()));
     expect.key("error", |node| drop(node.text()));
+    expect.key("refused", |node| drop(node.text()));
     expect.key("exit", |node| {
         if node.value.as_u64().is_none() {
             node.wrong("should be an exit code");
@@ -290,7 +295,7 @@ mod tests {
             ("run: a\nexpext: {}\n", "a.test.yaml:2:1: expext: unknown key; did you mean expect?"),
             (
                 "tests:\n- name: x\n  steps:\n  - expect: {log: {}}\n",
-                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of apply, config, delete, schedule\n\
+                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of admit, apply, config, delete, schedule\n\
                  a.test.yaml:4:14: tests[0].steps[0].expect.log: should be a list",
             ),
             ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),

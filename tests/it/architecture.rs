@@ -64,7 +64,8 @@ const PURE: &[(&str, &[&str])] = &[
 const LONG_FILE: usize = 500;
 
 /// Adapters, which do not know each other.
-const ADAPTERS: &[&str] = &["helm", "hook", "http", "kube", "load", "schedule", "source", "telemetry"];
+const ADAPTERS: &[&str] =
+    &["helm", "hook", "http", "kube", "load", "schedule", "source", "telemetry", "webhook"];
 
 /// What an adapter may use beside itself: leaves, and the inbox of the driver.
 const SHARED: &[&str] = &[
@@ -116,6 +117,7 @@ const ENGINE: &[&str] = &[
     "module",
     "converge",
     "source",
+    "webhook",
     "command",
     "engine",
 ];

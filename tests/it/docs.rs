@@ -296,6 +296,9 @@ const TRIED: &[&str] = &[
     "examples/304-config-checksum/README.md",
     "examples/305-expired-configmaps/README.md",
     "examples/401-source/README.md",
+    "examples/501-validating/README.md",
+    "examples/502-mutating/README.md",
+    "examples/503-conversion/README.md",
 ];
 
 #[test]
@@ -353,6 +356,13 @@ fn the_commands_of_the_examples_of_hooks_work() {
 #[test]
 fn the_commands_of_the_example_of_a_schedule_work() {
     try_out("examples/305-expired-configmaps/README.md");
+}
+
+#[test]
+fn the_commands_of_the_examples_of_webhooks_work() {
+    try_out("examples/501-validating/README.md");
+    try_out("examples/502-mutating/README.md");
+    try_out("examples/503-conversion/README.md");
 }
 
 #[test]

@@ -286,8 +286,7 @@ async fn hooks_that_ask_for_webhooks_are_told_that_nobody_asks_them() {
     files.executable("modules/010-web/hooks/a.sh", &format!("#!/bin/bash\necho '{config}'\n"));
     let catalog = files.loader().load().await.unwrap();
     assert!(catalog.modules[0].broken.is_none());
-    let expected =
-        "hook web/hooks/a.sh asks for kubernetesValidating, kubernetesMutating, but webhooks are not served";
+    let expected = "hook web/hooks/a.sh asks for kubernetesValidating, kubernetesMutating, but webhooks are switched off";
     assert!(catalog.warnings.iter().any(|warning| warning.starts_with(expected)), "{:?}", catalog.warnings);
 }
 

@@ -64,6 +64,7 @@ mod terminal;
 mod testing;
 mod watch_faults;
 mod watches;
+mod webhooks;
 
 /// The heap of the program: the limits of filters are counted in it.
 #[global_allocator]

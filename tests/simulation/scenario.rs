@@ -166,6 +166,7 @@ impl Scenario {
         let flags = flags.into_iter().map(|(flag, text)| (flag.to_owned(), text)).collect();
         let settings = Settings::new(&OptionSources::new(flags, Environment::default())).unwrap();
         let options = LoadOptions {
+            serves_webhooks: false,
             modules_dirs: settings.modules_dirs.clone(),
             bundles_dir: None,
             global_hooks_dir: settings.global_hooks_dir.clone(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::hook::spec::FailurePolicy;
 use crate::name::ReleaseName;
 use crate::time::Time;
 
@@ -50,6 +51,32 @@ pub struct Config {
     pub started_at: Timestamp,
     /// Whether notices may quote values. They end in the log.
     pub quote_values: bool,
+    /// How the API server asks hooks; `None` if it never does.
+    pub webhooks: Option<WebhookConfig>,
+}
+
+/// How the API server asks hooks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WebhookConfig {
+    /// The name of both configurations of webhooks.
+    pub name: String,
+    /// Where the API server reaches the operator.
+    pub client: WebhookClient,
+    /// What the API server does when a webhook does not answer that does not say so itself.
+    pub failure_policy: FailurePolicy,
+    /// How many hooks answer reviews at a time; at least 1.
+    pub concurrency: usize,
+    /// How many reviews wait for that at most.
+    pub waiting: usize,
+}
+
+/// Where the API server reaches the operator.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum WebhookClient {
+    /// Through a Service in the operator's namespace.
+    Service(String),
+    /// At an address outside of the cluster: `https://10.0.0.1:9651`.
+    Url(String),
 }
 
 /// How long it takes to end processes: the time between the two signals, and a bit.
@@ -87,6 +114,7 @@ impl Default for Config {
             source_retry: Duration::from_mins(5),
             started_at: Timestamp::UNIX_EPOCH,
             quote_values: false,
+            webhooks: None,
         }
     }
 }

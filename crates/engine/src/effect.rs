@@ -1,6 +1,6 @@
 //! What the engine asks the outside world to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub enum Effect {
     AnswerReview {
         /// Which question.
         id: ReviewId,
-        /// The answer.
-        outcome: Result<Arc<Value>, Failure>,
+        /// The review with its response, or why there is none: then the API server does what the webhook's failure policy says.
+        outcome: Result<Arc<Value>, ReviewRefusal>,
     },
     /// Report when the API server has kinds of module sources: it has none. Answered by
     /// [`SourceKindsServed`](crate::Event::SourceKindsServed), or never.
@@ -128,6 +128,13 @@ pub enum Effect {
         /// The changes.
         patches: Arc<[ObjectPatch]>,
     },
+    /// Make the API server ask for reviews, or not ask any more.
+    RegisterWebhooks {
+        /// The attempt.
+        run: RunId,
+        /// What is to be there.
+        registration: Arc<WebhookRegistration>,
+    },
     /// Run an enabled script.
     RunEnabledScript {
         /// The attempt.
@@ -164,6 +171,12 @@ pub enum Effect {
         text: Option<ConfigText>,
         /// What the new text was made from.
         basis: Basis,
+    },
+    /// Begin to take reviews of the API server, which lasts until the end. Answered by
+    /// [`WebhooksServed`](crate::Event::WebhooksServed).
+    ServeWebhooks {
+        /// The attempt.
+        run: RunId,
     },
     /// Let exactly these crontab lines fire from now on.
     SetSchedules {
@@ -228,6 +241,41 @@ pub enum Effect {
         /// Where the release is.
         target: ReleaseTarget,
     },
+}
+
+/// Why a review has no response.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReviewRefusal {
+    /// What is wrong.
+    pub reason: RefusalReason,
+    /// One line for whoever reads the answer. It quotes no object and no output.
+    pub message: String,
+}
+
+/// What is wrong with a review, or with who should answer it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RefusalReason {
+    /// Too many reviews wait, or the operator ends.
+    Busy,
+    /// The time that the API server waits is over.
+    Expired,
+    /// It is no review.
+    Malformed,
+    /// No hook answers reviews of this path.
+    Unknown,
+}
+
+/// What the API server is to know of webhooks. It holds all that the adapter writes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WebhookRegistration {
+    /// The `ValidatingWebhookConfiguration`; `None` if there is to be none.
+    pub validating: Option<Value>,
+    /// The `MutatingWebhookConfiguration`; `None` if there is to be none.
+    pub mutating: Option<Value>,
+    /// The `spec.conversion` of definitions of custom resources that differs; `None` where it is given back.
+    pub conversions: BTreeMap<String, Option<Value>>,
+    /// Whether definitions are looked for that an operator before this one has left behind: all but these are given back.
+    pub sweep: Option<BTreeSet<String>>,
 }
 
 /// On whose behalf objects are changed.
@@ -325,6 +373,8 @@ impl Effect {
             | Self::LoadModules { .. }
             | Self::Notify(_)
             | Self::PatchObjects { .. }
+            | Self::RegisterWebhooks { .. }
+            | Self::ServeWebhooks { .. }
             | Self::SaveConfigValues { .. }
             | Self::SetSchedules { .. }
             | Self::StartMonitor { .. }

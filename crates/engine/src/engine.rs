@@ -17,12 +17,12 @@ use crate::context::Context;
 use crate::converge::{self, Converges};
 use crate::effect::{Effect, ValuesInput};
 use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::hook::Lifecycle;
 use crate::hook::snapshot::Objects;
 use crate::inspection::{Inspection, ScopeInspection};
 use crate::module::{self, Lower, Modules, Reloaded};
-use crate::name::{ModuleName, MonitorId, QueueName, ReviewId, RunId, Scope};
+use crate::name::{ModuleName, MonitorId, QueueName, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{End, Finished, Next, Queues, Reason};
 use crate::release_target::ReleaseTarget;
@@ -32,6 +32,7 @@ use crate::task::{
 };
 use crate::time::Time;
 use crate::view::{ConvergeView, Footprint, View};
+use crate::webhook::{Answered, Response, Stage, Webhooks};
 
 /// Decides what the operator does next.
 pub struct Engine {
@@ -42,6 +43,7 @@ pub struct Engine {
     modules: Modules,
     converges: Converges,
     sources: Sources,
+    webhooks: Webhooks,
     life: Life,
     /// When the processes that still run are ended.
     cancels_at: Option<Time>,
@@ -90,6 +92,7 @@ impl Engine {
             modules: Modules::new(Arc::clone(&config)),
             converges: Converges::new(Arc::clone(&config)),
             sources: Sources::new(Arc::clone(&config), registry.clone()),
+            webhooks: Webhooks::new(Arc::clone(&config)),
             config,
             life: Life::New,
             cancels_at: None,
@@ -115,7 +118,7 @@ impl Engine {
 
     #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
-        let Self { queues, configuration, bindings, modules, sources, cx, .. } = self;
+        let Self { queues, configuration, bindings, modules, sources, webhooks, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.start(),
@@ -162,6 +165,9 @@ impl Engine {
                 if let Some((_, item)) = items.iter().find(|(monitor, _)| sources.owns(*monitor)) {
                     sources.object_changed(lower.cx, &key, is_gone, item);
                 }
+                if let Some((_, item)) = items.iter().find(|(monitor, _)| webhooks.owns(*monitor)) {
+                    webhooks.definition_changed(&key, is_gone, item);
+                }
                 modules.object_changed(&mut lower, &key, is_gone, items);
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
@@ -180,12 +186,25 @@ impl Engine {
             Event::ReleaseFinished { run, outcome } => self.release_finished(run, outcome),
             Event::ReleaseUnwatched { module, kinds } => modules.release_unwatched(lower.cx, &module, kinds),
             Event::ReleasesListed { run, outcome } => self.releases_listed(run, outcome),
-            Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
+            Event::ReviewAbandoned { id } => webhooks.abandoned(lower.cx, id),
+            Event::ReviewRequested { id, webhook, review, timeout } => {
+                let may_work = self.life == Life::Running;
+                webhooks.requested(lower.cx, (id, webhook), &review, timeout, may_work);
+            }
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
             Event::SourceKindsServed => sources.watch(&mut lower),
             Event::TimerFired => {}
+            Event::WatchFailed { monitor, failure } if webhooks.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, Webhooks::watch_title(), Some(failure));
+            }
+            Event::WatchRestored { monitor } if webhooks.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, Webhooks::watch_title(), None);
+            }
+            Event::WebhookCertificateRenewed { ca_bundle } => webhooks.certificate_renewed(ca_bundle),
+            Event::WebhooksRegistered { run, outcome } => webhooks.registered(lower.cx, run, outcome),
+            Event::WebhooksServed { run, outcome } => webhooks.served(lower.cx, run, outcome),
             Event::WatchFailed { monitor, failure } if sources.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), Some(failure));
             }
@@ -209,9 +228,10 @@ impl Engine {
                     .into_iter()
                     .chain(self.converges.next_wakeup())
                     .chain(of_sources)
+                    .chain(self.webhooks.next_wakeup())
                     .min()
             }
-            Life::Draining => self.cancels_at,
+            Life::Draining => self.cancels_at.into_iter().chain(self.webhooks.next_wakeup()).min(),
             Life::Stopped => None,
         }
     }
@@ -244,12 +264,85 @@ impl Engine {
         if may_ask {
             converges.ask_ahead(modules, &mut lower);
         }
+        self.advance_webhooks();
         self.cancel_late_runs();
         let is_running = self.queues.in_flight().next().is_some() || self.converges.has_scripts_ahead();
-        let at_rest = !is_running && !self.configuration.is_saving() && self.sources.is_at_rest();
+        let at_rest = !is_running
+            && !self.configuration.is_saving()
+            && self.sources.is_at_rest()
+            && self.webhooks.is_at_rest();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
             self.cx.push(Effect::Exit);
+        }
+    }
+
+    /// Lets webhooks follow what is in service.
+    fn advance_webhooks(&mut self) {
+        let is_ending = self.life == Life::Draining;
+        if self.life != Life::Running && !is_ending {
+            return;
+        }
+        let is_ready = self.converges.is_first_done();
+        let Self { queues, configuration, bindings, modules, webhooks, cx, .. } = self;
+        let mut lower = Lower { cx, queues, configuration, bindings };
+        webhooks.advance(modules, &mut lower, (is_ready, is_ending));
+    }
+
+    /// Goes on with a review whose hook has ended.
+    fn review_hook_finished(
+        &mut self,
+        answered: Answered,
+        outcome: Result<HookOutput, Failure>,
+        usage: Option<Usage>,
+    ) {
+        let mut response = Response::default();
+        let carried = match outcome {
+            Err(failure) => Carried::Failed(failure, usage),
+            Ok(mut output) => {
+                response = Webhooks::take_response(&answered, &mut output);
+                let cause = Cause::outside("the API server asks");
+                self.configuration.hook_wrote(&mut self.cx, &answered.hook, output, usage, &cause)
+            }
+        };
+        self.review_went_on(answered, response, carried);
+    }
+
+    /// Does what follows a step of the output of a hook that the API server asked.
+    fn review_went_on(&mut self, answered: Answered, response: Response, carried: Carried) {
+        let Self { webhooks, cx, .. } = self;
+        match carried {
+            Carried::Patching(prepared, run, effect) => {
+                cx.push(effect);
+                webhooks.patching(run, answered, prepared, response);
+            }
+            Carried::Saving(prepared, run, effect) => {
+                cx.push(effect);
+                webhooks.saving(run, answered, prepared, response);
+            }
+            Carried::Failed(failure, usage) => {
+                module::report_review(cx, &answered.hook.id, answered.binding(), usage, HookEnd::Error);
+                let scope = &answered.hook.id.scope;
+                let failure = self.configuration.told(failure, scope.module(), None);
+                webhooks.failed(cx, answered, failure);
+            }
+            Carried::Done { usage, changed, flags_changed } => {
+                let id = answered.hook.id.clone();
+                module::report_review(cx, &id, answered.binding(), usage, HookEnd::Success);
+                webhooks.succeeded(cx, answered, response);
+                let cause = Cause::outside("the API server asks").then(format!("hook {id}"));
+                let (converges, modules, mut lower) = self.split();
+                if flags_changed {
+                    converges.flags_changed(modules, &mut lower, &cause);
+                }
+                if changed {
+                    let trigger = match id.scope {
+                        Scope::Global => Trigger::KubernetesChangedGlobalValues,
+                        Scope::Module(_) => Trigger::KubernetesChangedModuleValues,
+                    };
+                    self.values_changed(&id.scope, trigger, &cause);
+                }
+            }
         }
     }
 
@@ -436,6 +529,12 @@ impl Engine {
 
     /// Hands the lists of watches to who watches.
     fn listed(&mut self, mut lists: Vec<(MonitorId, Objects)>) {
+        while let Some(place) = lists.iter().position(|(monitor, _)| self.webhooks.owns(*monitor)) {
+            let (_, objects) = lists.remove(place);
+            self.webhooks.listed(objects);
+            let (_, modules, mut lower) = self.split();
+            modules.own_watch_changed(&mut lower, Webhooks::watch_title(), None);
+        }
         while let Some(place) = lists.iter().position(|(monitor, _)| self.sources.owns(*monitor)) {
             let (monitor, objects) = lists.remove(place);
             self.sources.listed(&mut self.cx, monitor, objects);
@@ -548,6 +647,21 @@ impl Engine {
 
     fn config_saved(&mut self, run: RunId, outcome: Result<String, Failure>) {
         let Some(outcome) = self.configuration.answer_save(&mut self.cx, run, outcome) else { return };
+        if let Some(mut answered) = self.webhooks.finish(run) {
+            if let Stage::Saving(saving) = std::mem::replace(&mut answered.stage, Stage::Process) {
+                let ((prepared, response), cause) = (*saving, Cause::outside("the API server asks"));
+                let carried = self.configuration.hook_saved(
+                    &mut self.cx,
+                    run,
+                    &answered.hook,
+                    prepared,
+                    outcome,
+                    &cause,
+                );
+                self.review_went_on(answered, response, carried);
+            }
+            return;
+        }
         match self.finish(run).map(|running| (running.task, running.answer)) {
             Some((task, Answer::Hook(mut hook))) => {
                 match std::mem::replace(&mut hook.stage, HookStage::Process) {
@@ -597,6 +711,9 @@ impl Engine {
     }
 
     fn hook_finished(&mut self, run: RunId, outcome: Result<HookOutput, Failure>, usage: Option<Usage>) {
+        if let Some(answered) = self.webhooks.finish(run) {
+            return self.review_hook_finished(answered, outcome, usage);
+        }
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         let Answer::Hook(hook) = answer else { return self.fail(task, mismatch("a hook")) };
         let carried = match outcome {
@@ -611,6 +728,16 @@ impl Engine {
     }
 
     fn objects_patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        if let Some(mut answered) = self.webhooks.finish(run) {
+            if let Stage::Patching(patching) = std::mem::replace(&mut answered.stage, Stage::Process) {
+                let ((prepared, response), cause) = (*patching, Cause::outside("the API server asks"));
+                let cx = &mut self.cx;
+                let carried =
+                    self.configuration.objects_patched(cx, &answered.hook, prepared, outcome, &cause);
+                self.review_went_on(answered, response, carried);
+            }
+            return;
+        }
         let Some(Running { task, answer, .. }) = self.finish(run) else { return };
         if let Answer::Hook(mut hook) = answer
             && let HookStage::Patching(prepared) = std::mem::replace(&mut hook.stage, HookStage::Process)
@@ -823,6 +950,7 @@ impl Engine {
             return;
         }
         self.cancels_at = None;
+        self.webhooks.cancel_late_runs(&mut self.cx);
         for running in self.queues.in_flight().filter(|running| running.answer.can_be_cancelled()) {
             self.cx.push(Effect::CancelRun { run: running.run });
         }
@@ -854,6 +982,7 @@ impl Engine {
             },
             watches: self.bindings.views(now, |key| self.modules.binding_name(key)),
             broken_own_watches: self.bindings.broken_own_watches(now),
+            webhooks: self.webhooks.view(),
             converge: self.converge_view(now),
             config_problems: self.configuration.problem_views(now),
             file_problems: self.modules.file_problems(),
@@ -898,18 +1027,11 @@ impl Engine {
     /// Returns how much the engine holds.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint {
-            entries: self.configuration.entries() + self.sources.entries(),
+            entries: self.configuration.entries() + self.sources.entries() + self.webhooks.entries(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);
         self.bindings.count_in(&mut footprint);
         footprint
     }
-}
-
-/// Answers a review. Hooks are not asked yet.
-fn review_requested(cx: &mut Context, id: ReviewId, webhook: &str) {
-    let failure = Failure::new(FailureKind::Files, format!("no hook answers reviews of {webhook}"))
-        .advise("webhooks of hooks are not served by this version");
-    cx.push(Effect::AnswerReview { id, outcome: Err(failure) });
 }

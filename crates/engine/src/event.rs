@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Module};
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
+use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::release_target::ReleaseTarget;
@@ -201,14 +202,21 @@ pub enum Event {
         /// API server itself.
         outcome: Result<Vec<OwnedReleases>, Failure>,
     },
+    /// Nobody waits for the answer to a review any more.
+    ReviewAbandoned {
+        /// The review.
+        id: ReviewId,
+    },
     /// The API server asks a hook (admission, conversion).
     ReviewRequested {
         /// Where the answer goes.
         id: ReviewId,
-        /// The configuration the question came through.
+        /// The path that was asked, which says which webhook is meant.
         webhook: String,
         /// The review.
         review: Arc<Value>,
+        /// How long the API server waits, if it says so.
+        timeout: Option<Duration>,
     },
     /// Answers [`RunEnabledScript`](crate::Effect::RunEnabledScript).
     ScriptFinished {
@@ -239,6 +247,25 @@ pub enum Event {
         watch: String,
         /// Why it does not work; the adapter goes on trying. `None` when it works again.
         failure: Option<Failure>,
+    },
+    /// The certificate of the webhooks was renewed.
+    WebhookCertificateRenewed {
+        /// The certificates that the API server has to trust now: PEM in base64.
+        ca_bundle: Arc<str>,
+    },
+    /// Answers [`RegisterWebhooks`](crate::Effect::RegisterWebhooks).
+    WebhooksRegistered {
+        /// The attempt.
+        run: RunId,
+        /// Why not everything is as it is to be.
+        outcome: Result<(), Failure>,
+    },
+    /// Answers [`ServeWebhooks`](crate::Effect::ServeWebhooks).
+    WebhooksServed {
+        /// The attempt.
+        run: RunId,
+        /// The certificates that the API server has to trust: PEM in base64. Or why nothing is served.
+        outcome: Result<Arc<str>, Failure>,
     },
     /// A watch could not be opened or broke; the adapter goes on trying.
     WatchFailed {
@@ -288,6 +315,10 @@ pub struct HookOutput {
     pub metrics: Vec<MetricOperation>,
     /// Changes of objects in the cluster.
     pub object_patches: Vec<ObjectPatch>,
+    /// What it answers to a review of an object.
+    pub admission: Option<AdmissionResponse>,
+    /// What it answers to a review of a conversion.
+    pub conversion: Option<ConversionResponse>,
 }
 
 /// What a process used.

@@ -5,15 +5,16 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!        configuration, queues, bindings, modules, converges, sources
+//!        configuration, queues, bindings, modules, converges, sources, webhooks
 //! ```
 //!
-//! `engine` holds six machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds seven machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
 //! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
-//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source ◀ command ◀ engine
+//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source
+//!   ◀ webhook ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -50,6 +51,7 @@ mod source;
 mod task;
 mod time;
 pub mod view;
+mod webhook;
 
 pub use addon::{
     AddonProblem, AddonReason, Bundle, BundleKind, DeletionPolicy, Digest, FailurePolicy, Fetched,
@@ -62,9 +64,10 @@ pub use catalog::{
     BrokenPart, Catalog, EnabledFlag, Global, Hook, Module, Origin, Plans, Script, ValuesLayout,
 };
 pub use cause::Cause;
-pub use config::{Config, OnModuleFailure};
+pub use config::{Config, OnModuleFailure, WebhookClient, WebhookConfig};
 pub use effect::{
-    Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RunLabels, ValuesInput,
+    Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RefusalReason, ReviewRefusal,
+    RunLabels, ValuesInput, WebhookRegistration,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;
@@ -80,7 +83,7 @@ pub use name::{
     CommandId, CronLine, HookId, HookName, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId,
     Scope, TaskId,
 };
-pub use notice::{HookEnd, Notice, ObservedBinding, TaskInfo, TaskType};
+pub use notice::{HookEnd, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
 pub use release_target::ReleaseTarget;
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

@@ -190,6 +190,26 @@ pub enum Notice {
         /// What a person has to do about it, if it does not end by itself.
         advice: Option<String>,
     },
+    /// A review of the API server was answered.
+    ReviewAnswered {
+        /// What was asked: `kubernetesValidating`, `kubernetesMutating`, `kubernetesCustomResourceConversion`.
+        binding: &'static str,
+        /// The name of the webhook, or of the definition whose objects are converted.
+        webhook: Arc<str>,
+        /// What was answered.
+        outcome: ReviewEnd,
+        /// How long it took, the wait for other hooks too.
+        took: Duration,
+    },
+    /// A hook that the API server asked failed.
+    ReviewFailed {
+        /// The hook.
+        hook: HookId,
+        /// The name of the webhook, or of the definition whose objects are converted.
+        webhook: Arc<str>,
+        /// Why.
+        failure: Failure,
+    },
     /// Nothing looks after module sources, as their kind does not exist. It is told once.
     SourcesAbsent {
         /// The kind.
@@ -298,6 +318,31 @@ impl TaskType {
     }
 
     /// Returns its name as logs, metrics and queue listings show it.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// What was answered to a review.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum ReviewEnd {
+    /// The object may be written, or the objects were converted.
+    Allowed,
+    /// Nobody waited for the answer any more.
+    Abandoned,
+    /// The hook said no.
+    Denied,
+    /// The time was over.
+    Expired,
+    /// The hook failed, or what it wrote can't be used.
+    Failed,
+    /// It was not put to any hook.
+    Refused,
+}
+
+impl ReviewEnd {
+    /// Returns its label in metrics.
     pub fn as_str(self) -> &'static str {
         self.into()
     }

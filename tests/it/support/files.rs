@@ -104,6 +104,7 @@ fn slip_18b_what_somebody_drops_into_the_repository_is_not_looked_at() {
 /// Returns how `modules` and `global-hooks` of a directory are read.
 pub(crate) fn load_options(root: &Path) -> LoadOptions {
     LoadOptions {
+        serves_webhooks: false,
         modules_dirs: vec![root.join("modules")],
         bundles_dir: Some(root.join("sources/active")),
         global_hooks_dir: root.join("global-hooks"),

@@ -33,6 +33,7 @@ impl Configuration {
             }
             Notice::ModuleChanged { module, reason: Some(_), .. }
             | Notice::Warned { scope: Scope::Module(module), .. } => Some(&*module),
+            Notice::ReviewFailed { hook, .. } => hook.scope.module(),
             Notice::ConfigChecked { .. }
             | Notice::DiscoveryFailed { .. }
             | Notice::SourceChanged { .. }
@@ -52,6 +53,7 @@ impl Configuration {
             | Notice::QueueCompacted { .. }
             | Notice::ReleaseDrifted { .. }
             | Notice::ReleaseRan { .. }
+            | Notice::ReviewAnswered { .. }
             | Notice::SnapshotChanged { .. }
             | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
@@ -67,6 +69,7 @@ impl Configuration {
         let secrets = self.secrets(module);
         if let Notice::TaskFinished { failure: Some(failure), .. }
         | Notice::DiscoveryFailed { failure }
+        | Notice::ReviewFailed { failure, .. }
         | Notice::WatchFailed { failure, .. } = notice
         {
             *failure = secrets.hide_in(failure.for_everybody());

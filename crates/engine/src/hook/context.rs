@@ -5,9 +5,16 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use golang::json;
+use serde_json::Value;
 
-use super::spec::{ConfigVersion, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent};
+use super::spec::{
+    AdmissionBinding, AdmissionKind, ConfigVersion, ConversionBinding, HookSpec, KubernetesBinding,
+    Lifecycle, ScheduleBinding, WatchEvent,
+};
 use crate::hook::snapshot::{Change, Item, Key, Snapshot};
+
+/// About how many bytes an object has whose length is not known.
+const USUAL_OBJECT: usize = 2_048;
 
 /// Why a hook runs. A run can have several reasons.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +45,24 @@ pub enum Trigger {
         /// Whether the hook is shown the object itself.
         with_object: bool,
     },
+    /// The API server asks for objects in another version.
+    Conversion {
+        /// The version that they are in, as the hook's configuration writes it.
+        from: Arc<str>,
+        /// The version that the hook has to return them in, as its configuration writes it.
+        to: Arc<str>,
+        /// The review.
+        review: Arc<Value>,
+    },
     /// A point of a lifecycle was reached.
     Lifecycle(Lifecycle),
+    /// The API server asks whether an object may be written, or how it is to be changed before.
+    Review {
+        /// Which of both.
+        kind: AdmissionKind,
+        /// The review.
+        review: Arc<Value>,
+    },
     /// A crontab line was due.
     Schedule,
     /// All objects were listed for the first time.
@@ -85,6 +108,26 @@ impl BindingContext {
         let Change { event, key, item } = change;
         let with_object = binding.keep_full_objects;
         Self::kubernetes(binding, Trigger::Event { binding: index, event, key, item, with_object })
+    }
+
+    /// Returns the context of a review for this binding. The group counts for the snapshots only.
+    pub fn review(binding: &AdmissionBinding, kind: AdmissionKind, review: Arc<Value>) -> Self {
+        Self {
+            binding: binding.name.as_str().into(),
+            group: None,
+            trigger: Trigger::Review { kind, review },
+            snapshots: Included::Named(binding.include_snapshots_from.as_slice().into()),
+        }
+    }
+
+    /// Returns the context of one step of a conversion for this binding.
+    pub fn conversion(binding: &ConversionBinding, (from, to): (&str, &str), review: Arc<Value>) -> Self {
+        Self {
+            binding: binding.name.as_str().into(),
+            group: None,
+            trigger: Trigger::Conversion { from: from.into(), to: to.into(), review },
+            snapshots: Included::Named(binding.include_snapshots_from.as_slice().into()),
+        }
     }
 
     fn kubernetes(binding: &KubernetesBinding, trigger: Trigger) -> Self {
@@ -176,7 +219,11 @@ impl RunContexts {
             let own = match &context.trigger {
                 Trigger::Event { item, .. } => item.len_bytes(),
                 Trigger::Synchronization { binding } => of(binding),
-                Trigger::Lifecycle(_) | Trigger::Schedule => 0,
+                Trigger::Conversion { review, .. } => {
+                    let objects = review.pointer("/request/objects").and_then(Value::as_array);
+                    objects.map_or(0, Vec::len).saturating_mul(USUAL_OBJECT)
+                }
+                Trigger::Lifecycle(_) | Trigger::Review { .. } | Trigger::Schedule => 0,
             };
             let beside: usize = match &context.snapshots {
                 Included::All => all.values().sum(),
@@ -210,8 +257,22 @@ impl RunContexts {
         out.write_all(b"{\"binding\":")?;
         json::write(out, &*context.binding)?;
         match (&context.trigger, &context.group) {
+            (Trigger::Conversion { from, to, review }, _) => {
+                out.write_all(b",\"fromVersion\":")?;
+                json::write(out, &**from)?;
+                write_review(out, review)?;
+                self.write_snapshots(out, &context.snapshots)?;
+                out.write_all(b",\"toVersion\":")?;
+                json::write(out, &**to)?;
+                out.write_all(b",\"type\":\"Conversion\"")?;
+            }
             (Trigger::Lifecycle(_), _) => {
                 self.write_snapshots(out, &context.snapshots)?;
+            }
+            (Trigger::Review { kind, review }, _) => {
+                write_review(out, review)?;
+                self.write_snapshots(out, &context.snapshots)?;
+                write!(out, ",\"type\":\"{kind}\"")?;
             }
             (Trigger::Event { .. } | Trigger::Schedule | Trigger::Synchronization { .. }, Some(group)) => {
                 out.write_all(b",\"groupName\":")?;
@@ -269,6 +330,11 @@ impl RunContexts {
         }
         out.write_all(b"]")
     }
+}
+
+fn write_review(out: &mut impl Write, review: &Value) -> io::Result<()> {
+    out.write_all(b",\"review\":")?;
+    json::write(out, review)
 }
 
 fn separate(out: &mut impl Write, place: usize) -> io::Result<()> {

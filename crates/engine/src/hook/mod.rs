@@ -4,15 +4,18 @@
 //! hook --config ─▶ config ─▶ HookSpec
 //! event ─▶ BindingContext ─▶ combine ─▶ RunContexts ─▶ BINDING_CONTEXT_PATH
 //! METRICS_PATH ─▶ metric      KUBERNETES_PATCH_PATH ─▶ object_patch
+//! VALIDATING_RESPONSE_PATH, CONVERSION_RESPONSE_PATH ─▶ response
 //! ```
 
 pub(crate) mod combine;
 pub mod config;
 pub mod context;
+mod domain;
 mod error_list;
 pub mod log;
 pub mod metric;
 pub mod object_patch;
+pub mod response;
 pub mod selection;
 pub mod snapshot;
 pub mod spec;
@@ -20,5 +23,6 @@ pub mod spec;
 pub use context::{BindingContext, RunContexts, Trigger};
 pub use selection::{MonitorSpec, Selection};
 pub use spec::{
-    ConfigVersion, HookKind, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding, WatchEvent,
+    AdmissionKind, ConfigVersion, HookKind, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding,
+    WatchEvent,
 };

@@ -68,7 +68,7 @@ pub struct LabelRequirement {
 }
 
 /// How a label's value is compared.
-#[derive(Clone, Copy, Debug, strum::EnumString, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, strum::EnumString, strum::IntoStaticStr, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LabelOperator {
     /// The label is absent.
     DoesNotExist,

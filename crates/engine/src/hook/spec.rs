@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use strum::{Display, IntoStaticStr, VariantArray};
 
+use super::domain::{is_webhook_name, webhook_id};
 use super::selection::{LabelSelector, MonitorSpec, Selection};
-use crate::name::{CronLine, HookName, QueueName};
+use crate::name::{CronLine, HookName, QueueName, Scope};
 
 /// The queue of a binding that does not ask for one.
 pub const MAIN_QUEUE: &str = "main";
@@ -67,6 +68,19 @@ impl HookSpec {
     /// Snapshots are included by name, and the first binding of a name is the one that is meant.
     pub fn kubernetes_index(&self, name: &str) -> Option<usize> {
         self.kubernetes.iter().position(|binding| binding.name == name)
+    }
+
+    /// Returns the webhooks of this kind, in the order of the configuration.
+    pub fn admissions(&self, kind: AdmissionKind) -> &[AdmissionBinding] {
+        match kind {
+            AdmissionKind::Mutating => &self.mutating,
+            AdmissionKind::Validating => &self.validating,
+        }
+    }
+
+    /// Returns whether the API server may ask the hook.
+    pub fn has_webhooks(&self) -> bool {
+        !self.validating.is_empty() || !self.mutating.is_empty() || !self.conversions.is_empty()
     }
 
     /// Returns the names of the queues that the hook's bindings ask for, without `main`.
@@ -273,12 +287,26 @@ pub struct AdmissionBinding {
     pub side_effects: SideEffects,
     /// How long the API server waits, in seconds.
     pub timeout_seconds: i64,
+    /// Whether it is asked about the system's namespaces and the operator's own, too.
+    pub include_system_namespaces: bool,
+    /// Whether a mutating webhook is asked once more when a later one changed the object.
+    pub reinvoked: bool,
     /// Conditions in CEL that must hold before the webhook is asked: name and expression.
     pub match_conditions: Vec<(String, String)>,
     /// The kubernetes bindings whose snapshots a context carries, the members of the group included.
     pub include_snapshots_from: Vec<String>,
     /// The group whose members' snapshots are included.
     pub group: Option<String>,
+}
+
+impl AdmissionBinding {
+    /// Returns the name of the webhook of a hook of `scope`: a domain with at least three segments.
+    pub fn webhook_name(&self, scope: &Scope) -> String {
+        if is_webhook_name(&self.name) {
+            return self.name.clone();
+        }
+        format!("{}.{scope}.addon-operator.io", webhook_id(&self.name))
+    }
 }
 
 /// One rule of an admission webhook.
@@ -294,6 +322,15 @@ pub struct AdmissionRule {
     pub operations: Vec<String>,
     /// `Cluster`, `Namespaced` or `*`.
     pub scope: Option<String>,
+}
+
+/// What a webhook for admission is asked.
+#[derive(Clone, Copy, Debug, Display, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+pub enum AdmissionKind {
+    /// How an object is to be changed before it is written.
+    Mutating,
+    /// Whether an object may be written.
+    Validating,
 }
 
 /// What the API server does when a webhook does not answer.

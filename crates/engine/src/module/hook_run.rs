@@ -1,6 +1,7 @@
 //! Starting hooks, and what their events and their end lead to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Lower, Modules};
 use crate::binding::timeout;
@@ -13,7 +14,7 @@ use crate::hook::context::Trigger as ContextTrigger;
 use crate::hook::snapshot::Change;
 use crate::hook::spec::ConfigVersion;
 use crate::hook::{BindingContext, Lifecycle};
-use crate::name::{BindingKey, HookId};
+use crate::name::{BindingKey, HookId, QueueName, RunId};
 use crate::notice::{HookEnd, Notice};
 use crate::queue::{Next, Queues, Reason};
 use crate::task::{Answer, BindingType, HookInFlight, HookRun, HookStage, Task, TaskHead, Trigger};
@@ -89,6 +90,36 @@ impl Modules {
         Next::Run(run, Answer::Hook(Box::new(answer)), Box::new(effect))
     }
 
+    /// Returns the run of a hook that the API server asks, or what is missing for it at the moment. It is in no queue.
+    pub(crate) fn review_run(
+        &self,
+        lower: &mut Lower<'_>,
+        hook: &Arc<Hook>,
+        (context, binding_type): (BindingContext, BindingType),
+        patience: Duration,
+    ) -> Result<(RunId, Effect), Reason> {
+        let contexts = vec![context];
+        let not_now =
+            self.broken_version(&hook.id).or_else(|| lower.bindings.held_up(&hook.id, lower.cx.now));
+        if let Some(reason) = not_now.or_else(|| lower.bindings.missing_for(hook, &contexts)) {
+            return Err(reason);
+        }
+        let labels = RunLabels {
+            task: lower.cx.ids.task(),
+            queue: QueueName::from(""),
+            binding_type: binding_type.as_str(),
+            binding: contexts.first().map_or_else(|| "".into(), |context| Arc::clone(&context.binding)),
+            cause: Cause::outside("the API server asks"),
+        };
+        let contexts = lower.bindings.show(hook, contexts, lower.cx.now);
+        let values = self.input(lower.configuration, &hook.id.scope);
+        let own = timeout(&hook.spec.settings, self.config.hook_timeout);
+        let timeout = Some(own.map_or(patience, |own| own.min(patience)));
+        let run = lower.cx.ids.run();
+        let effect = Effect::RunHook { run, hook: Arc::clone(hook), contexts, values, timeout, labels };
+        Ok((run, effect))
+    }
+
     /// Makes bindings live whose Synchronization is done, and queues the events that were held back.
     pub(crate) fn go_live(&mut self, lower: &mut Lower<'_>, keys: &[BindingKey], cause: &Cause) {
         for key in keys {
@@ -155,6 +186,26 @@ pub(crate) fn report_run(
     });
 }
 
+/// Reports how a run of a hook ended that the API server asked. It is in no queue.
+pub(crate) fn report_review(
+    cx: &mut Context,
+    hook: &HookId,
+    binding: &'static str,
+    usage: Option<Usage>,
+    outcome: HookEnd,
+) {
+    let queue = QueueName::from("");
+    cx.notify(Notice::HookRan {
+        hook: hook.clone(),
+        binding,
+        queue,
+        usage,
+        outcome,
+        is_task: true,
+        startup: false,
+    });
+}
+
 /// Returns why the hook can't start at this moment, whatever it is started for.
 fn not_now(lower: &Lower<'_>, head: &TaskHead, hook: &Hook) -> Option<Reason> {
     if lower.queues.has_slot(&head.queue) {
@@ -184,7 +235,13 @@ fn is_of(hook: &Hook, context: &BindingContext) -> bool {
         ContextTrigger::Event { binding, .. } | ContextTrigger::Synchronization { binding } => {
             hook.spec.kubernetes.get(binding).is_some_and(|found| *found.name == *context.binding)
         }
+        ContextTrigger::Conversion { .. } => {
+            hook.spec.conversions.iter().any(|found| *found.name == *context.binding)
+        }
         ContextTrigger::Lifecycle(point) => hook.spec.order(point).is_some(),
+        ContextTrigger::Review { kind, .. } => {
+            hook.spec.admissions(kind).iter().any(|found| *found.name == *context.binding)
+        }
         ContextTrigger::Schedule => hook.spec.schedules.iter().any(|found| *found.name == *context.binding),
     }
 }

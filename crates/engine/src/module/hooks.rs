@@ -76,6 +76,7 @@ impl Modules {
     pub(super) fn enable_schedules(&mut self, lower: &mut Lower<'_>, name: &ModuleName) {
         let Some(module) = self.states.get_mut(name) else { return };
         module.schedules_on = true;
+        self.in_service += 1;
         for hook in &module.spec.hooks {
             lower.bindings.enable_schedules(hook, module.spec.order);
             for binding in &hook.spec.schedules {
@@ -88,6 +89,7 @@ impl Modules {
     pub(super) fn disable_schedules(&mut self, bindings: &mut Bindings, name: &ModuleName) {
         let Some(module) = self.states.get_mut(name) else { return };
         module.schedules_on = false;
+        self.in_service += 1;
         for hook in &module.spec.hooks {
             bindings.disable_schedules(hook, module.spec.order);
         }
@@ -98,6 +100,18 @@ impl Modules {
         for hook in &self.global.hooks {
             bindings.enable_schedules(hook, 0);
         }
+    }
+
+    /// Returns a number that changes with the hooks that are in service.
+    pub(crate) fn in_service(&self) -> u64 {
+        self.in_service
+    }
+
+    /// Iterates over the hooks in service that the API server may ask: global ones, then those of modules as they run.
+    pub(crate) fn webhooks_in_service(&self) -> impl Iterator<Item = &Arc<Hook>> {
+        let modules = self.in_order().filter(|module| module.schedules_on);
+        let hooks = self.global.hooks.iter().chain(modules.flat_map(|module| &module.spec.hooks));
+        hooks.filter(|hook| hook.spec.has_webhooks())
     }
 
     /// Queues the hooks that a crontab line runs.

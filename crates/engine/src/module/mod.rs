@@ -17,7 +17,7 @@ mod view;
 mod watch_events;
 mod watch_health;
 
-pub(crate) use hook_run::report_run;
+pub(crate) use hook_run::{report_review, report_run};
 pub(crate) use modules::{Lower, Modules};
 pub(crate) use reload::Reloaded;
 pub(crate) use run::after_helm;

@@ -44,6 +44,8 @@ pub(crate) struct Modules {
     pub(super) announcements: Announcements,
     /// Whether the releases in the cluster were listed.
     pub(super) are_releases_known: bool,
+    /// A number that changes with the hooks that are in service.
+    pub(super) in_service: u64,
     /// The modules of bundles that changed since the last call of [`Modules::take_changed`].
     pub(super) changed: BTreeSet<ModuleName>,
 }
@@ -103,6 +105,7 @@ impl Modules {
             self.states.insert(state.spec.name.clone(), state);
         }
         self.global = catalog.global;
+        self.in_service += 1;
         self.complete = catalog.complete;
         self.warnings = catalog.warnings;
         self.index_global_hooks(lower);

@@ -40,6 +40,7 @@ impl Modules {
         self.warnings = new.warnings;
         self.complete = new.complete;
         let old = Arc::clone(&self.global);
+        self.in_service += 1;
         self.global = self.broken_files.repair(lower.cx, lower.configuration, &old, &new.global);
         let everything = self.reload_global(lower, &old, is_converged, cause);
         let mut reloaded = self.reload_modules(lower, &new.modules);

@@ -24,21 +24,30 @@ pub(crate) struct HookRun {
 /// What kind of binding makes a hook run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BindingType {
+    /// Conversions of custom resources.
+    Conversion,
     /// Objects.
     Kubernetes,
     /// A point of a lifecycle.
     Lifecycle(Lifecycle),
+    /// Objects before they are written.
+    Mutating,
     /// A crontab line.
     Schedule,
+    /// Objects that may be written or not.
+    Validating,
 }
 
 impl BindingType {
     /// Returns its name as hooks write it in their configuration.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            Self::Conversion => "kubernetesCustomResourceConversion",
             Self::Kubernetes => "kubernetes",
             Self::Lifecycle(point) => point.as_str(),
+            Self::Mutating => "kubernetesMutating",
             Self::Schedule => "schedule",
+            Self::Validating => "kubernetesValidating",
         }
     }
 }
@@ -48,7 +57,7 @@ impl BindingType {
     pub(crate) fn lifecycle(self) -> Option<Lifecycle> {
         match self {
             Self::Lifecycle(point) => Some(point),
-            Self::Kubernetes | Self::Schedule => None,
+            Self::Conversion | Self::Kubernetes | Self::Mutating | Self::Schedule | Self::Validating => None,
         }
     }
 }

@@ -62,8 +62,14 @@ impl Trigger {
     /// Returns what a change of values by a run with this context is called, if it leads to anything.
     pub(crate) fn reaction(context: &BindingContext, scope: &Scope) -> Option<Self> {
         match (&context.trigger, scope) {
-            (Happening::Event { .. }, Scope::Global) => Some(Self::KubernetesChangedGlobalValues),
-            (Happening::Event { .. }, Scope::Module(_)) => Some(Self::KubernetesChangedModuleValues),
+            (
+                Happening::Event { .. } | Happening::Review { .. } | Happening::Conversion { .. },
+                Scope::Global,
+            ) => Some(Self::KubernetesChangedGlobalValues),
+            (
+                Happening::Event { .. } | Happening::Review { .. } | Happening::Conversion { .. },
+                Scope::Module(_),
+            ) => Some(Self::KubernetesChangedModuleValues),
             (Happening::Schedule, Scope::Global) => Some(Self::ScheduleChangedGlobalValues),
             (Happening::Schedule, Scope::Module(_)) => Some(Self::ScheduleChangedModuleValues),
             (Happening::Lifecycle(_) | Happening::Synchronization { .. }, _) => None,

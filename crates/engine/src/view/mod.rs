@@ -49,6 +49,8 @@ pub struct View {
     pub watches: Vec<WatchView>,
     /// The watches of the operator itself that do not work.
     pub broken_own_watches: Vec<OwnWatchView>,
+    /// The webhooks of hooks.
+    pub webhooks: WebhooksView,
     /// How far converges are.
     pub converge: ConvergeView,
     /// What is wrong with the ConfigMap, key by key.
@@ -98,6 +100,19 @@ impl View {
         }
         self
     }
+}
+
+/// The webhooks of hooks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WebhooksView {
+    /// What can't be served, with the hook that asks for it.
+    pub unserved: Vec<(HookId, String)>,
+    /// Why the API server does not know the webhooks as they are, if that failed last.
+    pub failure: Option<Arc<Failure>>,
+    /// How many hooks answer reviews.
+    pub running: usize,
+    /// How many reviews wait for a hook.
+    pub waiting: usize,
 }
 
 /// A queue.

@@ -17,6 +17,10 @@ const CHANGED: usize = 5;
 /// What to do about a broken watch.
 pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
 
+/// What to do about webhooks that are not registered.
+const REGISTERED_AGAIN: &str =
+    "look whether the API server answers and what it refuses; they are registered again by themselves";
+
 /// Something that needs a person, or soon may.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
@@ -74,6 +78,18 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
         ),
         advice: watch.failure.advice.clone().unwrap_or_else(|| OPENED_AGAIN.to_owned()),
         module: None,
+    }));
+    problems.extend(view.webhooks.failure.iter().map(|failure| Problem {
+        about: "webhooks".to_owned(),
+        what: format!("are not registered as hooks want them: {}", format.failure(failure)),
+        advice: failure.advice.clone().unwrap_or_else(|| REGISTERED_AGAIN.to_owned()),
+        module: None,
+    }));
+    problems.extend(view.webhooks.unserved.iter().map(|(hook, what)| Problem {
+        about: format!("hook {hook}"),
+        what: what.clone(),
+        advice: "give one of them another name; all else is served".to_owned(),
+        module: hook.scope.module().cloned(),
     }));
     let more = view.warnings.len().saturating_sub(WARNINGS);
     let more = (more > 0).then(|| format!("{more} more; the log has all"));

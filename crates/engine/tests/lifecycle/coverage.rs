@@ -31,14 +31,15 @@ variants! { EVENTS, event_name, Event:
     Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
     CredentialsWritten, CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
     NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
-    TimerFired, WatchFailed, WatchRestored,
+    ReleaseUnwatched, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
 variants! { EFFECTS, effect_name, Effect:
     Announce, AnswerCommand, AnswerReview, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
-    LoadModule, LoadModules, Notify, PatchObjects, RunEnabledScript, RunHook, SaveConfigValues, SetSchedules,
+    LoadModule, LoadModules, Notify, PatchObjects, RegisterWebhooks, RunEnabledScript, RunHook, SaveConfigValues,
+    ServeWebhooks, SetSchedules,
     StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
 }
 
@@ -133,10 +134,10 @@ fn tour() {
     world.send_in(1, Event::ConfigRejected { failure: Failure::new(FailureKind::Cluster, "x") });
     world.send_in(2, drifted("a", Drift::Status("failed".into())));
     world.send_in(2, Event::ReleaseUnwatched { module: "a".into(), kinds: Vec::new() });
-    world.send_in(
-        3,
-        Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".into(), review: json!(null).into() },
-    );
+    let review = json!(null).into();
+    let requested =
+        Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".into(), review, timeout: None };
+    world.send_in(3, requested);
     world.send_in(4, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
     world.send_in(4, Event::MemoryChanged { used: 1, limit: 2 });
     world = world.change(5, "Pod", WatchEvent::Added, "x").at(300, config(200, &[("global", "a: 1")]));
@@ -160,6 +161,7 @@ fn tour() {
     world.after(25, Event::Commanded { id: CommandId::new(2), command: Command::Converge });
     crate::sources::tour();
     crate::plans::tour();
+    crate::webhooks::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

@@ -39,6 +39,7 @@ mod start;
 mod status;
 mod upgrade_loops;
 mod watches;
+mod webhooks;
 mod why;
 mod world;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{BrokenPart, Command, CommandId, Event, Failure, FailureKind, HookOutput, Notice, ReviewId};
+use engine::{BrokenPart, Command, CommandId, Event, Failure, FailureKind, HookOutput, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -298,19 +298,6 @@ fn a_parked_module_is_resumed_by_command() {
     3.465s > release #13 Unchanged
     "#);
     assert_eq!(world.view().modules[1].phase, "running");
-}
-
-#[test]
-fn reviews_are_answered() {
-    let mut world = World::new(&two()).settled();
-    world.send_in(
-        10,
-        Event::ReviewRequested { id: ReviewId::new(1), webhook: "w".to_owned(), review: Arc::new(json!({})) },
-    );
-    assert_snapshot!(world.run(), @r"
-    0.135s > review r1 of w
-    0.135s     answer r1 failed
-    ");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
     Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome, ReleaseTarget, RunId,
-    TakenObject, Time, ValuesInput, Verdict, View,
+    MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome, ReleaseTarget, ReviewId,
+    ReviewRefusal, RunId, TakenObject, Time, ValuesInput, Verdict, View, WebhookRegistration,
 };
 
 use crate::build::{Files, changed};
@@ -55,6 +55,11 @@ pub(crate) struct World {
     pub(crate) loads: BTreeMap<String, VecDeque<Arc<Module>>>,
     pub(crate) patching: VecDeque<Result<(), Failure>>,
     saving: VecDeque<Result<(), Failure>>,
+    /// How the next registrations of webhooks end.
+    pub(crate) registering: VecDeque<Result<(), Failure>>,
+    /// The answers to reviews, and what was registered.
+    pub(crate) answers_to_reviews: Vec<(ReviewId, Result<Arc<serde_json::Value>, ReviewRefusal>)>,
+    pub(crate) registrations: Vec<Arc<WebhookRegistration>>,
     /// How the next writes of credentials end.
     pub(crate) crediting: VecDeque<Result<(), Failure>>,
     /// The Secrets with credentials: the template of each, by module.
@@ -116,6 +121,9 @@ impl World {
             loads: BTreeMap::new(),
             patching: VecDeque::new(),
             saving: VecDeque::new(),
+            registering: VecDeque::new(),
+            answers_to_reviews: Vec::new(),
+            registrations: Vec::new(),
             crediting: VecDeque::new(),
             credentials: BTreeMap::new(),
             durations: BTreeMap::new(),
@@ -486,6 +494,11 @@ impl World {
             writeln!(self.trace, "{}     {shown}", self.now).unwrap();
         }
         self.mark(&effect);
+        if let Effect::AnswerReview { id, outcome } = &effect {
+            self.answers_to_reviews.push((*id, outcome.clone()));
+        } else if let Effect::RegisterWebhooks { registration, .. } = &effect {
+            self.registrations.push(Arc::clone(registration));
+        }
         match effect {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
@@ -496,6 +509,13 @@ impl World {
             | Effect::Notify(_)
             | Effect::SetSchedules { .. }
             | Effect::WatchRelease { .. } => {}
+            Effect::RegisterWebhooks { run, .. } => {
+                let outcome = self.registering.pop_front().unwrap_or(Ok(()));
+                self.send_in(OTHER, Event::WebhooksRegistered { run, outcome });
+            }
+            Effect::ServeWebhooks { run } => {
+                self.send_in(OTHER, Event::WebhooksServed { run, outcome: Ok("Y2E=".into()) });
+            }
             Effect::CancelRun { run } => {
                 let failure = Failure::new(FailureKind::Cancelled, "ended by SIGTERM");
                 let answer = self.pending.iter().find_map(|(at, event)| match event {
@@ -567,7 +587,9 @@ impl World {
                     contexts.write(&mut file).unwrap();
                     write!(files, "{} {}", hook.id, String::from_utf8(file).unwrap()).unwrap();
                 }
-                self.in_flight.insert(run, Some(labels.queue.to_string()));
+                // Hooks that answer the API server are in no queue.
+                let queue = labels.queue.to_string();
+                self.in_flight.insert(run, Some(queue).filter(|queue| !queue.is_empty()));
                 let name = hook.id.to_string();
                 let outcome = self.hooks.get_mut(&name).and_then(VecDeque::pop_front);
                 let takes = self.durations.get(&name).copied().unwrap_or(HOOK);
@@ -822,6 +844,27 @@ impl World {
             Effect::AnswerReview { id, outcome } => {
                 format!("answer {id} {}", if outcome.is_ok() { "ok" } else { "failed" })
             }
+            Effect::RegisterWebhooks { run, registration } => {
+                let kinds = [("validating", &registration.validating), ("mutating", &registration.mutating)];
+                let kinds =
+                    kinds.iter().filter_map(|(kind, object)| object.as_ref().map(|object| (kind, object)));
+                let shown = |(kind, object): (&&str, &serde_json::Value)| {
+                    let webhooks = object["webhooks"].as_array().unwrap();
+                    let one = |webhook: &serde_json::Value| {
+                        format!(
+                            " {}:{}",
+                            webhook["name"].as_str().unwrap(),
+                            webhook["failurePolicy"].as_str().unwrap()
+                        )
+                    };
+                    format!(" {kind}{}", webhooks.iter().map(one).collect::<String>())
+                };
+                let crds = registration.conversions.iter().map(|(crd, conversion)| {
+                    format!(" {}{crd}", if conversion.is_some() { "convert " } else { "give back " })
+                });
+                format!("register{}{} {run}", kinds.map(shown).collect::<String>(), crds.collect::<String>())
+            }
+            Effect::ServeWebhooks { run } => format!("serve webhooks {run}"),
             Effect::CancelRun { run } => format!("cancel {run}"),
             Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
             Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
@@ -910,6 +953,8 @@ fn shown_context(context: &engine::hook::BindingContext) -> String {
     match &context.trigger {
         Trigger::Event { event, key, .. } => format!("{} {event} {key}", context.binding),
         Trigger::Lifecycle(point) => point.to_string(),
+        Trigger::Review { kind, .. } => format!("{} {kind}", context.binding),
+        Trigger::Conversion { from, to, .. } => format!("{} {from} to {to}", context.binding),
         Trigger::Schedule => format!("{} Schedule", context.binding),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
     }
@@ -976,6 +1021,10 @@ fn shown_event(event: &Event) -> String {
             let names: Vec<&str> = lists.map(|owned| owned.name.as_str()).collect();
             format!("releases {run} [{}]", names.join(" "))
         }
+        Event::ReviewAbandoned { id } => format!("review {id} abandoned"),
+        Event::WebhookCertificateRenewed { .. } => "certificate renewed".to_owned(),
+        Event::WebhooksRegistered { run, outcome } => format!("registered {run} {}", end(outcome)),
+        Event::WebhooksServed { run, outcome } => format!("webhooks served {run} {}", end(outcome)),
         Event::ReviewRequested { id, webhook, .. } => format!("review {id} of {webhook}"),
         Event::ScriptFinished { run, outcome: Ok(verdict), .. } => {
             format!("script {run} {}", verdict.enabled)

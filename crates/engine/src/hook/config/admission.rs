@@ -7,22 +7,29 @@ use super::fields::Fields;
 use super::kubernetes::problem_of_includes;
 use super::report::{Path, Report};
 use super::selector;
+use crate::hook::domain::{is_webhook_name, webhook_id};
 use crate::hook::spec::{
     AdmissionBinding, AdmissionRule, ConversionBinding, FailurePolicy, HookSpec, SideEffects,
 };
+
+/// The section for webhooks that change objects.
+const MUTATING: &str = "kubernetesMutating";
 
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 
 /// How long the API server waits for a webhook that does not say, in seconds.
 const DEFAULT_TIMEOUT: i64 = 10;
 
+/// The longest name of a binding that is completed to the name of a webhook, in letters of its id.
+const LONGEST_ID: usize = 100;
+
 /// Reads one of the two admission sections.
 pub(super) fn read(fields: &mut Fields<'_>, section: &'static str) -> Vec<AdmissionBinding> {
     let items = fields.objects(section, 1).unwrap_or_default();
-    items.into_iter().map(read_one).collect()
+    items.into_iter().map(|item| read_one(item, section == MUTATING)).collect()
 }
 
-fn read_one(mut item: Fields<'_>) -> AdmissionBinding {
+fn read_one(mut item: Fields<'_>, is_mutating: bool) -> AdmissionBinding {
     item.require(&["name"]);
     let rules = item.objects("rules", 1).unwrap_or_default().into_iter().map(read_rule).collect();
     let namespace_selector = item.object("namespace").and_then(|mut namespace| {
@@ -51,6 +58,8 @@ fn read_one(mut item: Fields<'_>) -> AdmissionBinding {
             Some(_) | None => SideEffects::None,
         },
         timeout_seconds: item.integer("timeoutSeconds").unwrap_or(DEFAULT_TIMEOUT),
+        include_system_namespaces: item.boolean("includeSystemNamespaces").unwrap_or(false),
+        reinvoked: is_mutating && item.word("reinvocationPolicy", &["Never", "IfNeeded"]) == Some("IfNeeded"),
         match_conditions,
         include_snapshots_from: item.strings("includeSnapshotsFrom", 1).unwrap_or_default(),
         group: item.string("group").filter(|group| !group.is_empty()),
@@ -102,22 +111,28 @@ pub(super) fn read_conversions(fields: &mut Fields<'_>) -> Vec<ConversionBinding
 /// Notes what is wrong with the meaning of the validating webhooks.
 pub(super) fn check_validating(spec: &HookSpec, report: &Report) {
     check(spec, &spec.validating, "kubernetesValidating", report);
-    let section = Path::default().key("kubernetesValidating");
+    check_api(&spec.validating, "kubernetesValidating", report);
+}
+
+/// Notes what is wrong with the meaning of the mutating webhooks.
+pub(super) fn check_mutating(spec: &HookSpec, report: &Report) {
+    check(spec, &spec.mutating, MUTATING, report);
+    check_api(&spec.mutating, MUTATING, report);
+}
+
+/// Notes what the API server would refuse. It refuses all webhooks for one that is wrong.
+fn check_api(bindings: &[AdmissionBinding], section_name: &str, report: &Report) {
+    let section = Path::default().key(section_name);
     let mut names = BTreeSet::new();
-    for (index, binding) in spec.validating.iter().enumerate() {
+    for (index, binding) in bindings.iter().enumerate() {
         let path = section.item(index);
         let note = |key: &str, problem: String| {
-            report.note(&path.key(key), format!("invalid kubernetesValidating config [{index}]: {problem}"));
+            report.note(&path.key(key), format!("invalid {section_name} config [{index}]: {problem}"));
         };
         let AdmissionBinding { name, timeout_seconds, .. } = binding;
-        if !selector::is_domain(name) || name.split('.').count() < 3 {
-            note(
-                "name",
-                format!(
-                    "name is invalid: '{name}' should be a domain with at least three segments separated by dots"
-                ),
-            );
-        } else if !names.insert(name) {
+        if let Some(problem) = problem_of_name(name) {
+            note("name", format!("name is invalid: {problem}"));
+        } else if !names.insert(if is_webhook_name(name) { name.clone() } else { webhook_id(name) }) {
             note("name", format!("name is invalid: '{name}' is used twice"));
         }
         if !(1..=30).contains(timeout_seconds) {
@@ -132,9 +147,21 @@ pub(super) fn check_validating(spec: &HookSpec, report: &Report) {
     }
 }
 
-/// Notes what is wrong with the meaning of the mutating webhooks.
-pub(super) fn check_mutating(spec: &HookSpec, report: &Report) {
-    check(spec, &spec.mutating, "kubernetesMutating", report);
+/// Returns why a webhook can't have this name. One without dots is completed by the name of its module.
+fn problem_of_name(name: &str) -> Option<String> {
+    if is_webhook_name(name) {
+        return None;
+    }
+    if name.split('.').count() >= 3 {
+        return Some(format!(
+            "'{name}' should be a domain with at least three segments separated by dots, in lower case"
+        ));
+    }
+    let id = webhook_id(name);
+    if id.is_empty() {
+        return Some(format!("'{name}' has no letter or digit to make the name of a webhook of"));
+    }
+    (id.len() > LONGEST_ID).then(|| format!("'{name}' is longer than {LONGEST_ID} letters"))
 }
 
 fn check(spec: &HookSpec, bindings: &[AdmissionBinding], section: &str, report: &Report) {

@@ -1,6 +1,7 @@
 //! Label and field selectors: their shape and their meaning.
 
 use super::fields::Fields;
+use crate::hook::domain::is_domain;
 use crate::hook::selection::{
     FieldRequirement, FieldSelector, LabelOperator, LabelRequirement, LabelSelector, Namespaces,
 };
@@ -125,16 +126,4 @@ fn is_label_text(text: &str) -> bool {
         && is_end(bytes.first())
         && is_end(bytes.last())
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-/// Returns whether `text` is a DNS name in lower case.
-pub(super) fn is_domain(text: &str) -> bool {
-    let is_part = |part: &str| {
-        let is_end = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        let bytes = part.as_bytes();
-        is_end(bytes.first())
-            && is_end(bytes.last())
-            && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
-    };
-    text.len() <= 253 && text.split('.').all(is_part)
 }

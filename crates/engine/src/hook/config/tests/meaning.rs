@@ -65,7 +65,22 @@ const WRONG_MEANINGS: &[(&str, &str)] = &[
         "schedule: [{crontab: '* * * * *', includeSnapshotsFrom: [x]}]",
         "invalid schedule config [0]: includeSnapshotsFrom is invalid: 'x' binding name not found",
     ),
-    ("kubernetesValidating: [{name: nodots}]", "invalid kubernetesValidating config [0]: name is invalid"),
+    (
+        "kubernetesValidating: [{name: a.B.c}]",
+        "invalid kubernetesValidating config [0]: name is invalid: 'a.B.c' should",
+    ),
+    (
+        "kubernetesMutating: [{name: '--'}]",
+        "invalid kubernetesMutating config [0]: name is invalid: '--' has no letter",
+    ),
+    (
+        "kubernetesMutating: [{name: addLabels}, {name: add-labels}]",
+        "invalid kubernetesMutating config [1]: name is invalid: 'add-labels' is used twice",
+    ),
+    (
+        "kubernetesMutating: [{name: a, timeoutSeconds: 0}]",
+        "invalid kubernetesMutating config [0]: timeoutSeconds is invalid: 0",
+    ),
     (
         "kubernetesValidating: [{name: a.b.c}, {name: a.b.c}]",
         "invalid kubernetesValidating config [1]: name is invalid: 'a.b.c' is used twice",

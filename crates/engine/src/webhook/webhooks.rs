@@ -1,0 +1,297 @@
+//! All webhooks: what is served, what the API server knows of it, and the reviews that it asks for.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::index::{Target, WebhookIndex};
+use super::registrar::{Registrar, Wanted};
+use super::reviews::{Answered, Response, Review, Reviews, Running, Stage, answer_with, refuse};
+use crate::config::Config;
+use crate::configuration::Prepared;
+use crate::context::Context;
+use crate::effect::{Effect, RefusalReason, ReviewRefusal};
+use crate::event::HookOutput;
+use crate::failure::Failure;
+use crate::hook::snapshot::{Item, Key, Objects};
+use crate::module::{Lower, Modules};
+use crate::name::{MonitorId, ReviewId, RunId};
+use crate::notice::{Notice, ReviewEnd};
+use crate::time::Time;
+use crate::view::WebhooksView;
+
+/// How long the API server waits for a conversion.
+const CONVERSION: Duration = Duration::from_secs(30);
+
+/// What of the API server's time the answer's way back takes at most.
+const WAY_BACK: Duration = Duration::from_millis(100);
+
+/// All webhooks.
+#[derive(Debug, Default)]
+pub(crate) struct Webhooks {
+    config: Arc<Config>,
+    index: WebhookIndex,
+    /// Which hooks the index is of.
+    indexed: Option<u64>,
+    /// What the registrar was asked for last: whether failures are ignored, and whether the operator ends.
+    asked: Option<(bool, bool)>,
+    registrar: Registrar,
+    reviews: Reviews,
+}
+
+impl Webhooks {
+    /// Returns no webhooks.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Has everything follow from the hooks in service. It costs nothing while they are the same.
+    ///
+    /// Until the operator is ready and when it ends, a webhook that does not answer holds up nobody.
+    pub(crate) fn advance(
+        &mut self,
+        modules: &Modules,
+        lower: &mut Lower<'_>,
+        (is_ready, is_ending): (bool, bool),
+    ) {
+        let config = Arc::clone(&self.config);
+        let Some(webhooks) = &config.webhooks else { return };
+        if self.indexed != Some(modules.in_service()) && !is_ending {
+            self.indexed = Some(modules.in_service());
+            self.index = WebhookIndex::new(modules.webhooks_in_service());
+            for (hook, problem) in self.index.problems() {
+                let scope = hook.scope.clone();
+                lower.cx.notify(Notice::Warned { scope, message: problem.clone() });
+            }
+            self.registrar.mark_dirty();
+        }
+        let is_ignoring = !is_ready || is_ending;
+        if self.asked.replace((is_ignoring, is_ending)) != Some((is_ignoring, is_ending)) {
+            self.registrar.mark_dirty();
+            if is_ending {
+                self.registrar.try_now();
+            }
+        }
+        let wanted = Wanted { webhooks, index: &self.index, is_ignoring, is_ending };
+        self.registrar.advance(lower.cx, lower.bindings, &config, wanted);
+        self.reviews.expire(lower.cx);
+        if is_ending {
+            self.reviews.refuse_waiting(lower.cx);
+        } else {
+            self.start_hooks(modules, lower, webhooks.concurrency);
+        }
+    }
+
+    /// Starts the hooks of reviews, as many as may run at a time.
+    fn start_hooks(&mut self, modules: &Modules, lower: &mut Lower<'_>, most: usize) {
+        let mut passed: Option<(Time, ReviewId)> = None;
+        while self.reviews.running.len() < most {
+            let from = passed.map_or(Bound::Unbounded, Bound::Excluded);
+            let next = self.reviews.waiting.range((from, Bound::Unbounded)).next();
+            let Some(key) = next.map(|(key, _)| *key) else { return };
+            passed = Some(key);
+            let Some(review) = self.reviews.waiting.get(&key) else { return };
+            let Some((hook, context, binding_type)) = review.next(&self.index, modules) else {
+                if let Some(review) = self.reviews.waiting.remove(&key) {
+                    refuse(lower.cx, &review, ReviewEnd::Refused, unknown(&review.webhook));
+                }
+                continue;
+            };
+            let patience = review.deadline.since(lower.cx.now);
+            // A hook that can't run yet does not hold up others.
+            let Ok((run, effect)) = modules.review_run(lower, &hook, (context, binding_type), patience)
+            else {
+                continue;
+            };
+            let review = self.reviews.waiting.remove(&key);
+            let running = Running {
+                hook,
+                binding: binding_type.as_str(),
+                stage: Stage::Process,
+                review,
+                deadline: key.0,
+            };
+            self.reviews.running.insert(run, running);
+            lower.cx.push(effect);
+        }
+    }
+
+    /// Takes a review of the API server, or refuses it.
+    pub(crate) fn requested(
+        &mut self,
+        cx: &mut Context,
+        (id, path): (ReviewId, String),
+        body: &Value,
+        timeout: Option<Duration>,
+        may_work: bool,
+    ) {
+        let reviewed = self.read(cx, (id, path), body, timeout, may_work);
+        match reviewed {
+            Err((reason, message)) => {
+                cx.push(Effect::AnswerReview { id, outcome: Err(ReviewRefusal { reason, message }) });
+            }
+            Ok((review, problem)) => match review.answer_now(problem.as_deref()) {
+                Some((answer, end)) => answer_with(cx, &review, answer, end),
+                None => self.reviews.wait(review),
+            },
+        }
+    }
+
+    fn read(
+        &self,
+        cx: &Context,
+        (id, path): (ReviewId, String),
+        body: &Value,
+        timeout: Option<Duration>,
+        may_work: bool,
+    ) -> Result<(Review, Option<String>), (RefusalReason, String)> {
+        let most = self.config.webhooks.as_ref().map_or(0, |webhooks| webhooks.waiting);
+        if !may_work {
+            return Err((RefusalReason::Busy, "the operator does not run".to_owned()));
+        }
+        let Some(target) = self.index.find(&path) else {
+            return Err((RefusalReason::Unknown, format!("no hook answers reviews of {path:?}")));
+        };
+        if self.reviews.waiting.len() >= most {
+            return Err((RefusalReason::Busy, format!("{most} reviews wait already")));
+        }
+        let configured = match &target {
+            Target::Admission(admission) => admission.binding().map_or(CONVERSION, |binding| {
+                Duration::from_secs(u64::try_from(binding.timeout_seconds).unwrap_or_default())
+            }),
+            Target::Conversion(_) => CONVERSION,
+        };
+        let patience = timeout.unwrap_or(configured).min(configured).saturating_sub(WAY_BACK);
+        Review::read((id, path), body, &target, &self.index, (cx.now, cx.now + patience))
+    }
+
+    /// Forgets a review that nobody waits for any more.
+    pub(crate) fn abandoned(&mut self, cx: &mut Context, id: ReviewId) {
+        self.reviews.abandon(cx, id);
+    }
+
+    /// Returns the review that a run is for, if it is for one.
+    pub(crate) fn finish(&mut self, run: RunId) -> Option<Answered> {
+        self.reviews.finish(run)
+    }
+
+    /// Takes the response out of what a hook wrote. What it wrote beside takes no effect if the request is a dry run, or if
+    /// nobody waits any more.
+    pub(crate) fn take_response(answered: &Answered, output: &mut HookOutput) -> Response {
+        let response = Response::take(output);
+        if answered.is_dry_run() {
+            *output = HookOutput::default();
+        }
+        response
+    }
+
+    /// Goes on when the changes of a hook are carried out.
+    pub(crate) fn patching(
+        &mut self,
+        run: RunId,
+        answered: Answered,
+        prepared: Prepared,
+        response: Response,
+    ) {
+        self.reviews.go_on(run, answered, Stage::Patching(Box::new((prepared, response))));
+    }
+
+    /// Goes on when the change of the ConfigMap of a hook is written.
+    pub(crate) fn saving(&mut self, run: RunId, answered: Answered, prepared: Prepared, response: Response) {
+        self.reviews.go_on(run, answered, Stage::Saving(Box::new((prepared, response))));
+    }
+
+    /// Answers a review whose hook failed.
+    pub(crate) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure) {
+        answered.fail(cx, failure);
+    }
+
+    /// Answers a review whose hook is through, or has the next hook asked.
+    pub(crate) fn succeeded(&mut self, cx: &mut Context, answered: Answered, response: Response) {
+        let hook = Arc::clone(&answered.hook);
+        let Some(mut review) = answered.into_review() else { return };
+        match review.respond(&hook, response) {
+            None => self.reviews.wait(review),
+            Some((answer, end)) => answer_with(cx, &review, answer, end),
+        }
+    }
+
+    /// Records that reviews are taken, or why not.
+    pub(crate) fn served(&mut self, cx: &mut Context, run: RunId, outcome: Result<Arc<str>, Failure>) {
+        let config = Arc::clone(&self.config);
+        self.registrar.served(cx, &config, run, outcome);
+    }
+
+    /// Records that the API server has to trust other certificates.
+    pub(crate) fn certificate_renewed(&mut self, ca_bundle: Arc<str>) {
+        self.registrar.certificate_renewed(ca_bundle);
+    }
+
+    /// Records that the API server was told, or why not.
+    pub(crate) fn registered(&mut self, cx: &mut Context, run: RunId, outcome: Result<(), Failure>) {
+        let config = Arc::clone(&self.config);
+        self.registrar.registered(cx, &config, run, outcome);
+    }
+
+    /// Returns whether a watch is ours.
+    pub(crate) fn owns(&self, monitor: MonitorId) -> bool {
+        self.registrar.owns(monitor)
+    }
+
+    /// Returns what our watch is about, in words.
+    pub(crate) fn watch_title() -> String {
+        "CustomResourceDefinitions of webhooks".to_owned()
+    }
+
+    /// Records all definitions whose objects are converted.
+    pub(crate) fn listed(&mut self, objects: Objects) {
+        self.registrar.listed(objects);
+    }
+
+    /// Records how a definition is now.
+    pub(crate) fn definition_changed(&mut self, key: &Key, is_gone: bool, item: &Item) {
+        self.registrar.definition_changed(key, is_gone, item);
+    }
+
+    /// Ends the processes that still run.
+    pub(crate) fn cancel_late_runs(&self, cx: &mut Context) {
+        for (run, running) in &self.reviews.running {
+            if let Stage::Process = running.stage {
+                cx.push(Effect::CancelRun { run: *run });
+            }
+        }
+    }
+
+    /// Returns when something is due.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        let of_reviews = self.reviews.next_deadline();
+        of_reviews.into_iter().chain(self.registrar.next_wakeup()).min()
+    }
+
+    /// Returns whether nothing is in flight.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.reviews.running.is_empty() && self.registrar.is_at_rest()
+    }
+
+    /// Returns a picture.
+    pub(crate) fn view(&self) -> WebhooksView {
+        WebhooksView {
+            unserved: self.index.problems().to_vec(),
+            failure: self.registrar.last_failure().cloned(),
+            running: self.reviews.running.len(),
+            waiting: self.reviews.waiting.len(),
+        }
+    }
+
+    /// Returns how many things are kept by name or number.
+    pub(crate) fn entries(&self) -> usize {
+        self.reviews.waiting.len() + self.reviews.running.len() + self.registrar.entries()
+    }
+}
+
+fn unknown(webhook: &str) -> ReviewRefusal {
+    let message = format!("no hook answers reviews of webhook {webhook} any more");
+    ReviewRefusal { reason: RefusalReason::Unknown, message }
+}

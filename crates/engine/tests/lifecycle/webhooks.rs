@@ -1,0 +1,368 @@
+//! Webhooks: what the API server is told, and which hook answers which review.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::hook::response::{AdmissionResponse, ConversionResponse};
+use engine::hook::spec::FailurePolicy;
+use engine::snapshot::{Item, Key};
+use engine::{
+    Command, CommandId, Config, Event, Failure, FailureKind, HookOutput, RefusalReason, ReviewId,
+    WebhookClient, WebhookConfig,
+};
+use serde_json::{Value, json};
+
+use crate::build::{Files, config, configures, files, reread};
+use crate::world::World;
+
+/// The configuration of a hook with a validating webhook.
+const VALIDATES: &str = "kubernetesValidating: [{name: pods.web.example.com, timeoutSeconds: 5, rules: [{apiGroups: [''], \
+    apiVersions: [v1], resources: [pods], operations: [CREATE]}]}]";
+const PATH: &str = "/validate/pods.web.example.com";
+
+/// The configuration of a hook that converts in both directions, in two steps.
+const CONVERTS: &str = "kubernetesCustomResourceConversion: [{name: up, crdName: tabs.example.com, conversions: \
+    [{fromVersion: v1alpha1, toVersion: v1beta1}, {fromVersion: v1beta1, toVersion: v1}]}]";
+
+fn webhooks() -> Config {
+    let webhooks = WebhookConfig {
+        name: "ours".to_owned(),
+        client: WebhookClient::Service("hooks".to_owned()),
+        failure_policy: FailurePolicy::Fail,
+        concurrency: 2,
+        waiting: 3,
+    };
+    Config { namespace: "ops".to_owned(), webhooks: Some(webhooks), ..Config::default() }
+}
+
+fn world(files: &Files) -> World {
+    World::with_config(files, webhooks())
+}
+
+fn web() -> Files {
+    files().module(10, "web").hook("check.sh", VALIDATES)
+}
+
+fn review(id: u64, path: &str) -> Event {
+    let request =
+        json!({"uid": format!("u{id}"), "operation": "CREATE", "object": {"metadata": {"name": "x"}}});
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+    requested(id, path, review)
+}
+
+fn requested(id: u64, path: &str, review: Value) -> Event {
+    let (id, review) = (ReviewId::new(id), Arc::new(review));
+    Event::ReviewRequested { id, webhook: path.to_owned(), review, timeout: None }
+}
+
+fn conversion(id: u64, desired: &str, objects: &[Value]) -> Event {
+    let request = json!({"uid": format!("u{id}"), "desiredAPIVersion": desired, "objects": objects});
+    let review =
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request});
+    requested(id, "/convert/tabs.example.com", review)
+}
+
+fn tab(name: &str, version: &str) -> Value {
+    let metadata = json!({"name": name, "namespace": "n", "uid": name});
+    json!({"apiVersion": format!("example.com/{version}"), "kind": "Tab", "metadata": metadata})
+}
+
+fn says(allowed: bool) -> HookOutput {
+    let response =
+        AdmissionResponse { allowed, message: "because".to_owned(), ..AdmissionResponse::default() };
+    HookOutput { admission: Some(response), ..HookOutput::default() }
+}
+
+fn converted(objects: &[Value]) -> HookOutput {
+    let response = ConversionResponse { objects: objects.to_vec(), ..ConversionResponse::default() };
+    HookOutput { conversion: Some(response), ..HookOutput::default() }
+}
+
+impl World {
+    /// Returns what was answered to a review, and forgets it.
+    fn answer(&mut self, id: u64) -> Result<Value, RefusalReason> {
+        let place = self.answers_to_reviews.iter().position(|(known, _)| known.number() == id);
+        let (_, outcome) = self.answers_to_reviews.remove(place.expect("the review is answered"));
+        outcome.map(|review| review["response"].clone()).map_err(|refusal| refusal.reason)
+    }
+
+    /// Returns the failure policies that were told last: of validating webhooks.
+    fn policies(&self) -> Vec<String> {
+        let object = self.registrations.last().and_then(|registration| registration.validating.clone());
+        let list = object.map(|object| object["webhooks"].as_array().unwrap().clone()).unwrap_or_default();
+        list.iter().map(|webhook| webhook["failurePolicy"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+pub(crate) fn tour() {
+    let mut world = world(&web()).hook("web/check.sh", Ok(says(true))).settled();
+    world.after(1, review(1, PATH));
+    world.send_in(1, review(2, PATH));
+    world.send_in(2, Event::ReviewAbandoned { id: ReviewId::new(2) });
+    world.after(3, Event::WebhookCertificateRenewed { ca_bundle: "bmV3".into() });
+}
+
+#[test]
+fn who_has_no_webhooks_pays_nothing() {
+    let mut world = World::new(&web());
+    let trace = world.run();
+    assert!(!trace.contains("webhooks") && !trace.contains("register"), "{trace}");
+    world.after(1, review(1, PATH));
+    assert_eq!(world.answer(1), Err(RefusalReason::Unknown));
+}
+
+#[test]
+fn f_f2_a_webhook_that_does_not_answer_holds_up_nobody_until_the_operator_is_ready() {
+    let late = web().module(20, "late").hook("slow.sh", "beforeHelm: 1");
+    let mut world = world(&late).takes("late/slow.sh", 1_000);
+    world.run_until(120);
+    assert_eq!(world.policies(), ["Ignore"]);
+    world.run();
+    assert_eq!(world.policies(), ["Fail"]);
+    let registration = world.registrations.last().unwrap();
+    let webhook = &registration.validating.as_ref().unwrap()["webhooks"][0];
+    assert_eq!(webhook["name"], "pods.web.example.com");
+    let service = json!({"namespace": "ops", "name": "hooks", "path": PATH, "port": 443});
+    assert_eq!(webhook["clientConfig"], json!({"service": service, "caBundle": "Y2E="}));
+    let excluded = json!([{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "ops"]}]);
+    assert_eq!(webhook["namespaceSelector"]["matchExpressions"], excluded);
+    assert_eq!(registration.mutating, None);
+}
+
+#[test]
+fn f_f1_at_an_orderly_end_failures_are_ignored_before_anything_else_ends() {
+    let mut world = world(&web()).settled();
+    assert_eq!(world.policies(), ["Fail"]);
+    let trace = world.after(1, Event::ShutdownRequested);
+    let (registered, exit) = (trace.find("register").unwrap(), trace.find("exit").unwrap());
+    assert!(registered < exit && world.policies() == ["Ignore"], "{trace}");
+}
+
+#[test]
+fn f_f5_what_the_api_server_refuses_is_told_again_and_the_start_goes_on() {
+    let mut world = world(&web());
+    let refused = || Err(Failure::new(FailureKind::Cluster, "the API server is tired"));
+    world.registering.extend([refused(), refused()]);
+    world.run_until(1_000);
+    assert!(world.view().converge.first_done);
+    world.run();
+    assert_eq!(world.policies(), ["Fail"]);
+    assert_eq!(world.registrations.iter().filter(|told| told.sweep.is_some()).count(), 3);
+}
+
+#[test]
+fn webhooks_follow_modules_and_go_when_nobody_wants_them() {
+    let mut world = world(&web()).settled();
+    let calm = world.registrations.len();
+    world.after(1, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    assert_eq!(world.registrations.len(), calm, "nothing changed");
+    world.after(1, config(200, &[("webEnabled", "false")]));
+    assert_eq!(world.registrations.last().unwrap().validating, None);
+    world.after(1, review(1, PATH));
+    assert_eq!(world.answer(1), Err(RefusalReason::Unknown));
+    world.after(1, config(201, &[("webEnabled", "true")]));
+    assert_eq!(world.policies(), ["Fail"]);
+    let other = files().module(10, "web").hook("check.sh", &VALIDATES.replace("pods.web", "others.web"));
+    world.after(1, reread(&other));
+    let told = world.registrations.last().unwrap().validating.clone().unwrap();
+    assert_eq!(told["webhooks"][0]["name"], "others.web.example.com");
+}
+
+#[test]
+fn another_certificate_is_told_at_once() {
+    let mut world = world(&web()).settled();
+    world.after(1, Event::WebhookCertificateRenewed { ca_bundle: "bmV3".into() });
+    let told = world.registrations.last().unwrap().validating.clone().unwrap();
+    assert_eq!(told["webhooks"][0]["clientConfig"]["caBundle"], "bmV3");
+}
+
+#[test]
+fn names_are_completed_and_of_two_equal_ones_the_first_is_served() {
+    let short = "kubernetesMutating: [{name: addLabels, failurePolicy: Ignore, reinvocationPolicy: IfNeeded, \
+                 includeSystemNamespaces: true}]";
+    let files =
+        web().hook("twin.sh", VALIDATES).hook("short.sh", short).global_hook("g.sh", &format!("{{{short}}}"));
+    let world = world(&files).settled();
+    let told = world.registrations.last().unwrap();
+    let names = |object: &Option<Value>| -> Vec<String> {
+        let list = object.as_ref().unwrap()["webhooks"].as_array().unwrap().clone();
+        list.iter().map(|webhook| webhook["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&told.validating), ["pods.web.example.com"]);
+    assert_eq!(
+        names(&told.mutating),
+        ["add-labels.global.addon-operator.io", "add-labels.web.addon-operator.io"]
+    );
+    let webhook = &told.mutating.as_ref().unwrap()["webhooks"][0];
+    assert_eq!(webhook["reinvocationPolicy"], "IfNeeded");
+    assert_eq!(webhook["namespaceSelector"], json!({}));
+    let twice = |notice: &engine::Notice| matches!(notice, engine::Notice::Warned { message, .. } if message.contains("of hook web/twin.sh is not served"));
+    assert!(world.noticed(twice) > 0);
+}
+
+#[test]
+fn a_review_is_answered_by_its_hook_beside_the_queues() {
+    let mut world = world(&web().hook("slow.sh", "{beforeHelm: 1}"))
+        .hook("web/check.sh", Ok(says(true)))
+        .hook("web/check.sh", Ok(says(false)))
+        .settled();
+    world.after(1, review(1, PATH));
+    assert_eq!(world.answer(1), Ok(json!({"uid": "u1", "allowed": true})));
+    // The queue is busy.
+    let mut world = world.takes("web/slow.sh", 60_000);
+    world.send_in(1, Event::Commanded { id: CommandId::new(1), command: Command::Converge });
+    world.send_in(100, review(2, PATH));
+    world.run_for(1_000);
+    let denied = json!({"uid": "u2", "allowed": false, "status": {"code": 403, "message": "because"}});
+    assert_eq!(world.answer(2), Ok(denied));
+}
+
+#[test]
+fn a_hook_that_fails_or_says_nothing_refuses_and_quotes_nothing() {
+    let mut world = world(&web())
+        .hook("web/check.sh", Err(crate::world::failure("the password is hunter2")))
+        .hook("web/check.sh", Ok(HookOutput::default()))
+        .settled();
+    world.after(1, review(1, PATH));
+    let failed = world.answer(1).unwrap();
+    assert_eq!((&failed["allowed"], &failed["status"]["code"]), (&json!(false), &json!(403)));
+    let message = failed["status"]["message"].as_str().unwrap();
+    assert!(message.starts_with("Hook failed") && !message.contains("hunter2"), "{message}");
+    world.after(1, review(2, PATH));
+    assert_eq!(world.answer(2).unwrap()["status"]["code"], 500);
+}
+
+#[test]
+fn what_is_no_review_is_refused() {
+    let mut world = world(&web()).settled();
+    world.after(1, requested(1, PATH, json!({"kind": "AdmissionReview"})));
+    assert_eq!(world.answer(1), Err(RefusalReason::Malformed));
+    world.after(1, review(2, "/validate/nobody.example.com"));
+    assert_eq!(world.answer(2), Err(RefusalReason::Unknown));
+}
+
+#[test]
+fn f_f4_reviews_end_in_the_order_of_their_deadlines_and_none_waits_beyond() {
+    let mut world = world(&web()).takes("web/check.sh", 3_000).settled();
+    let start = world.now;
+    for id in 1..=6 {
+        world.send_in(1, review(id, PATH));
+    }
+    world.run_for(2_000);
+    // Two run, three wait, and nobody waits for a sixth.
+    assert_eq!(world.answer(6), Err(RefusalReason::Busy));
+    assert!(world.answers_to_reviews.is_empty());
+    world.run_for(600_000);
+    let late: Vec<u64> = world
+        .answers_to_reviews
+        .iter()
+        .filter(|(_, outcome)| {
+            outcome.as_ref().is_err_and(|refusal| refusal.reason == RefusalReason::Expired)
+        })
+        .map(|(id, _)| id.number())
+        .collect();
+    assert_eq!(late, [5, 3, 4], "those that wait first, then those that run");
+    assert!(world.now.since(start) < Duration::from_secs(6));
+}
+
+#[test]
+fn a_review_that_nobody_waits_for_ends_its_process() {
+    let mut world = world(&web()).takes("web/check.sh", 3_000).settled();
+    world.send_in(1, review(1, PATH));
+    world.send_in(100, Event::ReviewAbandoned { id: ReviewId::new(1) });
+    let trace = world.run();
+    assert!(trace.contains("cancel"), "{trace}");
+    assert!(world.answers_to_reviews.is_empty());
+}
+
+#[test]
+fn what_a_hook_writes_beside_takes_effect_but_not_for_a_dry_run() {
+    let output = || HookOutput { admission: says(true).admission, ..configures("/web/x", &json!(2)) };
+    let mut world =
+        world(&web()).hook("web/check.sh", Ok(output())).hook("web/check.sh", Ok(output())).settled();
+    let mut dry = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
+    dry["request"] = json!({"uid": "u1", "dryRun": true});
+    let trace = world.after(1, requested(1, PATH, dry));
+    assert!(!trace.contains("save"), "{trace}");
+    assert_eq!(world.answer(1), Ok(json!({"uid": "u1", "allowed": true})));
+    let trace = world.after(1, review(2, PATH));
+    assert!(trace.contains("save web") && trace.contains("run hook web/check.sh"), "{trace}");
+    assert_eq!(world.answer(2), Ok(json!({"uid": "u2", "allowed": true})));
+}
+
+fn converting() -> World {
+    let crd = Item::filtered(None, b"{\"strategy\":\"None\"}"[..].into());
+    let files = files().module(10, "web").hook("up.sh", CONVERTS);
+    world(&files).holds("CustomResourceDefinition", Key::new("", "tabs.example.com"), crd)
+}
+
+#[test]
+fn objects_are_led_through_all_versions_and_those_that_are_there_are_left_alone() {
+    let mut world = converting()
+        .hook("web/up.sh", Ok(converted(&[tab("a", "v1beta1")])))
+        .hook("web/up.sh", Ok(converted(&[tab("a", "v1")])))
+        .hook("web/up.sh", Ok(converted(&[tab("c", "v1")])))
+        .settled();
+    let objects = [tab("a", "v1alpha1"), tab("b", "v1"), tab("c", "v1beta1")];
+    let trace = world.after(1, conversion(1, "example.com/v1", &objects));
+    assert_eq!(trace.matches("run hook web/up.sh").count(), 3, "{trace}");
+    let answer = world.answer(1).unwrap();
+    assert_eq!(answer["result"], json!({"status": "Success"}));
+    assert_eq!(answer["convertedObjects"], json!([tab("a", "v1"), tab("b", "v1"), tab("c", "v1")]));
+}
+
+#[test]
+fn a_version_that_no_hook_leads_to_is_told_and_nothing_to_do_is_done_at_once() {
+    let mut world = converting().settled();
+    world.after(1, conversion(1, "example.com/v9", &[tab("a", "v1")]));
+    let answer = world.answer(1).unwrap();
+    assert_eq!(answer["result"]["status"], "Failure");
+    let trace = world.after(1, conversion(2, "example.com/v1", &[tab("a", "v1")]));
+    assert!(!trace.contains("run hook"), "{trace}");
+    assert_eq!(world.answer(2).unwrap()["convertedObjects"], json!([tab("a", "v1")]));
+}
+
+#[test]
+fn f_f6_one_object_of_a_thousand_that_is_not_converted_is_named_and_none_is_returned() {
+    let before: Vec<Value> = (0..1_000).map(|n| tab(&format!("t{n}"), "v1beta1")).collect();
+    let mut after: Vec<Value> = (0..1_000).map(|n| tab(&format!("t{n}"), "v1")).collect();
+    after[500]["metadata"]["name"] = json!("other");
+    let mut world = converting().hook("web/up.sh", Ok(converted(&after))).settled();
+    world.after(1, conversion(1, "example.com/v1", &before));
+    let answer = world.answer(1).unwrap();
+    assert_eq!(answer["convertedObjects"], json!([]));
+    assert_eq!(answer["result"]["status"], "Failure");
+    let message = answer["result"]["message"].as_str().unwrap();
+    assert!(message.contains("object 500, n/t500, has another /metadata/name"), "{message}");
+}
+
+#[test]
+fn a_conversion_section_that_somebody_changes_is_mended_and_given_back_in_the_end() {
+    let mut world = converting().settled();
+    let told = |world: &World| {
+        world.registrations.iter().flat_map(|told| told.conversions.clone()).collect::<Vec<_>>()
+    };
+    let first = told(&world);
+    assert_eq!(first.len(), 1);
+    let (name, conversion) = first[0].clone();
+    assert_eq!(
+        (name.as_str(), &conversion.as_ref().unwrap()["strategy"]),
+        ("tabs.example.com", &json!("Webhook"))
+    );
+    // What the API server adds is no change, and what somebody else writes is.
+    let changed = |section: &Value| Arc::new(Item::filtered(None, section.to_string().into_bytes().into()));
+    let monitor = *world.monitors.iter().find(|(_, kind)| *kind == "CustomResourceDefinition").unwrap().0;
+    let event = |section: &Value| Event::ObjectChanged {
+        key: Key::new("", "tabs.example.com"),
+        is_gone: false,
+        items: vec![(monitor, changed(section))],
+    };
+    let mut with_default = conversion.clone().unwrap();
+    with_default["webhook"]["clientConfig"]["other"] = json!(1);
+    world.after(1, event(&with_default));
+    assert_eq!(told(&world).len(), 1);
+    world.after(1, event(&json!({"strategy": "None"})));
+    assert_eq!(told(&world).len(), 2);
+    world.after(1, config(200, &[("webEnabled", "false")]));
+    assert_eq!(told(&world).last().unwrap(), &("tabs.example.com".to_owned(), None));
+}

@@ -1,0 +1,191 @@
+//! The HTTPS listener: one review in, one answer out. What is no review does not reach the engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use connections::{Connection, Connections, Limits, WriteTimeout};
+use engine::{Event, RefusalReason};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::pending::PendingReviews;
+use crate::driver::Inbox;
+
+/// How long the API server may take to agree on a connection, to send a request, and until the next one.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How many connections are open at a time. The API server has few, and sends many requests through each.
+const LIMITS: Limits = Limits { connections: 512, probes: 16, idle: Duration::from_secs(90) };
+
+/// How long to wait when the system has no file descriptor for another connection.
+const BREATHER: Duration = Duration::from_millis(50);
+
+/// How many bytes a review may have: two objects of the largest size that the API server stores, or the objects of a list.
+const LONGEST_REVIEW: usize = 8 << 20;
+const LONGEST_CONVERSION: usize = 64 << 20;
+
+/// How many of these bodies are read at a time.
+const BODIES: usize = 8;
+
+/// Takes reviews.
+#[derive(Clone)]
+pub(super) struct Listener {
+    pub(super) tls: TlsAcceptor,
+    pub(super) pending: PendingReviews,
+    pub(super) inbox: Inbox,
+    bodies: Arc<tokio::sync::Semaphore>,
+}
+
+impl Listener {
+    pub(super) fn new(tls: TlsAcceptor, pending: PendingReviews, inbox: Inbox) -> Self {
+        Self { tls, pending, inbox, bodies: Arc::new(tokio::sync::Semaphore::new(BODIES)) }
+    }
+
+    /// Takes reviews until it is dropped.
+    pub(super) async fn listen(self, listener: Arc<TcpListener>) {
+        let connections = Connections::new(LIMITS);
+        // Connections end with the listener.
+        let mut open = tokio::task::JoinSet::new();
+        loop {
+            while open.try_join_next().is_some() {}
+            let Ok((stream, _)) = listener.accept().await else {
+                connections.make_room();
+                tokio::time::sleep(BREATHER).await;
+                continue;
+            };
+            if let Some(connection) = connections.admit() {
+                open.spawn(self.clone().converse(stream, connection));
+            }
+        }
+    }
+
+    /// Answers on a connection until it ends, is idle for too long, or has to make room.
+    async fn converse(self, stream: TcpStream, connection: Arc<Connection>) {
+        // Answers are small and waited for.
+        let _ = stream.set_nodelay(true);
+        let handshake = tokio::time::timeout(HANDSHAKE, self.tls.accept(stream));
+        let Ok(Ok(stream)) = handshake.await else { return };
+        let io = TokioIo::new(WriteTimeout::new(stream, &connection));
+        let mut server = Builder::new(TokioExecutor::new());
+        server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        server
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PATIENCE / 2)
+            .keep_alive_timeout(PATIENCE);
+        let asked = Arc::clone(&connection);
+        let service = service_fn(move |request| {
+            let (listener, connection) = (self.clone(), Arc::clone(&asked));
+            async move {
+                let busy = connection.busy();
+                Ok::<_, std::convert::Infallible>(busy.until_sent(listener.answer(request).await))
+            }
+        });
+        tokio::select! {
+            // Who disconnected needs no answer.
+            _ = server.serve_connection(io, service) => {}
+            () = connection.ended() => {}
+        }
+    }
+
+    /// Answers a request.
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path().to_owned();
+        if head.method == Method::GET && path == "/healthz" {
+            return text(StatusCode::OK, "");
+        }
+        if head.method != Method::POST {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "reviews are sent with POST");
+        }
+        if !is_json(&head.headers) {
+            return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type has to be application/json");
+        }
+        let timeout = head.uri.query().and_then(timeout);
+        let review = match self.read(&path, &head.headers, body).await {
+            Ok(review) => review,
+            Err((status, message)) => return text(status, &message),
+        };
+        let pending = self.pending.add(&self.inbox);
+        let event = Event::ReviewRequested { id: pending.id, webhook: path, review, timeout };
+        if !self.inbox.event(event).await {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "the operator ends");
+        }
+        match pending.answered().await {
+            Some(Ok(answer)) => {
+                let body = serde_json::to_vec(&*answer).unwrap_or_default();
+                let mut response = Response::new(Body::from(body));
+                let json = http::HeaderValue::from_static("application/json");
+                response.headers_mut().insert(CONTENT_TYPE, json);
+                response
+            }
+            Some(Err(refusal)) => {
+                let status = match refusal.reason {
+                    RefusalReason::Busy => StatusCode::SERVICE_UNAVAILABLE,
+                    RefusalReason::Expired => StatusCode::GATEWAY_TIMEOUT,
+                    RefusalReason::Malformed => StatusCode::BAD_REQUEST,
+                    RefusalReason::Unknown => StatusCode::NOT_FOUND,
+                };
+                text(status, &refusal.message)
+            }
+            None => text(StatusCode::SERVICE_UNAVAILABLE, "the operator ends"),
+        }
+    }
+
+    /// Reads a body as JSON.
+    async fn read(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<Arc<Value>, (StatusCode, String)> {
+        let longest = if path.starts_with("/convert/") { LONGEST_CONVERSION } else { LONGEST_REVIEW };
+        let too_long = || (StatusCode::PAYLOAD_TOO_LARGE, format!("a review has {longest} bytes at most"));
+        let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if announced.is_some_and(|length: usize| length > longest) {
+            return Err(too_long());
+        }
+        let reading = async {
+            let _place = self.bodies.acquire().await;
+            Limited::new(body, longest).collect().await
+        };
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        let slow = |_| (StatusCode::REQUEST_TIMEOUT, "the review did not come in time".to_owned());
+        let bytes = match read.map_err(slow)? {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(too_long()),
+            Err(error) => return Err((StatusCode::BAD_REQUEST, format!("the body can't be read: {error}"))),
+        };
+        let review = serde_json::from_slice(&bytes);
+        review.map(Arc::new).map_err(|_| (StatusCode::BAD_REQUEST, "Invalid JSON payload".to_owned()))
+    }
+}
+
+/// Returns whether a body is JSON. Parameters such as a character set may follow.
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Returns how long the API server waits, as it says in the query: `timeout=10s`.
+fn timeout(query: &str) -> Option<Duration> {
+    let text = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;
+    engine::duration::parse(text).ok()
+}
+
+fn text(status: StatusCode, message: &str) -> Response<Body> {
+    let body = if message.is_empty() { String::new() } else { format!("{message}\n") };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,319 @@
+//! Webhooks of hooks, from the request of a client to the process of a hook and back, on the embedded API server.
+
+use std::fs;
+use std::time::Duration;
+
+use addon_operator::app::Outcome;
+use addon_operator::webhook;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::in_process::{Cluster, Operator};
+use crate::support::server::{get, ok, send};
+
+const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
+
+/// The options of an operator whose hooks the API server may ask.
+const ON: &[(&str, &str)] = &[
+    ("admission-server-enabled", "true"),
+    ("admission-server-listen-address", "127.0.0.1"),
+    ("admission-server-listen-port", "0"),
+    ("webhook-url", "https://127.0.0.1:0"),
+];
+
+/// A hook of a module that lets no ConfigMap be written whose `word` is `bad`. It writes what it sees to `$WORLD/seen`.
+const VALIDATES: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesValidating:
+- name: words.shop.example.com
+  timeoutSeconds: 3
+  namespace: {labelSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE, DELETE], scope: Namespaced}]
+CONFIG
+  exit 0
+fi
+cp "$BINDING_CONTEXT_PATH" "$WORLD/seen"
+if grep -q '"word":"slow"' "$BINDING_CONTEXT_PATH"; then
+  echo $$ > "$WORLD/slow.pid"; sleep 60
+elif grep -q '"word":"broken"' "$BINDING_CONTEXT_PATH"; then
+  echo "hunter2" >&2; exit 1
+elif grep -q '"word":"silent"' "$BINDING_CONTEXT_PATH"; then
+  :
+elif grep -q '"word":"garbage"' "$BINDING_CONTEXT_PATH"; then
+  echo '{"allowed": tr' > "$VALIDATING_RESPONSE_PATH"
+elif grep -q '"word":"bad"' "$BINDING_CONTEXT_PATH"; then
+  echo '{"allowed": false, "message": "this word is bad"}' > "$VALIDATING_RESPONSE_PATH"
+else
+  echo '{"allowed": true, "warnings": ["fine so far"]}' > "$VALIDATING_RESPONSE_PATH"
+fi
+"#;
+
+/// A global hook that adds a label to each ConfigMap. The patch is `[{"op":"add","path":"/metadata/labels","value":{"by":"hook"}}]`.
+const MUTATES: &str = r#"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesMutating:
+- name: label
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+CONFIG
+  exit 0
+fi
+patch=$(echo -n '[{"op":"add","path":"/metadata/labels","value":{"by":"hook"}}]' | base64 -w0)
+echo "{\"allowed\": true, \"patch\": \"$patch\"}" > "$ADMISSION_RESPONSE_PATH"
+"#;
+
+async fn shop() -> Cluster {
+    let world = Cluster::new().await;
+    let namespace = json!({"metadata": {"name": "shop"}});
+    ok(&world.server, Method::POST, "/api/v1/namespaces", &namespace).await;
+    world
+}
+
+fn map(name: &str, word: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"word": word}})
+}
+
+/// Starts an operator and waits until the API server asks it, with the failure policies of the hooks.
+async fn started(world: &Cluster, extra: &[(&str, &str)]) -> Operator {
+    let operator = world.start(&[ON, extra].concat()).await;
+    registered(world, "validating", "Fail").await;
+    operator
+}
+
+/// Waits until the webhooks of a configuration have this failure policy.
+async fn registered(world: &Cluster, kind: &str, policy: &str) {
+    let path = format!("{CONFIGURATIONS}/{kind}webhookconfigurations/addon-operator-ops");
+    let begun = std::time::Instant::now();
+    loop {
+        let object = get(&world.server, &path).await.unwrap_or_default();
+        if object.pointer("/webhooks/0/failurePolicy").is_some_and(|found| found == policy) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{kind}: {object}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_says_which_objects_may_be_written() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/check.sh", VALIDATES);
+    let operator = started(&world, &[]).await;
+    ok(&world.server, Method::POST, MAPS, &map("a", "good")).await;
+    let seen: Value = serde_json::from_str(&fs::read_to_string(world.path("seen")).unwrap()).unwrap();
+    let context = &seen[0];
+    assert_eq!(
+        (&context["type"], &context["binding"]),
+        (&json!("Validating"), &json!("words.shop.example.com"))
+    );
+    let request = &context["review"]["request"];
+    assert_eq!(
+        (&request["operation"], &request["object"]["data"]["word"]),
+        (&json!("CREATE"), &json!("good"))
+    );
+    assert_eq!((&request["namespace"], &request["oldObject"]), (&json!("shop"), &json!(null)));
+    let (status, answer) = send(&world.server, Method::POST, MAPS, &map("b", "bad")).await;
+    let message = "admission webhook \"words.shop.example.com\" denied the request: this word is bad";
+    assert_eq!((status, &answer["message"]), (403, &json!(message)));
+    let path = format!("{MAPS}/a");
+    let (status, _) = send(&world.server, Method::PATCH, &path, &json!({"data": {"word": "bad"}})).await;
+    assert_eq!(status, 403);
+    // The hook sees the object that is deleted.
+    ok(&world.server, Method::DELETE, &path, &Value::Null).await;
+    let seen: Value = serde_json::from_str(&fs::read_to_string(world.path("seen")).unwrap()).unwrap();
+    let request = &seen[0]["review"]["request"];
+    assert_eq!(
+        (&request["operation"], &request["oldObject"]["data"]["word"]),
+        (&json!("DELETE"), &json!("good"))
+    );
+    // Elsewhere nobody is asked.
+    ok(&world.server, Method::POST, "/api/v1/namespaces/default/configmaps", &map("b", "bad")).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f4_a_hook_that_has_no_answer_refuses_quotes_nothing_and_ends_with_its_request() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/check.sh", VALIDATES);
+    let operator = started(&world, &[]).await;
+    for (word, status) in [("broken", 403), ("garbage", 403), ("silent", 500)] {
+        let (found, answer) = send(&world.server, Method::POST, MAPS, &map("x", word)).await;
+        let message = answer["message"].as_str().unwrap();
+        assert_eq!(found, status, "{message}");
+        assert!(message.contains("Hook failed") && !message.contains("hunter2"), "{message}");
+    }
+    let (status, answer) = send(&world.server, Method::POST, MAPS, &map("x", "slow")).await;
+    assert_eq!(status, 500, "{answer}");
+    let process = fs::read_to_string(world.path("slow.pid")).unwrap();
+    let process = world.path("..").join("/proc").join(process.trim());
+    crate::support::server::until("the end of the hook", || !process.exists()).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f_f1_at_an_orderly_end_the_cluster_goes_on_and_everything_can_be_taken_back() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/check.sh", VALIDATES);
+    let operator = started(&world, &[]).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    registered(&world, "validating", "Ignore").await;
+    ok(&world.server, Method::POST, MAPS, &map("b", "bad")).await;
+    let options = webhook::Options {
+        address: ("127.0.0.1".to_owned(), 0),
+        certificates: None,
+        namespace: "ops".to_owned(),
+        name: "addon-operator-ops".to_owned(),
+        client: engine::WebhookClient::Url("https://127.0.0.1:0".to_owned()),
+    };
+    webhook::uninstall(world.client(), &options).await.unwrap();
+    let path = format!("{CONFIGURATIONS}/validatingwebhookconfigurations/addon-operator-ops");
+    assert_eq!(get(&world.server, &path).await, None);
+    assert_eq!(get(&world.server, "/api/v1/namespaces/ops/secrets/addon-operator-ops-tls").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_global_hook_changes_objects_before_they_are_written() {
+    let world = shop().await;
+    world.write("global-hooks/label.sh", MUTATES);
+    let operator = world.start(ON).await;
+    registered(&world, "mutating", "Fail").await;
+    let made = ok(&world.server, Method::POST, MAPS, &map("a", "good")).await;
+    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
+    let stored = get(&world.server, &format!("{MAPS}/a")).await.unwrap();
+    assert_eq!(stored["metadata"]["labels"], json!({"by": "hook"}));
+    // The namespace of the operator itself is left alone.
+    let own = ok(&world.server, Method::POST, "/api/v1/namespaces/ops/configmaps", &map("a", "good")).await;
+    assert_eq!(own["metadata"]["labels"], json!(null));
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_whose_webhooks_are_off_asks_for_nothing() {
+    let world = shop().await;
+    world.write("global-hooks/label.sh", MUTATES);
+    let operator = world.start(&[]).await;
+    world.put("addon-operator", json!({"data": {}})).await;
+    ok(&world.server, Method::POST, MAPS, &map("a", "good")).await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+    let list = format!("{CONFIGURATIONS}/mutatingwebhookconfigurations");
+    assert_eq!(get(&world.server, &list).await.unwrap()["items"], json!([]));
+    assert_eq!(get(&world.server, "/api/v1/namespaces/ops/secrets").await.unwrap()["items"], json!([]));
+}
+
+/// A hook that converts between `schedule` and `hour`, and renames objects whose text is `bad`.
+const CONVERTS: &str = r##"#!/usr/bin/env bash
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+kubernetesCustomResourceConversion:
+- {name: up, crdName: tabs.example.com, conversions: [{fromVersion: v1alpha1, toVersion: v1}]}
+- {name: down, crdName: tabs.example.com, conversions: [{fromVersion: v1, toVersion: v1alpha1}]}
+CONFIG
+  exit 0
+fi
+objects=$(sed -E 's/.*"objects":(\[.*\]),"uid":"[^"]*"\}\}.*/\1/' "$BINDING_CONTEXT_PATH")
+if grep -q '"binding":"up"' "$BINDING_CONTEXT_PATH"; then
+  objects=$(sed -E 's#example.com/v1alpha1#example.com/v1#g; s/"spec":\{"schedule":/"spec":{"hour":/g' <<< "$objects")
+else
+  objects=$(sed -E 's#example.com/v1"#example.com/v1alpha1"#g; s/"spec":\{"hour":/"spec":{"schedule":/g' <<< "$objects")
+fi
+if grep -q '"bad"' <<< "$objects"; then objects=$(sed -E 's/"name":"[^"]*"/"name":"other"/g' <<< "$objects"); fi
+echo "{\"convertedObjects\": $objects}" > "$CONVERSION_RESPONSE_PATH"
+"##;
+
+/// Returns the definition of a kind with two versions.
+fn tabs_definition() -> Value {
+    let schema = |field: &str| {
+        let spec = json!({"type": "object", "properties": {field: {"type": "string"}}});
+        json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}})
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "tabs.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "tabs", "singular": "tab", "kind": "Tab", "listKind": "TabList"},
+            "versions": [
+                {"name": "v1alpha1", "served": true, "storage": false, "schema": schema("schedule")},
+                {"name": "v1", "served": true, "storage": true, "schema": schema("hour")},
+            ],
+        },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_resources_are_converted_when_they_are_written_read_listed_and_watched() {
+    let world = shop().await;
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/010-web/hooks/convert.sh", CONVERTS);
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    ok(&world.server, Method::POST, definitions, &tabs_definition()).await;
+    let operator = world.start(ON).await;
+    let path = format!("{definitions}/tabs.example.com");
+    converted_by(&world, &path, "Webhook").await;
+    let tabs = |version: &str| format!("/apis/example.com/{version}/namespaces/shop/tabs");
+    let tab = |name: &str, schedule: &str| {
+        json!({"apiVersion": "example.com/v1alpha1", "kind": "Tab", "metadata": {"name": name},
+            "spec": {"schedule": schedule}})
+    };
+    // The kinds that are served follow the definition a moment later, as in a real API server.
+    loop {
+        ok(&world.server, Method::POST, &tabs("v1alpha1"), &tab("probe", "1")).await;
+        let probe = format!("{}/probe", tabs("v1"));
+        let stored = get(&world.server, &probe).await.unwrap();
+        ok(&world.server, Method::DELETE, &probe, &Value::Null).await;
+        if stored["spec"] == json!({"hour": "1"}) {
+            break;
+        }
+    }
+    let made = ok(&world.server, Method::POST, &tabs("v1alpha1"), &tab("a", "5")).await;
+    assert_eq!(made["spec"], json!({"schedule": "5"}));
+    let read = |version: &str| format!("{}/a", tabs(version));
+    assert_eq!(get(&world.server, &read("v1")).await.unwrap()["spec"], json!({"hour": "5"}));
+    assert_eq!(get(&world.server, &read("v1alpha1")).await.unwrap()["spec"], json!({"schedule": "5"}));
+    let change = json!({"spec": {"schedule": "6"}});
+    let changed = ok(&world.server, Method::PATCH, &read("v1alpha1"), &change).await;
+    assert_eq!(changed["spec"], json!({"schedule": "6"}));
+    let list = get(&world.server, &tabs("v1alpha1")).await.unwrap();
+    assert_eq!(list["items"][0]["spec"], json!({"schedule": "6"}));
+    let gvk = kube::core::GroupVersionKind::gvk("example.com", "v1alpha1", "Tab");
+    let kind = kube::core::ApiResource::from_gvk(&gvk);
+    let api: kube::Api<kube::api::DynamicObject> = kube::Api::namespaced_with(world.client(), "shop", &kind);
+    let watched = kube::runtime::wait::await_condition(api, "a", |tab: Option<&kube::api::DynamicObject>| {
+        tab.is_some_and(|tab| tab.data["spec"]["schedule"] == "6")
+    });
+    tokio::time::timeout(Duration::from_secs(60), watched).await.unwrap().unwrap();
+    // One object that is not converted: the request fails, and nothing is stored.
+    let (status, answer) = send(&world.server, Method::POST, &tabs("v1alpha1"), &tab("b", "bad")).await;
+    assert_eq!(status, 500, "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("has another /metadata/name"), "{answer}");
+    assert_eq!(get(&world.server, &format!("{}/b", tabs("v1"))).await, None);
+    // Somebody overwrites the definition, as an upgrade of a chart does.
+    let none = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
+    ok(&world.server, Method::PATCH, &path, &none).await;
+    converted_by(&world, &path, "Webhook").await;
+    // The module goes, and with it the conversion.
+    world.put("addon-operator", json!({"data": {"webEnabled": "false"}})).await;
+    converted_by(&world, &path, "None").await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+/// Waits until the objects of a definition are converted in this way.
+async fn converted_by(world: &Cluster, path: &str, strategy: &str) {
+    let begun = std::time::Instant::now();
+    loop {
+        let definition = get(&world.server, path).await.unwrap_or_default();
+        if definition.pointer("/spec/conversion/strategy").is_some_and(|found| found == strategy) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{definition}");
+        tokio::task::yield_now().await;
+    }
+}
