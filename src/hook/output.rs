@@ -60,9 +60,11 @@ impl OutputFiles {
         if let Some(ResponseFiles { admission, conversion }) = &self.responses {
             let admission = read(admission, response::MAX_BYTES)?;
             output.admission = response::admission(&admission, check_patch)
+                .map(|response| response.map(Box::new))
                 .map_err(|error| wrong("got bad validating response", &error))?;
             let conversion = read(conversion, response::MAX_BYTES)?;
             output.conversion = response::conversion(&conversion)
+                .map(|response| response.map(Box::new))
                 .map_err(|error| wrong("got bad conversion response", &error))?;
         }
         Ok(output)

@@ -324,7 +324,7 @@ impl Engine {
                 module::report_review(cx, &answered.hook.id, answered.binding(), usage, HookEnd::Error);
                 let scope = &answered.hook.id.scope;
                 let failure = self.configuration.told(failure, scope.module(), None);
-                webhooks.failed(cx, answered, failure);
+                Webhooks::failed(cx, answered, failure);
             }
             Carried::Done { usage, changed, flags_changed } => {
                 let id = answered.hook.id.clone();

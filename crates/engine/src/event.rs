@@ -316,9 +316,9 @@ pub struct HookOutput {
     /// Changes of objects in the cluster.
     pub object_patches: Vec<ObjectPatch>,
     /// What it answers to a review of an object.
-    pub admission: Option<AdmissionResponse>,
+    pub admission: Option<Box<AdmissionResponse>>,
     /// What it answers to a review of a conversion.
-    pub conversion: Option<ConversionResponse>,
+    pub conversion: Option<Box<ConversionResponse>>,
 }
 
 /// What a process used.

@@ -87,7 +87,7 @@ impl RequestContext {
     }
 
     /// Turns an object of the version of the request into the one in which objects are stored.
-    pub(crate) fn into_stored_version(&self, object: &mut Value) -> Outcome<()> {
+    pub(crate) fn convert_to_stored(&self, object: &mut Value) -> Outcome<()> {
         let resource = &self.resource;
         if resource.converter().is_some() && resource.api_version != resource.stored_version {
             let converting = conversion_webhook::convert(

@@ -117,7 +117,7 @@ fn commit_new(
         }
         return Ok(Written::DryRun(object));
     }
-    request.into_stored_version(&mut object)?;
+    request.convert_to_stored(&mut object)?;
     let encoded = Encoded::owned(&object, owned.as_deref(), &resource.fields);
     check_size(&encoded)?;
     match request.cluster.commit(object_ref, Write::Create(encoded)) {

@@ -124,7 +124,7 @@ impl Pipeline<'_> {
         if self.options.dry_run {
             return Ok(Some(Written::DryRun(new)));
         }
-        self.request.into_stored_version(&mut new)?;
+        self.request.convert_to_stored(&mut new)?;
         let object_ref = ObjectRef { table: Arc::clone(&resource.table), key: old.key.clone() };
         let committed = self.request.cluster.commit_change(resource, &object_ref, old, &new)?;
         // The answer shows what was written even if that removed the object.

@@ -80,14 +80,14 @@ impl AdmissionReview {
             put(&mut fields, "patchType", json!("JSONPatch"));
             put(&mut fields, "patch", json!(patch));
         }
-        self.head.review("AdmissionReview", fields)
+        self.head.review("AdmissionReview", &fields)
     }
 
     /// Returns the review with a refusal, because there is no response that could be used.
     pub(super) fn refuse(&self, code: u16, message: &str) -> Arc<Value> {
         let status = json!({"code": code, "message": message});
         let response = json!({"uid": self.head.uid, "allowed": false, "status": status});
-        self.head.review("AdmissionReview", response)
+        self.head.review("AdmissionReview", &response)
     }
 }
 
@@ -118,19 +118,19 @@ impl ConversionReview {
     pub(super) fn answer(&self) -> Arc<Value> {
         let result = json!({"status": "Success"});
         let response = json!({"uid": self.head.uid, "convertedObjects": self.objects, "result": result});
-        self.head.review("ConversionReview", response)
+        self.head.review("ConversionReview", &response)
     }
 
     /// Returns the review with the reason why the objects are not converted. None is returned then.
     pub(super) fn refuse(&self, message: &str) -> Arc<Value> {
         let result = json!({"status": "Failure", "message": message});
         let response = json!({"uid": self.head.uid, "convertedObjects": [], "result": result});
-        self.head.review("ConversionReview", response)
+        self.head.review("ConversionReview", &response)
     }
 }
 
 impl Head {
-    fn review(&self, kind: &str, response: Value) -> Arc<Value> {
+    fn review(&self, kind: &str, response: &Value) -> Arc<Value> {
         Arc::new(json!({"apiVersion": self.api_version, "kind": kind, "response": response}))
     }
 }

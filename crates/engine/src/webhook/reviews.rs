@@ -80,8 +80,8 @@ pub(crate) enum Stage {
 /// What a hook answered.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
-    admission: Option<AdmissionResponse>,
-    conversion: Option<ConversionResponse>,
+    admission: Option<Box<AdmissionResponse>>,
+    conversion: Option<Box<ConversionResponse>>,
 }
 
 /// A run of a hook for a review that has come to an end of a stage.

@@ -204,7 +204,7 @@ impl Webhooks {
     }
 
     /// Answers a review whose hook failed.
-    pub(crate) fn failed(&mut self, cx: &mut Context, answered: Answered, failure: Failure) {
+    pub(crate) fn failed(cx: &mut Context, answered: Answered, failure: Failure) {
         answered.fail(cx, failure);
     }
 

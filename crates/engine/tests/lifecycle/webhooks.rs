@@ -70,12 +70,12 @@ fn tab(name: &str, version: &str) -> Value {
 fn says(allowed: bool) -> HookOutput {
     let response =
         AdmissionResponse { allowed, message: "because".to_owned(), ..AdmissionResponse::default() };
-    HookOutput { admission: Some(response), ..HookOutput::default() }
+    HookOutput { admission: Some(Box::new(response)), ..HookOutput::default() }
 }
 
 fn converted(objects: &[Value]) -> HookOutput {
     let response = ConversionResponse { objects: objects.to_vec(), ..ConversionResponse::default() };
-    HookOutput { conversion: Some(response), ..HookOutput::default() }
+    HookOutput { conversion: Some(Box::new(response)), ..HookOutput::default() }
 }
 
 impl World {
