@@ -124,7 +124,12 @@ impl Config {
     ///
     /// `salt` is different for tasks that fail at the same moment, so that their waits differ.
     pub(crate) fn retry_after(&self, failures: u32, salt: u64) -> Duration {
-        if self.retry_max_delay <= self.retry_delay {
+        self.retry_within(self.retry_max_delay, failures, salt)
+    }
+
+    /// Returns the same where waits grow up to `longest`.
+    pub(crate) fn retry_within(&self, longest: Duration, failures: u32, salt: u64) -> Duration {
+        if longest <= self.retry_delay {
             return self.retry_delay;
         }
         let doublings = failures.saturating_sub(1).min(16);
@@ -132,7 +137,7 @@ impl Config {
         let jitter = mixed(self.seed ^ salt.wrapping_mul(31) ^ u64::from(failures)) % 251;
         let jitter = u32::try_from(jitter).unwrap_or_default();
         // Up to a quarter more, so that tasks that failed together don't come back together.
-        (grown + grown / 1000 * jitter).min(self.retry_max_delay)
+        (grown + grown / 1000 * jitter).min(longest)
     }
 }
 

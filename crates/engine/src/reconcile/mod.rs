@@ -3,7 +3,9 @@
 //! Work on one key never waits for work on another one, as tasks of a queue do.
 
 mod reconciles;
+mod terms;
 mod work;
 
 pub(crate) use reconciles::{Reconciles, Step};
+pub(crate) use terms::Terms;
 pub(crate) use work::WorkKey;

@@ -4,30 +4,31 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::WorkKey;
-use super::work::{State, Work};
+use super::work::{State, Subject, Work};
+use super::{Terms, WorkKey};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
-use crate::name::{QueueName, RunId};
-use crate::notice::Notice;
+use crate::name::RunId;
+use crate::notice::{Notice, TaskInfo};
 use crate::queue::Queues;
 use crate::time::Time;
 use crate::view::{QueueView, TaskView};
 
-/// All keyed work.
-#[derive(Debug, Default)]
-pub(crate) struct Reconciles {
+/// All keyed work of one queue.
+#[derive(Debug)]
+pub(crate) struct Reconciles<K = WorkKey> {
     config: Arc<Config>,
-    works: BTreeMap<WorkKey, Work>,
+    terms: Terms,
+    works: BTreeMap<K, Work>,
     /// What waits for a worker, in this order.
-    ready: VecDeque<WorkKey>,
+    ready: VecDeque<K>,
     /// What comes back when.
-    due: BTreeSet<(Time, WorkKey)>,
+    due: BTreeSet<(Time, K)>,
     /// Whose effect a run is.
-    runs: BTreeMap<RunId, WorkKey>,
+    runs: BTreeMap<RunId, K>,
     /// How many workers are busy.
     busy: usize,
     /// How much work was told of last.
@@ -51,17 +52,36 @@ pub(crate) enum Step {
     Write(RunId, Box<Effect>),
 }
 
-impl Reconciles {
+impl<K> Default for Reconciles<K> {
+    fn default() -> Self {
+        Self {
+            config: Arc::default(),
+            terms: Terms::default(),
+            works: BTreeMap::new(),
+            ready: VecDeque::new(),
+            due: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            busy: 0,
+            reported: 0,
+        }
+    }
+}
+
+impl<K: Subject> Reconciles<K> {
     /// Returns no work.
-    pub(crate) fn new(config: Arc<Config>) -> Self {
-        Self { config, ..Self::default() }
+    pub(crate) fn new(config: Arc<Config>, terms: Terms) -> Self {
+        Self { config, terms, ..Self::default() }
+    }
+
+    fn info(&self, key: &K, work: &Work) -> TaskInfo {
+        key.info(work.id, &self.terms.queue, &work.cause)
     }
 
     /// Has a key worked on, now or once more when the work on it is done that is under way.
-    pub(crate) fn request(&mut self, cx: &mut Context, key: &WorkKey, cause: &Cause) {
+    pub(crate) fn request(&mut self, cx: &mut Context, key: &K, cause: &Cause) {
         let Some(work) = self.works.get_mut(key) else {
             let work = Work::new(cx.ids.task(), cause.then(key.to_string()), cx.now);
-            cx.notify(Notice::TaskQueued { task: work.info() });
+            cx.notify(Notice::TaskQueued { task: self.info(key, &work) });
             self.works.insert(key.clone(), work);
             self.ready.push_back(key.clone());
             return;
@@ -78,7 +98,7 @@ impl Reconciles {
     }
 
     /// Makes a key go on that waits for something inside of the engine.
-    pub(crate) fn resume(&mut self, key: &WorkKey) {
+    pub(crate) fn resume(&mut self, key: &K) {
         if let Some(work) = self.works.get_mut(key)
             && let State::Waiting { .. } = work.state
         {
@@ -88,17 +108,17 @@ impl Reconciles {
     }
 
     /// Returns whether there is work on a key.
-    pub(crate) fn has(&self, key: &WorkKey) -> bool {
+    pub(crate) fn has(&self, key: &K) -> bool {
         self.works.contains_key(key)
     }
 
     /// Returns whether something is ready and a worker is free for it.
     pub(crate) fn has_next(&self) -> bool {
-        !self.ready.is_empty() && self.busy < self.config.source_workers
+        !self.ready.is_empty() && self.busy < self.terms.workers
     }
 
     /// Takes the next key, if a worker is free.
-    pub(crate) fn take_next(&mut self, cx: &mut Context) -> Option<WorkKey> {
+    pub(crate) fn take_next(&mut self, cx: &mut Context) -> Option<K> {
         if !self.has_next() {
             return None;
         }
@@ -106,7 +126,8 @@ impl Reconciles {
         let work = self.works.get_mut(&key)?;
         if work.begun_at.is_none() {
             work.begun_at = Some(cx.now);
-            cx.notify(Notice::TaskStarted { task: work.info(), waited: cx.now.since(work.queued_at) });
+            let task = key.info(work.id, &self.terms.queue, &work.cause);
+            cx.notify(Notice::TaskStarted { task, waited: cx.now.since(work.queued_at) });
         }
         Some(key)
     }
@@ -129,7 +150,7 @@ impl Reconciles {
     }
 
     /// Carries out what the work on a key does next.
-    pub(crate) fn apply(&mut self, cx: &mut Context, queues: &mut Queues, key: &WorkKey, step: Step) {
+    pub(crate) fn apply(&mut self, cx: &mut Context, queues: &mut Queues, key: &K, step: Step) {
         let Some(work) = self.works.get_mut(key) else { return };
         match step {
             Step::Fetch(run, effect) => self.start(cx, key, run, *effect, false),
@@ -140,19 +161,26 @@ impl Reconciles {
             Step::Failed(failure) => {
                 work.failures = work.failures.saturating_add(1);
                 work.failing_since.get_or_insert(cx.now);
-                let delay = self.config.retry_after(work.failures, work.id.number());
+                let delay = self.terms.retry_after(&self.config, work.failures, work.id.number());
                 let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
-                queues.record_end(cx, work.info(), took, Some((failure.clone(), delay)));
+                let info = key.info(work.id, &self.terms.queue, &work.cause);
+                queues.record_end(cx, info, took, Some((failure.clone(), delay)));
                 work.last_failure = Some(Arc::new(failure));
                 work.queued_at = cx.now;
-                work.again = None;
+                if let Some(cause) = work.again.take().filter(|_| self.terms.grows) {
+                    // What came meanwhile may be what it lacked.
+                    work.cause = cause.then(key.to_string());
+                    work.state = State::Ready;
+                    self.ready.push_back(key.clone());
+                    return;
+                }
                 work.state = State::Due(cx.now + delay);
                 self.due.insert((cx.now + delay, key.clone()));
             }
         }
     }
 
-    fn start(&mut self, cx: &mut Context, key: &WorkKey, run: RunId, effect: Effect, holds_worker: bool) {
+    fn start(&mut self, cx: &mut Context, key: &K, run: RunId, effect: Effect, holds_worker: bool) {
         let Some(work) = self.works.get_mut(key) else { return };
         work.state = State::InFlight { run, since: cx.now, holds_worker };
         self.busy += usize::from(holds_worker);
@@ -161,10 +189,10 @@ impl Reconciles {
     }
 
     /// Ends the work on a key. It comes back after `delay`, or at once if it was asked for meanwhile.
-    fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &WorkKey, delay: Option<Duration>) {
+    fn end(&mut self, cx: &mut Context, queues: &mut Queues, key: &K, delay: Option<Duration>) {
         let Some(mut work) = self.works.remove(key) else { return };
         let took = cx.now.since(work.begun_at.take().unwrap_or(cx.now));
-        queues.record_end(cx, work.info(), took, None);
+        queues.record_end(cx, self.info(key, &work), took, None);
         if let Some(cause) = work.again.take() {
             return self.request(cx, key, &cause);
         }
@@ -177,7 +205,7 @@ impl Reconciles {
     }
 
     /// Returns the key whose effect ended; it goes on when a worker is free. `None` if nobody waits for that.
-    pub(crate) fn finish(&mut self, run: RunId) -> Option<WorkKey> {
+    pub(crate) fn finish(&mut self, run: RunId) -> Option<K> {
         let key = self.runs.remove(&run)?;
         let work = self.works.get_mut(&key)?;
         if let State::InFlight { holds_worker: true, .. } = work.state {
@@ -189,7 +217,7 @@ impl Reconciles {
     }
 
     /// Returns the effect of a key that is in flight and holds no worker.
-    pub(crate) fn fetch_of(&self, key: &WorkKey) -> Option<RunId> {
+    pub(crate) fn fetch_of(&self, key: &K) -> Option<RunId> {
         match self.works.get(key)?.state {
             State::InFlight { run, holds_worker: false, .. } => Some(run),
             State::InFlight { .. } | State::Ready | State::Due(_) | State::Waiting { .. } => None,
@@ -217,7 +245,7 @@ impl Reconciles {
     pub(crate) fn report_length(&mut self, cx: &mut Context) {
         let length = self.works.len();
         if std::mem::replace(&mut self.reported, length) != length {
-            cx.notify(Notice::QueueChanged { queue: QueueName::addons(), length });
+            cx.notify(Notice::QueueChanged { queue: self.terms.queue.clone(), length });
         }
     }
 
@@ -227,8 +255,8 @@ impl Reconciles {
     }
 
     /// Returns a picture of the work on a key, if there is any.
-    pub(crate) fn view_of(&self, key: &WorkKey, now: Time) -> Option<TaskView> {
-        self.works.get(key).map(|work| work.view(key, now))
+    pub(crate) fn view_of(&self, key: &K, now: Time) -> Option<TaskView> {
+        self.works.get(key).map(|work| work.view(key, &self.terms.queue, now))
     }
 
     /// Adds a picture of the work to those of queues, if there is any.
@@ -236,8 +264,8 @@ impl Reconciles {
         if self.works.is_empty() {
             return;
         }
-        let name = QueueName::addons();
-        let tasks: Vec<TaskView> = self.works.iter().map(|(key, work)| work.view(key, now)).collect();
+        let name = self.terms.queue.clone();
+        let tasks: Vec<TaskView> = self.works.iter().map(|(key, work)| work.view(key, &name, now)).collect();
         let status = if self.runs.is_empty() { String::new() } else { "run first task".to_owned() };
         match queues.iter_mut().find(|queue| queue.name == name) {
             // A hook may have a queue of this name.

@@ -10,7 +10,13 @@ use crate::notice::{TaskInfo, TaskType};
 use crate::time::Time;
 use crate::view::TaskView;
 
-/// What the work is about.
+/// What work is about: at most one run of it is pending.
+pub(crate) trait Subject: Clone + Ord + fmt::Display {
+    /// Returns what distinguishes the work `id` on it from other tasks.
+    fn info(&self, id: TaskId, queue: &QueueName, cause: &Cause) -> TaskInfo;
+}
+
+/// An object that the operator itself looks after.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct WorkKey {
     /// Who does it: a kind of objects.
@@ -29,6 +35,20 @@ impl fmt::Display for WorkKey {
             write!(f, "{controller} {name}")
         } else {
             write!(f, "{controller} {namespace}/{name}")
+        }
+    }
+}
+
+impl Subject for WorkKey {
+    fn info(&self, id: TaskId, queue: &QueueName, cause: &Cause) -> TaskInfo {
+        TaskInfo {
+            id,
+            queue: queue.clone(),
+            kind: TaskType::AddonsReconcile,
+            scope: Scope::Global,
+            hook: None,
+            binding: None,
+            cause: cause.clone(),
         }
     }
 }
@@ -89,21 +109,9 @@ impl Work {
         }
     }
 
-    /// Returns what distinguishes it from other tasks.
-    pub(super) fn info(&self) -> TaskInfo {
-        TaskInfo {
-            id: self.id,
-            queue: QueueName::addons(),
-            kind: TaskType::AddonsReconcile,
-            scope: Scope::Global,
-            hook: None,
-            binding: None,
-            cause: self.cause.clone(),
-        }
-    }
-
     /// Returns a picture of it.
-    pub(super) fn view(&self, key: &WorkKey, now: Time) -> TaskView {
+    pub(super) fn view(&self, key: &impl Subject, queue: &QueueName, now: Time) -> TaskView {
+        let info = key.info(self.id, queue, &self.cause);
         let (running, retry_in, waiting) = match &self.state {
             State::InFlight { since, .. } => (Some(now.since(*since)), None, None),
             State::Due(until) => (None, Some(until.since(now)), None),
@@ -113,8 +121,8 @@ impl Work {
         let blocked_since = waiting.as_ref().map(|(_, since)| *since).or(self.failing_since);
         TaskView {
             id: self.id,
-            description: format!("{}:{}:{key}", TaskType::AddonsReconcile, QueueName::addons()),
-            module: None,
+            description: format!("{}:{queue}:{key}", info.kind),
+            module: info.scope.module().cloned(),
             age: now.since(self.queued_at),
             running,
             failures: self.failures,
@@ -123,8 +131,8 @@ impl Work {
             waits_for: waiting.map(|(reason, _)| reason),
             cause: self.cause.to_string(),
             chain: self.cause.clone(),
-            kind: TaskType::AddonsReconcile,
-            hook: None,
+            kind: info.kind,
+            hook: info.hook,
             blocked_for: blocked_since.map(|since| now.since(since)),
             wait_advice: None,
             // Work on one key never waits for work on another one.

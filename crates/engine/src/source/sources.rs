@@ -23,7 +23,7 @@ use crate::hook::snapshot::{Item, Key};
 use crate::module::{Lower, Modules};
 use crate::name::{CommandId, ModuleName, MonitorId, RunId, Scope};
 use crate::notice::Notice;
-use crate::reconcile::{Reconciles, Step, WorkKey};
+use crate::reconcile::{Reconciles, Step, Terms, WorkKey};
 use crate::time::Time;
 
 /// All configurations of sources.
@@ -67,7 +67,10 @@ impl Sources {
     pub(crate) fn new(config: Arc<Config>, registry: Registry) -> Self {
         let registration = Registration::new(registry);
         Self {
-            reconciles: Reconciles::new(Arc::clone(&config)),
+            reconciles: Reconciles::new(
+                Arc::clone(&config),
+                Terms { workers: config.source_workers, ..Terms::default() },
+            ),
             config,
             modules: registration.modules(),
             registration,
