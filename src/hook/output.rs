@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::hook::reconcile::{self, ReconcileResult};
 use engine::hook::response;
 use engine::object_patch::ObjectPatch;
 use engine::{Failure, FailureKind, HookOutput, metric, object_patch};
@@ -24,6 +25,8 @@ pub(super) struct OutputFiles {
     pub(super) object_patches: PathBuf,
     /// The answers to the API server, of a hook that it may ask.
     pub(super) responses: Option<ResponseFiles>,
+    /// Where the hook says what should be, if it runs for a reconcile binding.
+    pub(super) reconcile: Option<PathBuf>,
 }
 
 /// The files for what a hook answers to the API server.
@@ -38,7 +41,7 @@ impl OutputFiles {
     pub(super) fn len_bytes(&self) -> usize {
         let all = [&self.config_patch, &self.values_patch, &self.metrics, &self.object_patches];
         let responses = self.responses.iter().flat_map(|files| [&files.admission, &files.conversion]);
-        let all = all.into_iter().chain(responses);
+        let all = all.into_iter().chain(responses).chain(&self.reconcile);
         let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
         usize::try_from(all.map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
@@ -55,8 +58,19 @@ impl OutputFiles {
             .map_err(|error| wrong("got bad metrics", &error))?;
         let object_patches = object_patch::parse(&read(&self.object_patches, object_patch::MAX_BYTES)?)
             .map_err(|error| wrong("can't read object patch file", &error))?;
-        let mut output =
-            HookOutput { config_patch, values_patch, metrics, object_patches, ..HookOutput::default() };
+        let reconcile = match &self.reconcile {
+            Some(path) => reconcile::parse(&read(path, reconcile::MAX_BYTES)?)
+                .map_err(|error| wrong("got a bad result of reconcile", &error))?,
+            None => ReconcileResult::default(),
+        };
+        let mut output = HookOutput {
+            config_patch,
+            values_patch,
+            metrics,
+            object_patches,
+            reconcile,
+            ..HookOutput::default()
+        };
         if let Some(ResponseFiles { admission, conversion }) = &self.responses {
             let admission = read(admission, response::MAX_BYTES)?;
             output.admission = response::admission(&admission, check_patch)
@@ -143,6 +157,7 @@ mod tests {
             metrics: file("metrics"),
             object_patches: file("objects"),
             responses: Some(ResponseFiles { admission: file("admission"), conversion: file("conversion") }),
+            reconcile: Some(file("reconcile")),
         }
     }
 

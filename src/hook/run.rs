@@ -48,6 +48,18 @@ static WEBHOOK_LAYOUT: Layout = Layout {
     ],
 };
 
+/// The files of a hook that says what should be.
+static RECONCILE_LAYOUT: Layout = Layout {
+    inputs: LAYOUT.inputs,
+    outputs: &[
+        "hook-config-values.json-patch",
+        "hook-values.json-patch",
+        "hook-metrics.json",
+        "object-patch",
+        "reconcile-result.json",
+    ],
+};
+
 /// Runs hooks and scripts.
 #[derive(Debug)]
 pub struct Hooks {
@@ -146,8 +158,14 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Writes the files of a run.
 fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
-    let has_webhooks = run.hook.spec.has_webhooks();
-    let files = scratch.run(if has_webhooks { &WEBHOOK_LAYOUT } else { &LAYOUT }, || {
+    let reconciles = run.contexts.is_reconciliation();
+    let has_webhooks = !reconciles && run.hook.spec.has_webhooks();
+    let layout = match (reconciles, has_webhooks) {
+        (true, _) => &RECONCILE_LAYOUT,
+        (false, true) => &WEBHOOK_LAYOUT,
+        (false, false) => &LAYOUT,
+    };
+    let files = scratch.run(layout, || {
         let (kind, module) = (kind(&run.hook.id), run.hook.id.scope.module());
         let scope = module.map_or_else(|| kind.to_owned(), |module| safe_name(module.as_str()));
         format!("{scope}.{kind}-hook-{}", safe_name(run.hook.id.name.as_str()))
@@ -166,6 +184,7 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         } else {
             None
         },
+        reconcile: reconciles.then(|| files.output("reconcile-result.json")).transpose()?,
     };
     let mut variables = vec![
         ("BINDING_CONTEXT_PATH", context),
@@ -181,6 +200,7 @@ fn prepare(scratch: &Scratch, run: &HookRun) -> Result<Prepared, ScratchError> {
         variables.push(("ADMISSION_RESPONSE_PATH", admission.clone()));
         variables.push(("CONVERSION_RESPONSE_PATH", conversion.clone()));
     }
+    variables.extend(outputs.reconcile.iter().map(|path| ("RECONCILE_RESULT_PATH", path.clone())));
     Ok(Prepared { files, variables, outputs })
 }
 

@@ -129,7 +129,11 @@ impl Writer {
     }
 
     async fn write_held(&mut self) {
-        if self.held.iter().any(|(_, announcement)| announcement.source.is_none()) {
+        if self
+            .held
+            .iter()
+            .any(|(_, announcement)| announcement.source.is_none() && announcement.object.is_none())
+        {
             self.identify().await;
         }
         while let Some((at, announcement)) = self.held.pop_front() {
@@ -167,10 +171,11 @@ impl Writer {
     fn event(&self, at: Timestamp, announcement: &Announcement) -> Event {
         let now = Time(at);
         let message: String = announcement.message.chars().take(LONGEST / 4).collect();
-        let (object, name) = match (&announcement.source, &announcement.module) {
-            (Some(source), _) => (source_object(source), source.key.name.to_string()),
-            (None, Some(module)) => (self.config_map(), format!("{}.{module}", self.config_map)),
-            (None, None) => (self.config_map(), self.config_map.clone()),
+        let (object, name) = match (&announcement.source, &announcement.object, &announcement.module) {
+            (_, Some(object), _) => (controlled_object(object), object.key.name.to_string()),
+            (Some(source), _, _) => (source_object(source), source.key.name.to_string()),
+            (None, None, Some(module)) => (self.config_map(), format!("{}.{module}", self.config_map)),
+            (None, None, None) => (self.config_map(), self.config_map.clone()),
         };
         Event {
             metadata: ObjectMeta {
@@ -199,6 +204,18 @@ impl Writer {
             uid: self.uid.clone(),
             ..ObjectReference::default()
         }
+    }
+}
+
+fn controlled_object(object: &engine::ObjectReference) -> ObjectReference {
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    ObjectReference {
+        api_version: given(&object.api_version),
+        kind: given(&object.kind),
+        namespace: given(&object.key.namespace),
+        name: given(&object.key.name),
+        uid: given(&object.uid),
+        ..ObjectReference::default()
     }
 }
 

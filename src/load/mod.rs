@@ -89,7 +89,8 @@ impl Loader {
         let complete = (0..self.options.modules_dirs.len())
             .all(|dir_index| found.modules.iter().any(|entry| entry.dir_index == Some(dir_index)))
             && !self.options.modules_dirs.is_empty();
-        Ok(Catalog { global: Arc::new(global), modules: loaded, complete, warnings })
+        let catalog = Catalog { global: Arc::new(global), modules: loaded, complete, warnings };
+        Ok(catalog.with_one_hook_for_each_finalizer())
     }
 
     /// Returns one module from its current files.

@@ -19,6 +19,7 @@ use crate::lasting_task;
 const TICK: u64 = 10;
 
 const MODULE_HOOK: &[&str] = &["module", "hook", "binding", "queue", "activation"];
+const RECONCILE: &[&str] = &["module", "hook", "binding"];
 const WATCH: &[&str] = &["module", "hook", "binding", "queue", "kind"];
 const REQUEST: &[&str] = &["component", "verb", "url"];
 const GLOBAL_HOOK: &[&str] = &["hook", "binding", "queue", "activation"];
@@ -107,6 +108,11 @@ metrics! {
             "Objects of releases that were gone";
         counter changed_resources = "modules_changed_resources_total", &["module", "resource"],
             "Objects of releases that somebody else changed";
+        histogram reconcile_seconds = "reconcile_seconds", RECONCILE,
+            "How long it took to make an object what its controller says";
+        counter reconcile_failures = "reconcile_failures_total", RECONCILE,
+            "How often an object could not be made what its controller says";
+        gauge reconcile_keys = "reconcile_keys", RECONCILE, "Objects of a controller";
         gauge module_info = "mm_module_info", &["module", "enabled", "critical"],
             "Modules and whether they are on";
         histogram module_helm_seconds = "module_helm_seconds", &["module", "activation"],

@@ -100,7 +100,8 @@ impl Telemetry {
         let modules = catalog.modules.iter().flat_map(|module| &module.hooks);
         for hook in catalog.global.hooks.iter().chain(modules) {
             let spec = &hook.spec;
-            let count = spec.lifecycle.len() + spec.schedules.len() + spec.kubernetes.len();
+            let count =
+                spec.lifecycle.len() + spec.schedules.len() + spec.kubernetes.len() + spec.reconciles.len();
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             let (module, name) = hook_labels(&hook.id);
             self.metrics.binding_count.set(&[module, name], count.into());
@@ -193,6 +194,11 @@ impl Telemetry {
             Notice::QueueChanged { queue, length } => {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
                 self.metrics.queue_length.set(&[queue.as_str()], length.into());
+            }
+            Notice::ReconcileKeysChanged { hook, binding, keys } => {
+                let (module, hook) = hook_labels(&hook);
+                let keys = u32::try_from(keys).unwrap_or(u32::MAX);
+                self.metrics.reconcile_keys.set(&[module, hook, &*binding], keys.into());
             }
             Notice::QueueCompacted { queue, hook, before, after } => {
                 self.queue_compacted(&queue, &hook, before, after);
@@ -332,6 +338,14 @@ impl Telemetry {
         if task.kind == TaskType::ModuleRun {
             let labels = [module, activation(task.cause.is_of_start())];
             self.metrics.module_run_seconds.observe(&labels, took.as_secs_f64());
+        }
+        if task.kind == TaskType::ReconcileRun {
+            let hook = task.hook.as_ref().map_or("", |hook| hook.name.as_str());
+            let labels = [module, hook, task.binding.as_deref().unwrap_or_default()];
+            self.metrics.reconcile_seconds.observe(&labels, took.as_secs_f64());
+            if failure.is_some() {
+                self.metrics.reconcile_failures.count(&labels);
+            }
         }
         let (seconds, title) = (took.as_secs_f64(), title(task));
         macro_rules! log {

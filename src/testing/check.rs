@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use engine::hook::reconcile::Condition;
 use engine::{Failure, FailureKind};
 use serde_json::{Map, Value};
 use similar::TextDiff;
@@ -53,6 +54,7 @@ pub(super) fn mismatches(step: &Step, observation: &Observation) -> Vec<Mismatch
     check.failures();
     check.refusals();
     check.written();
+    check.said();
     check.state();
     check.log();
     if step.is_open {
@@ -140,6 +142,29 @@ impl Check<'_> {
                     if refused.is_empty() { "nothing was refused".to_owned() } else { refused.join("\n") };
                 self.wrong("refused", format!("no refusal says {wanted:?}; {shown}"), first);
             }
+        }
+    }
+
+    /// Compares what the last run of a controller said.
+    fn said(&mut self) {
+        let runs = self.observation.record.runs.iter().rev();
+        let outputs =
+            runs.filter(|run| run.is_reconciliation).filter_map(|run| run.outcome.as_ref()?.as_ref().ok());
+        let result = outputs.map(|output| &output.reconcile).next();
+        if let Some(Value::Array(expected)) = self.expected("children").cloned() {
+            let said = result.and_then(|result| result.children.as_deref()).unwrap_or_default();
+            let nothing = Value::Object(Map::new());
+            let shown =
+                |(place, child): (usize, &Value)| projected(expected.get(place).unwrap_or(&nothing), child);
+            let actual: Vec<Value> = said.iter().enumerate().map(shown).collect();
+            self.compare("children", &Value::Array(expected), actual.into());
+        }
+        if let Some(expected) = self.expected("status").cloned() {
+            let mut status = result.and_then(|result| result.status.clone()).unwrap_or_default();
+            if let Some(conditions) = result.and_then(|result| result.conditions.as_ref()) {
+                status.insert("conditions".to_owned(), conditions.iter().map(condition).collect());
+            }
+            self.compare("status", &expected, projected(&expected, &Value::Object(status)));
         }
     }
 
@@ -252,6 +277,21 @@ impl Check<'_> {
             );
         }
     }
+}
+
+/// Returns a condition as hooks write it.
+fn condition(condition: &Condition) -> Value {
+    let Condition { kind, status, reason, message } = condition;
+    let mut fields = Map::from_iter([
+        ("type".to_owned(), kind.as_str().into()),
+        ("status".to_owned(), status.as_str().into()),
+    ]);
+    for (field, text) in [("reason", reason), ("message", message)] {
+        if let Some(text) = text {
+            fields.insert(field.to_owned(), text.as_str().into());
+        }
+    }
+    Value::Object(fields)
 }
 
 fn text(value: &Value) -> String {

@@ -162,17 +162,20 @@ impl<'a> Node<'a> {
 
     /// Returns a list of objects; each must say its kind and name.
     pub(super) fn objects(&self) -> Vec<Value> {
-        self.each(|item| {
-            let text = |pointer: &str| item.value.pointer(pointer).and_then(Value::as_str).is_some();
-            if !item.value.is_object() {
-                item.wrong("should be an object with apiVersion, kind and metadata.name");
-            } else if !text("/kind") {
-                item.wrong("its kind is missing");
-            } else if !text("/metadata/name") {
-                item.wrong("its metadata.name is missing");
-            }
-            item.value.clone()
-        })
+        self.each(|item| item.object())
+    }
+
+    /// Returns an object of Kubernetes.
+    pub(super) fn object(&self) -> Value {
+        let text = |pointer: &str| self.value.pointer(pointer).and_then(Value::as_str).is_some();
+        if !self.value.is_object() {
+            self.wrong("should be an object with apiVersion, kind and metadata.name");
+        } else if !text("/kind") {
+            self.wrong("its kind is missing");
+        } else if !text("/metadata/name") {
+            self.wrong("its metadata.name is missing");
+        }
+        self.value.clone()
     }
 
     /// Returns a list of the names of objects: kind, name, and maybe apiVersion and namespace.

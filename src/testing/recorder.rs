@@ -48,6 +48,8 @@ pub(super) struct Run {
     pub(super) hook: Arc<Hook>,
     /// Its binding contexts, in short.
     pub(super) contexts: String,
+    /// Whether it says what should be.
+    pub(super) is_reconciliation: bool,
     /// `None` while it runs.
     pub(super) outcome: Option<Result<HookOutput, Failure>>,
 }
@@ -120,6 +122,7 @@ impl Recording {
                 self.record.runs.push(Run {
                     hook: Arc::clone(hook),
                     contexts: summary(contexts),
+                    is_reconciliation: contexts.is_reconciliation(),
                     outcome: None,
                 });
             }
@@ -243,6 +246,7 @@ fn summary(contexts: &RunContexts) -> String {
         Trigger::Lifecycle(_) | Trigger::Schedule => context.binding.to_string(),
         Trigger::Review { kind, .. } => format!("{} {kind}", context.binding),
         Trigger::Conversion { from, to, .. } => format!("{} Conversion {from} to {to}", context.binding),
+        Trigger::Reconcile(one) => format!("{} {} {}", context.binding, one.type_name(), one.key),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
         Trigger::Event { event, key, .. } if key.namespace.is_empty() => {
             format!("{} {event} {}", context.binding, key.name)

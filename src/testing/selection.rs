@@ -196,6 +196,7 @@ fn select(catalog: &mut Catalog, run: &str) -> Result<Option<Trigger>, String> {
         names.extend(hook.spec.lifecycle.keys().map(|point| point.as_str().to_owned()));
         names.extend(hook.spec.schedules.iter().map(|binding| binding.name.clone()));
         names.extend(hook.spec.kubernetes.iter().map(|binding| binding.name.clone()));
+        names.extend(hook.spec.reconciles.iter().map(|binding| binding.name.clone()));
     }
     if !names.iter().any(|name| name == run) {
         return Err(unknown("binding", run, names.iter().map(String::as_str)));
@@ -222,6 +223,7 @@ fn muted(hook: &Hook, run: &str, trigger: &mut Option<Trigger>, key: Option<&str
         *trigger = Some(Trigger::Disable(key.to_owned()));
     }
     hook.spec.schedules.retain(|binding| binding.name == run);
+    hook.spec.reconciles.retain(|binding| binding.name == run);
     if let Some(binding) = hook.spec.schedules.first() {
         *trigger = Some(Trigger::Fire(binding.crontab.clone()));
     }

@@ -27,10 +27,10 @@ const SHARED: [&str; 8] = ["hook", "run", "modules", "globalHooks", "values", "c
 const OWN: [&str; 3] = ["name", "expect", "steps"];
 
 /// Actions of a step. A step has exactly one.
-const ACTIONS: [&str; 5] = ["admit", "apply", "config", "delete", "schedule"];
+const ACTIONS: [&str; 6] = ["admit", "apply", "config", "delete", "reconcile", "schedule"];
 
 /// Keys of `expect`.
-pub(super) const EXPECTED: [&str; 14] = [
+pub(super) const EXPECTED: [&str; 16] = [
     "refused",
     "runs",
     "exit",
@@ -39,6 +39,8 @@ pub(super) const EXPECTED: [&str; 14] = [
     "configPatch",
     "objectPatches",
     "metrics",
+    "children",
+    "status",
     "log",
     "values",
     "config",
@@ -216,6 +218,8 @@ fn step(node: Node<'_>) -> Step {
         node.key("apply", |node| Action::Apply(node.objects())),
         node.key("config", |node| Action::Config(node.map())),
         node.key("delete", |node| Action::Delete(node.references())),
+        // The object of a controller: its key runs.
+        node.key("reconcile", |node| Action::Apply(vec![node.object()])),
         node.key("schedule", |node| Action::Schedule(node.text())),
     ];
     let mut actions = actions.into_iter().flatten();
@@ -258,10 +262,11 @@ fn check_shapes(expect: Node<'_>) {
     for key in ["valuesPatch", "configPatch", "objectPatches", "metrics"] {
         expect.key(key, |node| node.each(|item| drop(item.map())));
     }
-    for key in ["values", "config", "enabled"] {
+    for key in ["values", "config", "enabled", "status"] {
         expect.key(key, |node| drop(node.map()));
     }
     expect.key("objects", |node| drop(node.objects()));
+    expect.key("children", |node| drop(node.objects()));
     expect.key("absent", |node| drop(node.references()));
     expect.key("error", |node| drop(node.text()));
     expect.key("refused", |node| drop(node.text()));
@@ -295,7 +300,7 @@ mod tests {
             ("run: a\nexpext: {}\n", "a.test.yaml:2:1: expext: unknown key; did you mean expect?"),
             (
                 "tests:\n- name: x\n  steps:\n  - expect: {log: {}}\n",
-                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of admit, apply, config, delete, schedule\n\
+                "a.test.yaml:4:5: tests[0].steps[0]: a step needs exactly one of admit, apply, config, delete, reconcile, schedule\n\
                  a.test.yaml:4:14: tests[0].steps[0].expect.log: should be a list",
             ),
             ("objects: [{kind: Pod}]\n", "a.test.yaml:1:11: objects[0]: its metadata.name is missing"),

@@ -115,6 +115,7 @@ const ENGINE: &[&str] = &[
     "binding",
     "inspection",
     "module",
+    "controller",
     "converge",
     "source",
     "webhook",

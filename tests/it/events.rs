@@ -51,6 +51,7 @@ async fn a_module_that_fails_is_told_on_the_config_map() {
     events.record(Announcement {
         module: Some("web".into()),
         source: None,
+        object: None,
         warning: true,
         reason: "ModuleFailed",
         message,
@@ -83,7 +84,14 @@ async fn what_happens_to_a_source_is_told_on_its_object() {
     for (key, warning) in [(SourceKey::cluster("platform"), false), (of_team, true)] {
         let message = format!("{key} changed");
         let source = Some(SourceReference { key, uid: "some-uid".to_owned() });
-        events.record(Announcement { module: None, source, warning, reason: "SourceReady", message });
+        events.record(Announcement {
+            module: None,
+            source,
+            object: None,
+            warning,
+            reason: "SourceReady",
+            message,
+        });
     }
     drop(events);
     // What belongs to no namespace has its Events where kubectl looks for them.
@@ -134,6 +142,7 @@ async fn slip_15_without_a_config_map_it_is_looked_for_once_however_many_events_
         events.record(Announcement {
             module,
             source: None,
+            object: None,
             warning: false,
             reason: "ModuleUpgraded",
             message,
@@ -224,6 +233,7 @@ async fn a_panic_of_the_recorder_costs_the_event_that_it_met_and_no_other() {
         events.record(Announcement {
             module: None,
             source: None,
+            object: None,
             warning: false,
             reason,
             message: reason.to_owned(),

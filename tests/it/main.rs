@@ -44,6 +44,7 @@ mod page;
 mod patching;
 mod process_faults;
 mod processes;
+mod reconcile;
 mod reference;
 mod release_places;
 mod reload;

@@ -12,7 +12,7 @@ use values::preset::Presets;
 use values::schema::Schemas;
 
 use crate::addon::Digest;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::hook::HookSpec;
 use crate::name::{HookId, HookName, ModuleName};
 
@@ -29,6 +29,49 @@ pub struct Catalog {
     pub complete: bool,
     /// What was skipped, and why: duplicates, hooks without execute bit, unknown files.
     pub warnings: Vec<String>,
+}
+
+impl Catalog {
+    /// Returns the catalog in which no two hooks have one finalizer on one kind: each would let objects go that the other one
+    /// is not done with. The later hook can't be used, nor the module that it belongs to.
+    #[must_use]
+    pub fn with_one_hook_for_each_finalizer(mut self) -> Self {
+        let mut known: Vec<Arc<Hook>> = Vec::new();
+        let clash = |known: &[Arc<Hook>], hook: &Hook| {
+            let shares = |other: &&Arc<Hook>| {
+                let mut bindings = other.spec.reconciles.iter();
+                bindings
+                    .any(|one| hook.spec.reconciles.iter().any(|binding| binding.shares_finalizer_with(one)))
+            };
+            let other = known.iter().find(shares)?;
+            let message =
+                format!("hook {} has the same finalizer for the same kind as hook {}", hook.id, other.id);
+            let failure = Failure::new(FailureKind::Files, message);
+            Some(failure.advise("give each reconcile binding a finalizer of its own"))
+        };
+        let reconciles = |hook: &&Arc<Hook>| !hook.spec.reconciles.is_empty();
+        let mut broken = Vec::new();
+        for hook in self.global.hooks.iter().filter(reconciles) {
+            match clash(&known, hook) {
+                Some(failure) => broken.push(BrokenPart { hook: Some(hook.id.name.clone()), failure }),
+                None => known.push(Arc::clone(hook)),
+            }
+        }
+        if !broken.is_empty() {
+            let global = Arc::make_mut(&mut self.global);
+            global.hooks.retain(|hook| !broken.iter().any(|part| part.hook.as_ref() == Some(&hook.id.name)));
+            global.broken.append(&mut broken);
+        }
+        for module in self.modules.iter_mut().filter(|module| module.broken.is_none()) {
+            let failure = module.hooks.iter().filter(reconciles).find_map(|hook| clash(&known, hook));
+            if failure.is_some() {
+                Arc::make_mut(module).broken = failure;
+            } else {
+                known.extend(module.hooks.iter().filter(reconciles).cloned());
+            }
+        }
+        self
+    }
 }
 
 /// What belongs to no module.

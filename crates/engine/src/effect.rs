@@ -13,6 +13,7 @@ use crate::cause::Cause;
 use crate::enabled::EnabledModules;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
+use crate::hook::snapshot::Key;
 use crate::hook::{MonitorSpec, RunContexts};
 use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
@@ -412,6 +413,19 @@ impl fmt::Debug for ConfigText {
     }
 }
 
+/// An object in the cluster, for those who write about it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ObjectReference {
+    /// Its version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Where it is.
+    pub key: Key,
+    /// Its identity, which no later object of that name has.
+    pub uid: String,
+}
+
 /// A Kubernetes Event about a module, a converge or the operator. It quotes no values.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Announcement {
@@ -419,6 +433,8 @@ pub struct Announcement {
     pub module: Option<ModuleName>,
     /// The configuration of sources that it is about, if it is about one: the Event belongs to that object.
     pub source: Option<SourceReference>,
+    /// The object that it is about, if a hook is its controller: the Event belongs to it.
+    pub object: Option<ObjectReference>,
     /// Whether a person should look at it.
     pub warning: bool,
     /// One word for machines: `ModuleFailed`.

@@ -14,6 +14,7 @@ use crate::command;
 use crate::config::Config;
 use crate::configuration::{Carried, Configuration, mismatch};
 use crate::context::Context;
+use crate::controller::{Controllers, Followed};
 use crate::converge::{self, Converges};
 use crate::effect::{Effect, ValuesInput};
 use crate::event::{ConfigData, Event, HookOutput, OwnedReleases, ReleaseOutcome, Usage, Verdict};
@@ -41,6 +42,7 @@ pub struct Engine {
     queues: Queues,
     bindings: Bindings,
     modules: Modules,
+    controllers: Controllers,
     converges: Converges,
     sources: Sources,
     webhooks: Webhooks,
@@ -90,6 +92,7 @@ impl Engine {
             queues: Queues::new(Arc::clone(&config)),
             bindings: Bindings::default(),
             modules: Modules::new(Arc::clone(&config)),
+            controllers: Controllers::new(Arc::clone(&config)),
             converges: Converges::new(Arc::clone(&config)),
             sources: Sources::new(Arc::clone(&config), registry.clone()),
             webhooks: Webhooks::new(Arc::clone(&config)),
@@ -118,7 +121,7 @@ impl Engine {
 
     #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
-        let Self { queues, configuration, bindings, modules, sources, webhooks, cx, .. } = self;
+        let Self { queues, configuration, bindings, modules, controllers, sources, webhooks, cx, .. } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.start(),
@@ -146,22 +149,36 @@ impl Engine {
                     modules.schedule_due(&mut lower, &line);
                 }
             }
+            Event::HookFinished { run, outcome, usage } if controllers.awaits(run) => {
+                controllers.hook_finished(&mut lower, run, outcome, usage);
+            }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
+            Event::KindAppeared { monitor } if controllers.owns(monitor) => {
+                controllers.kind_appeared(monitor)
+            }
             Event::KindAppeared { monitor } => module::kind_appeared(&mut lower, monitor),
             Event::KindVanished { monitor, kind } if sources.owns(monitor) => {
                 sources.kind_vanished(lower.cx, kind);
                 // A watch of what does not exist is no broken watch.
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
             }
+            Event::KindVanished { monitor, kind } if controllers.owns(monitor) => {
+                controllers.kind_vanished(lower.cx, monitor, kind);
+                modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), None);
+            }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => self.listed(lists),
             Event::MemoryChanged { used, limit } => lower.queues.memory_changed(used, limit),
             Event::ModuleLoaded { run, outcome } => self.module_loaded(run, outcome),
             Event::ModulesLoaded { run, outcome } => self.modules_loaded(run, outcome),
+            Event::NamespaceListed { monitor, namespace, objects } if controllers.owns(monitor) => {
+                controllers.namespace_listed(lower.cx, monitor, &namespace, objects);
+            }
             Event::NamespaceListed { monitor, namespace, objects } => {
                 modules.namespace_listed(lower.cx, lower.bindings, monitor, &namespace, objects);
             }
-            Event::ObjectChanged { key, is_gone, items } => {
+            Event::ObjectChanged { key, is_gone, mut items } => {
+                controllers.object_changed(lower.cx, &key, is_gone, &mut items);
                 if let Some((_, item)) = items.iter().find(|(monitor, _)| sources.owns(*monitor)) {
                     sources.object_changed(lower.cx, &key, is_gone, item);
                 }
@@ -172,6 +189,9 @@ impl Engine {
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
                 sources.patched(lower.cx, run, outcome);
+            }
+            Event::ObjectsPatched { run, outcome } if controllers.awaits(run) => {
+                controllers.patched(run, outcome)
             }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::OwnWatchChanged { watch, failure } => {
@@ -211,6 +231,13 @@ impl Engine {
             Event::WatchRestored { monitor } if sources.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, sources.watch_of(monitor), None);
             }
+            Event::WatchFailed { monitor, failure } if controllers.owns(monitor) => {
+                controllers.watch_failed(monitor, &failure);
+                modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), Some(failure));
+            }
+            Event::WatchRestored { monitor } if controllers.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), None);
+            }
             Event::WatchFailed { monitor, failure } => {
                 modules.watch_failed(&mut lower, monitor, failure);
             }
@@ -227,6 +254,7 @@ impl Engine {
                     .next_wakeup()
                     .into_iter()
                     .chain(self.converges.next_wakeup())
+                    .chain(self.controllers.next_wakeup())
                     .chain(of_sources)
                     .chain(self.webhooks.next_wakeup())
                     .min()
@@ -249,6 +277,7 @@ impl Engine {
             self.queues.wake_one_slot();
             if self.life == Life::Running {
                 self.advance_sources();
+                self.advance_controllers();
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -270,6 +299,7 @@ impl Engine {
         let at_rest = !is_running
             && !self.configuration.is_saving()
             && self.sources.is_at_rest()
+            && self.controllers.is_at_rest()
             && self.webhooks.is_at_rest();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
@@ -451,6 +481,21 @@ impl Engine {
         let read = task.head.read.take();
         let allowed = allowed.map(|failure| self.configuration.told(failure, task.module(), read.as_ref()));
         let task = self.queues.end(&mut self.cx, task, allowed);
+        let scope = match &task.kind {
+            TaskKind::ModuleRun(run) => Scope::Module(run.module.clone()),
+            TaskKind::ConvergeModules(_) => Scope::Global,
+            TaskKind::AddonsCommit
+            | TaskKind::DiscoverHelmReleases
+            | TaskKind::GlobalHookEnableKubernetesBindings(_)
+            | TaskKind::GlobalHookWaitKubernetesSynchronization
+            | TaskKind::HookRun(_)
+            | TaskKind::ModuleDelete(_)
+            | TaskKind::ModuleEnsureCrds(_)
+            | TaskKind::ModulePurge(_)
+            | TaskKind::ParallelModuleRun(_) => return,
+        };
+        let Self { queues, configuration, bindings, modules, controllers, cx, .. } = self;
+        controllers.values_may_differ(modules, &mut Lower { cx, queues, configuration, bindings }, &scope);
         if let TaskKind::ModuleRun(run) = &task.kind {
             self.converges.run_succeeded(self.cx.now, &run.module);
             if is_last && !task.head.queue.is_main() {
@@ -542,8 +587,16 @@ impl Engine {
             let (_, modules, mut lower) = self.split();
             modules.own_watch_changed(&mut lower, watch, None);
         }
+        let (ours, others): (Vec<_>, Vec<_>) =
+            lists.into_iter().partition(|(monitor, _)| self.controllers.owns(*monitor));
+        for (monitor, objects) in ours {
+            self.controllers.listed(&mut self.cx, monitor, objects);
+            let watch = self.controllers.watch_of(monitor);
+            let (_, modules, mut lower) = self.split();
+            modules.own_watch_changed(&mut lower, watch, None);
+        }
         let (_, modules, mut lower) = self.split();
-        modules.listed(&mut lower, lists);
+        modules.listed(&mut lower, others);
     }
 
     /// Lets work on module sources go on.
@@ -554,6 +607,21 @@ impl Engine {
         }
         sources.modules_changed(&modules.take_changed());
         sources.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+    }
+
+    /// Lets controllers go on, and follows up on what their hooks wrote beside objects.
+    fn advance_controllers(&mut self) {
+        let Self { queues, configuration, bindings, modules, controllers, cx, .. } = self;
+        controllers.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+        for Followed { scope, values_changed, flags_changed, cause } in self.controllers.take_followed() {
+            if flags_changed {
+                let (converges, modules, mut lower) = self.split();
+                converges.flags_changed(modules, &mut lower, &cause);
+            }
+            if values_changed {
+                self.values_changed(&scope, Trigger::of_objects(&scope), &cause);
+            }
+        }
     }
 
     /// Puts the modules of bundles into force as they were loaded. A failure blocks nothing: it is tried again later.
@@ -601,6 +669,7 @@ impl Engine {
         lower.queues.cancel_backoff(&QueueName::main());
         lower.queues.wake(|reason| matches!(reason, Reason::BrokenVersion(_) | Reason::List(_)));
         lower.queues.take_back(|_| true);
+        self.controllers.look_again();
         reloaded
     }
 
@@ -659,6 +728,12 @@ impl Engine {
                     &cause,
                 );
                 self.review_went_on(answered, response, carried);
+            }
+            return;
+        }
+        if self.controllers.awaits(run) {
+            if !self.controllers.saved(run, outcome) {
+                self.configuration.forget_save(run);
             }
             return;
         }
@@ -954,6 +1029,7 @@ impl Engine {
         for running in self.queues.in_flight().filter(|running| running.answer.can_be_cancelled()) {
             self.cx.push(Effect::CancelRun { run: running.run });
         }
+        self.controllers.cancel(&mut self.cx);
     }
 
     /// Returns a picture for people: queues, modules, watches, last failures.
@@ -971,6 +1047,7 @@ impl Engine {
             queues: {
                 let mut queues = self.queues.views(now);
                 self.sources.add_queue_view(&mut queues, now);
+                self.controllers.add_queue_views(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),
@@ -1032,6 +1109,9 @@ impl Engine {
         };
         self.queues.count_in(&mut footprint);
         self.bindings.count_in(&mut footprint);
+        let (objects, entries) = self.controllers.sizes();
+        footprint.objects += objects;
+        footprint.entries += entries;
         footprint
     }
 }

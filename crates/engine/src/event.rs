@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
 use crate::hook::response::{AdmissionResponse, ConversionResponse};
+use crate::hook::reconcile::ReconcileResult;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
 use crate::release_target::ReleaseTarget;
@@ -319,6 +320,8 @@ pub struct HookOutput {
     pub admission: Option<Box<AdmissionResponse>>,
     /// What it answers to a review of a conversion.
     pub conversion: Option<Box<ConversionResponse>>,
+    /// What should be, if it ran for a reconcile binding.
+    pub reconcile: ReconcileResult,
 }
 
 /// What a process used.

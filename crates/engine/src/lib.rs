@@ -5,16 +5,16 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!        configuration, queues, bindings, modules, converges, sources, webhooks
+//!  configuration, queues, bindings, modules, controllers, converges, sources, webhooks
 //! ```
 //!
-//! `engine` holds seven machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds eight machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
 //! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
-//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ converge ◀ source
-//!   ◀ webhook ◀ command ◀ engine
+//!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
+//!   ◀ source ◀ webhook ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -29,6 +29,7 @@ mod command;
 mod config;
 mod configuration;
 mod context;
+mod controller;
 mod converge;
 pub mod cron;
 pub mod duration;
@@ -66,8 +67,8 @@ pub use catalog::{
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure, WebhookClient, WebhookConfig};
 pub use effect::{
-    Announcement, Basis, ConfigText, Effect, ModuleValues, PatchAuthor, RefusalReason, ReviewRefusal,
-    RunLabels, ValuesInput, WebhookRegistration,
+    Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor, RefusalReason,
+    ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,
 };
 pub use enabled::EnabledModules;
 pub use engine::Engine;

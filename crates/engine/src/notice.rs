@@ -117,6 +117,15 @@ pub enum Notice {
         /// What a person can do about it.
         advice: String,
     },
+    /// The number of objects of a controller changed.
+    ReconcileKeysChanged {
+        /// The hook.
+        hook: HookId,
+        /// The name of the binding.
+        binding: Arc<str>,
+        /// How many objects there are.
+        keys: usize,
+    },
     /// A release was looked after.
     ReleaseRan {
         /// The module.
@@ -309,6 +318,8 @@ pub enum TaskType {
     ModuleRun,
     /// Waits for modules that run in queues of their own.
     ParallelModuleRun,
+    /// Runs a hook for an object that it is the controller of, and makes what it says so.
+    ReconcileRun,
 }
 
 impl TaskType {

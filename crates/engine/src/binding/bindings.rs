@@ -1,6 +1,6 @@
 //! All bindings that are switched on, and what of them hooks are shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Tally;
@@ -26,6 +26,10 @@ pub(crate) struct Bindings {
     schedules: Schedules,
     /// The limits of the hooks that have one.
     rates: BTreeMap<HookId, Rate>,
+    /// The hooks that are on and are controllers.
+    reconciling: BTreeMap<HookId, Arc<Hook>>,
+    /// Which of them were switched on or off since the last call of [`Bindings::take_switched`].
+    switched: BTreeSet<HookId>,
     /// The watches that no binding asked for and that do not work, by what they watch.
     pub(super) own_watches: BTreeMap<String, WatchHealth>,
 }
@@ -72,7 +76,11 @@ impl Bindings {
     }
 
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
-    pub(crate) fn enable(&mut self, cx: &mut Context, hook: &Hook, order: u32) {
+    pub(crate) fn enable(&mut self, cx: &mut Context, hook: &Arc<Hook>, order: u32) {
+        if !hook.spec.reconciles.is_empty() {
+            self.reconciling.insert(hook.id.clone(), Arc::clone(hook));
+            self.switched.insert(hook.id.clone());
+        }
         for (index, binding) in hook.spec.kubernetes.iter().enumerate() {
             let key = BindingKey::new(&hook.id, order, index);
             if let Some((monitor, spec)) = self.watches.enable(&key, binding.monitor()) {
@@ -83,6 +91,9 @@ impl Bindings {
 
     /// Switches the kubernetes bindings of a hook off.
     pub(crate) fn disable(&mut self, cx: &mut Context, hook: &HookId) {
+        if self.reconciling.remove(hook).is_some() {
+            self.switched.insert(hook.clone());
+        }
         for monitor in self.watches.disable(hook) {
             cx.push(Effect::StopMonitor { monitor });
         }
@@ -90,7 +101,9 @@ impl Bindings {
 
     /// Switches the kubernetes bindings of all hooks of a scope off.
     pub(crate) fn disable_scope(&mut self, cx: &mut Context, scope: &Scope) {
-        for hook in self.watches.hooks_of(scope) {
+        let reconciling = self.reconciling.keys().filter(|hook| hook.scope == *scope).cloned();
+        let hooks: BTreeSet<HookId> = self.watches.hooks_of(scope).into_iter().chain(reconciling).collect();
+        for hook in hooks {
             self.disable(cx, &hook);
         }
     }
@@ -103,6 +116,15 @@ impl Bindings {
                 self.disable(cx, &hook);
             }
         }
+    }
+
+    /// Returns the controllers that were switched on or off since the last call; those that are on with their hook.
+    pub(crate) fn take_switched(&mut self) -> Vec<(HookId, Option<Arc<Hook>>)> {
+        let hook = |id: HookId| {
+            let hook = self.reconciling.get(&id).cloned();
+            (id, hook)
+        };
+        std::mem::take(&mut self.switched).into_iter().map(hook).collect()
     }
 
     /// Switches the schedules of a hook on.

@@ -61,6 +61,7 @@ impl Configuration {
             | Notice::TaskQueued { .. }
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
+            | Notice::ReconcileKeysChanged { .. }
             | Notice::WatchRestored { .. } => return,
         };
         if self.config.quote_values {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use golang::json;
 use serde_json::Value;
 
+use super::reconcile::{ReconcileBinding, Reconciliation};
 use super::spec::{
     AdmissionBinding, AdmissionKind, ConfigVersion, ConversionBinding, HookSpec, KubernetesBinding,
     Lifecycle, ScheduleBinding, WatchEvent,
@@ -63,6 +64,8 @@ pub enum Trigger {
         /// The review.
         review: Arc<Value>,
     },
+    /// An object is to be brought about, or is being deleted.
+    Reconcile(Arc<Reconciliation>),
     /// A crontab line was due.
     Schedule,
     /// All objects were listed for the first time.
@@ -86,6 +89,16 @@ impl BindingContext {
     pub fn lifecycle(point: Lifecycle) -> Self {
         let snapshots = if point.has_snapshots() { Included::All } else { Included::Named(Arc::default()) };
         Self { binding: point.as_str().into(), group: None, trigger: Trigger::Lifecycle(point), snapshots }
+    }
+
+    /// Returns the context of one object of a reconcile binding.
+    pub fn reconcile(binding: &ReconcileBinding, reconciliation: Reconciliation) -> Self {
+        Self {
+            binding: binding.name.as_str().into(),
+            group: None,
+            trigger: Trigger::Reconcile(Arc::new(reconciliation)),
+            snapshots: Included::Named(Arc::default()),
+        }
     }
 
     /// Returns the context of a due schedule.
@@ -208,6 +221,11 @@ impl RunContexts {
         &self.contexts
     }
 
+    /// Returns whether the hook is to say what should be.
+    pub fn is_reconciliation(&self) -> bool {
+        self.contexts.iter().any(|context| matches!(context.trigger, Trigger::Reconcile(_)))
+    }
+
     /// Returns about how many bytes the file has: those of the objects that it shows.
     pub fn len_bytes(&self) -> usize {
         let len = |(index, shown): (&usize, &Shown)| {
@@ -218,6 +236,7 @@ impl RunContexts {
         let of_context = |context: &BindingContext| {
             let own = match &context.trigger {
                 Trigger::Event { item, .. } => item.len_bytes(),
+                Trigger::Reconcile(reconciliation) => reconciliation.len_bytes(),
                 Trigger::Synchronization { binding } => of(binding),
                 Trigger::Conversion { review, .. } => {
                     let objects = review.pointer("/request/objects").and_then(Value::as_array);
@@ -274,6 +293,7 @@ impl RunContexts {
                 self.write_snapshots(out, &context.snapshots)?;
                 write!(out, ",\"type\":\"{kind}\"")?;
             }
+            (Trigger::Reconcile(reconciliation), _) => reconciliation.write(out)?,
             (Trigger::Event { .. } | Trigger::Schedule | Trigger::Synchronization { .. }, Some(group)) => {
                 out.write_all(b",\"groupName\":")?;
                 json::write(out, &**group)?;

@@ -15,12 +15,14 @@ mod error_list;
 pub mod log;
 pub mod metric;
 pub mod object_patch;
+pub mod reconcile;
 pub mod response;
 pub mod selection;
 pub mod snapshot;
 pub mod spec;
 
 pub use context::{BindingContext, RunContexts, Trigger};
+pub use reconcile::ReconcileBinding;
 pub use selection::{MonitorSpec, Selection};
 pub use spec::{
     AdmissionKind, ConfigVersion, HookKind, HookSpec, KubernetesBinding, Lifecycle, ScheduleBinding,

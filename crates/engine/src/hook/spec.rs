@@ -6,6 +6,7 @@ use std::time::Duration;
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::domain::{is_webhook_name, webhook_id};
+use super::reconcile::ReconcileBinding;
 use super::selection::{LabelSelector, MonitorSpec, Selection};
 use crate::name::{CronLine, HookName, QueueName, Scope};
 
@@ -27,6 +28,8 @@ pub struct HookSpec {
     ///
     /// A [`super::context::Trigger`] names one by its index here, since names need not be unique.
     pub kubernetes: Vec<KubernetesBinding>,
+    /// Reconcile bindings in the order of the configuration. Their names are unique.
+    pub reconciles: Vec<ReconcileBinding>,
     /// Validating webhooks. They are checked like all other sections.
     pub validating: Vec<AdmissionBinding>,
     /// Mutating webhooks.
@@ -46,6 +49,7 @@ impl HookSpec {
             lifecycle: BTreeMap::new(),
             schedules: Vec::new(),
             kubernetes: Vec::new(),
+            reconciles: Vec::new(),
             validating: Vec::new(),
             mutating: Vec::new(),
             conversions: Vec::new(),
@@ -56,6 +60,11 @@ impl HookSpec {
     /// Returns the hook's place among the hooks that run at `point`, or `None` if it does not run there.
     pub fn order(&self, point: Lifecycle) -> Option<Order> {
         self.lifecycle.get(&point).copied()
+    }
+
+    /// Returns whether the hook has bindings that watch objects.
+    pub fn watches(&self) -> bool {
+        !self.kubernetes.is_empty() || !self.reconciles.is_empty()
     }
 
     /// Returns whether the hook runs in every converge.

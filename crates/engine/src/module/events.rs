@@ -179,7 +179,14 @@ impl Announcements {
             left_out => format!("{message} ({left_out} changes before it have no Event)"),
         };
         let module = Some(module.clone());
-        cx.push(Effect::Announce(Announcement { module, source: None, warning, reason, message }));
+        cx.push(Effect::Announce(Announcement {
+            module,
+            source: None,
+            object: None,
+            warning,
+            reason,
+            message,
+        }));
     }
 
     /// Announces that a watch is broken. Returns whether it did: many break together, and status has all of them.
@@ -230,7 +237,14 @@ impl Announcements {
 
 /// Announces what is about no single module.
 fn announce(cx: &mut Context, warning: bool, reason: &'static str, message: String) {
-    cx.push(Effect::Announce(Announcement { module: None, source: None, warning, reason, message }));
+    cx.push(Effect::Announce(Announcement {
+        module: None,
+        source: None,
+        object: None,
+        warning,
+        reason,
+        message,
+    }));
 }
 
 #[cfg(test)]

@@ -238,6 +238,9 @@ fn is_of(hook: &Hook, context: &BindingContext) -> bool {
         ContextTrigger::Conversion { .. } => {
             hook.spec.conversions.iter().any(|found| *found.name == *context.binding)
         }
+        ContextTrigger::Reconcile(_) => {
+            hook.spec.reconciles.iter().any(|found| *found.name == *context.binding)
+        }
         ContextTrigger::Lifecycle(point) => hook.spec.order(point).is_some(),
         ContextTrigger::Review { kind, .. } => {
             hook.spec.admissions(kind).iter().any(|found| *found.name == *context.binding)

@@ -65,7 +65,7 @@ impl Modules {
     }
 
     /// Switches the kubernetes bindings of a hook on, as far as they are not.
-    pub(super) fn enable_bindings(&self, lower: &mut Lower<'_>, hook: &Hook) {
+    pub(super) fn enable_bindings(&self, lower: &mut Lower<'_>, hook: &Arc<Hook>) {
         for binding in &hook.spec.kubernetes {
             lower.queues.ensure(&binding.queue);
         }
@@ -220,7 +220,7 @@ pub(super) fn startup_tasks(cx: &mut Context, hooks: &[Arc<Hook>], cause: &Cause
         let run = TaskKind::HookRun(HookRun::lifecycle(hook, Lifecycle::OnStartup));
         tasks.push(Task::new(cx, &main, run, Trigger::Startup, cause, None));
     }
-    for hook in hooks.iter().filter(|hook| !hook.spec.kubernetes.is_empty()) {
+    for hook in hooks.iter().filter(|hook| hook.spec.watches()) {
         let kind = TaskKind::GlobalHookEnableKubernetesBindings(hook.id.clone());
         let cause = cause.then(format!("bindings of hook {}", hook.id.name));
         tasks.push(Task::new(cx, &main, kind, Trigger::Startup, cause, None));

@@ -230,7 +230,7 @@ impl Modules {
     }
 
     /// Returns why no process may be started from the file of `hook`, if its new version is broken.
-    pub(super) fn broken_version(&self, hook: &HookId) -> Option<Reason> {
+    pub(crate) fn broken_version(&self, hook: &HookId) -> Option<Reason> {
         let failure = match &hook.scope {
             Scope::Global => self.broken_files.of_hook(&hook.name)?,
             Scope::Module(module) => self.states.get(module)?.broken_version.as_ref()?,

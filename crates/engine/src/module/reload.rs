@@ -77,7 +77,7 @@ impl Modules {
         let find = |hooks: &[Arc<Hook>], id: &HookId| hooks.iter().find(|hook| hook.id == *id).cloned();
         for hook in &old.hooks {
             let now = find(&new.hooks, &hook.id);
-            let same_bindings = now.as_ref().is_some_and(|now| now.spec.kubernetes == hook.spec.kubernetes);
+            let same_bindings = now.as_ref().is_some_and(|now| has_same_bindings(now, hook));
             if !same_bindings {
                 lower.bindings.disable(lower.cx, &hook.id);
             }
@@ -194,10 +194,7 @@ impl Modules {
             if schedules_on {
                 lower.bindings.disable_schedules(hook, old.order);
             }
-            let stays = new
-                .hooks
-                .iter()
-                .any(|other| other.id == hook.id && other.spec.kubernetes == hook.spec.kubernetes);
+            let stays = new.hooks.iter().any(|other| other.id == hook.id && has_same_bindings(other, hook));
             if !stays || old.order != new.order {
                 lower.bindings.disable(lower.cx, &hook.id);
             }
@@ -233,4 +230,9 @@ impl Modules {
         }
         lower.cx.notify(Notice::MetricsForgotten { scope });
     }
+}
+
+/// Returns whether two versions of a hook watch the same.
+fn has_same_bindings(one: &Hook, other: &Hook) -> bool {
+    (&one.spec.kubernetes, &one.spec.reconciles) == (&other.spec.kubernetes, &other.spec.reconciles)
 }

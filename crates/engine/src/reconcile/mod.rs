@@ -8,4 +8,4 @@ mod work;
 
 pub(crate) use reconciles::{Reconciles, Step};
 pub(crate) use terms::Terms;
-pub(crate) use work::WorkKey;
+pub(crate) use work::{Subject, WorkKey};

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::effect::Effect;
 use crate::failure::Failure;
-use crate::name::RunId;
+use crate::name::{RunId, TaskId};
 use crate::notice::{Notice, TaskInfo};
 use crate::queue::Queues;
 use crate::time::Time;
@@ -42,6 +42,8 @@ pub(crate) enum Step {
     Again(Duration),
     /// It is done.
     Done,
+    /// It can't go on yet, and comes back after this time. That is no end of it.
+    Later(Duration),
     /// The API server or the operator itself failed: it is tried again.
     Failed(Failure),
     /// It begins something that holds no worker, however long it takes.
@@ -107,6 +109,44 @@ impl<K: Subject> Reconciles<K> {
         }
     }
 
+    /// Makes all keys go on that wait and that `wanted` accepts.
+    pub(crate) fn resume_all(&mut self, wanted: impl Fn(&K) -> bool) {
+        let waits = |work: &Work| matches!(work.state, State::Waiting { .. });
+        let waiting = self.works.iter_mut().filter(|(key, work)| waits(work) && wanted(key));
+        for (key, work) in waiting {
+            work.state = State::Ready;
+            self.ready.push_back(key.clone());
+        }
+    }
+
+    /// Returns whether a key waits for something inside of the engine.
+    pub(crate) fn is_waiting(&self, key: &K) -> bool {
+        self.works.get(key).is_some_and(|work| matches!(work.state, State::Waiting { .. }))
+    }
+
+    /// Allows at least this many workers.
+    pub(crate) fn allow(&mut self, workers: usize) {
+        self.terms.workers = self.terms.workers.max(workers);
+    }
+
+    /// Forgets the work on keys that is not in flight.
+    pub(crate) fn forget(&mut self, unwanted: impl Fn(&K) -> bool) {
+        self.works.retain(|key, work| matches!(work.state, State::InFlight { .. }) || !unwanted(key));
+        let works = &self.works;
+        self.ready.retain(|key| works.contains_key(key));
+        self.due.retain(|(_, key)| works.contains_key(key));
+    }
+
+    /// Returns the task that the work on a key is, and why it exists.
+    pub(crate) fn task(&self, key: &K) -> Option<(TaskId, Cause)> {
+        self.works.get(key).map(|work| (work.id, work.cause.clone()))
+    }
+
+    /// Returns the next key, if a worker is free.
+    pub(crate) fn peek(&self) -> Option<&K> {
+        self.ready.front().filter(|_| self.has_next())
+    }
+
     /// Returns whether there is work on a key.
     pub(crate) fn has(&self, key: &K) -> bool {
         self.works.contains_key(key)
@@ -158,6 +198,10 @@ impl<K: Subject> Reconciles<K> {
             Step::Wait(reason) => work.state = State::Waiting { reason, since: cx.now },
             Step::Done => self.end(cx, queues, key, None),
             Step::Again(delay) => self.end(cx, queues, key, Some(delay)),
+            Step::Later(delay) => {
+                work.state = State::Due(cx.now + delay);
+                self.due.insert((cx.now + delay, key.clone()));
+            }
             Step::Failed(failure) => {
                 work.failures = work.failures.saturating_add(1);
                 work.failing_since.get_or_insert(cx.now);

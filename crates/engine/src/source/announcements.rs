@@ -68,6 +68,13 @@ impl Sources {
         let object = self.known.get(key).and_then(|source| source.object.as_ref());
         let Some(uid) = object.map(|object| object.uid.clone()) else { return };
         let source = Some(SourceReference { key: key.clone(), uid });
-        cx.push(Effect::Announce(Announcement { module: None, source, warning, reason, message }));
+        cx.push(Effect::Announce(Announcement {
+            module: None,
+            source,
+            object: None,
+            warning,
+            reason,
+            message,
+        }));
     }
 }

@@ -59,6 +59,14 @@ pub(crate) enum Trigger {
 }
 
 impl Trigger {
+    /// Returns what a change of values is called that objects led to.
+    pub(crate) fn of_objects(scope: &Scope) -> Self {
+        match scope {
+            Scope::Global => Self::KubernetesChangedGlobalValues,
+            Scope::Module(_) => Self::KubernetesChangedModuleValues,
+        }
+    }
+
     /// Returns what a change of values by a run with this context is called, if it leads to anything.
     pub(crate) fn reaction(context: &BindingContext, scope: &Scope) -> Option<Self> {
         match (&context.trigger, scope) {
@@ -72,7 +80,9 @@ impl Trigger {
             ) => Some(Self::KubernetesChangedModuleValues),
             (Happening::Schedule, Scope::Global) => Some(Self::ScheduleChangedGlobalValues),
             (Happening::Schedule, Scope::Module(_)) => Some(Self::ScheduleChangedModuleValues),
-            (Happening::Lifecycle(_) | Happening::Synchronization { .. }, _) => None,
+            (Happening::Lifecycle(_) | Happening::Reconcile(_) | Happening::Synchronization { .. }, _) => {
+                None
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::format::{Format, span, why_module, why_queue, why_source};
 use super::why::advice;
-use super::{ModuleView, QueueView, SourceView, View, WatchView};
+use super::{ModuleView, QueueView, SourceView, TaskView, View, WatchView};
 use crate::event::UnwatchedKind;
 use crate::memory::ShortMemory;
 use crate::name::ModuleName;
@@ -14,6 +14,8 @@ use crate::notice::TaskType;
 const WARNINGS: usize = 20;
 /// How many changed objects of a module are named.
 const CHANGED: usize = 5;
+/// How many objects of a controller are named.
+const OBJECTS: usize = 5;
 /// What to do about a broken watch.
 pub(super) const OPENED_AGAIN: &str = "look whether the API server answers and whether the operator may list and watch it (RBAC); it is opened again by itself";
 
@@ -40,6 +42,7 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     problems.extend(view.short_memory.map(memory_problem));
     for queue in &view.queues {
         problems.extend(queue_problem(queue, format));
+        problems.extend(object_problems(queue, format));
     }
     for module in &view.modules {
         problems.extend(module_problem(view, module, format));
@@ -117,11 +120,37 @@ fn memory_problem(memory: ShortMemory) -> Problem {
     }
 }
 
+/// Returns what is wrong with the objects of a controller. They do not wait for each other, so each may be another problem.
+fn object_problems(queue: &QueueView, format: Format<'_>) -> Vec<Problem> {
+    let is_failing = |task: &&TaskView| task.kind == TaskType::ReconcileRun && task.last_failure.is_some();
+    let failing: Vec<&TaskView> = queue.tasks.iter().filter(is_failing).collect();
+    let prefix = format!("{}:{}:", TaskType::ReconcileRun, queue.name);
+    let told = failing.iter().take(OBJECTS).filter_map(|task| {
+        let failure = task.last_failure.as_ref()?;
+        let since = task.blocked_for.map(span).unwrap_or_default();
+        Some(Problem {
+            about: task.description.strip_prefix(&prefix).unwrap_or(&task.description).to_owned(),
+            what: format!("is not as its controller says for {since}: {}", format.failure(failure)),
+            advice: format!("{}; more: {}", advice::about(failure, task), why_queue(&queue.name)),
+            module: task.module.clone(),
+        })
+    });
+    let more = failing.len().saturating_sub(OBJECTS);
+    let more = (more > 0).then(|| Problem {
+        about: format!("queue {}", queue.name),
+        what: format!("has {more} more objects that fail"),
+        advice: format!("more: {}", why_queue(&queue.name)),
+        module: None,
+    });
+    told.chain(more).collect()
+}
+
 fn queue_problem(queue: &QueueView, format: Format<'_>) -> Option<Problem> {
     let head = queue.tasks.first()?;
     // The run of a module is told of with the module.
-    // So is the work on a module source with that.
-    let is_told = head.kind.is_module_run() || head.kind == TaskType::AddonsReconcile;
+    // So is the work on a module source with that, and on an object with its controller.
+    let is_told =
+        head.kind.is_module_run() || matches!(head.kind, TaskType::AddonsReconcile | TaskType::ReconcileRun);
     let failure = head.last_failure.as_ref().filter(|_| !is_told)?;
     let behind = behind(queue);
     let since = head.blocked_for.map(span).unwrap_or_default();

@@ -43,7 +43,7 @@ variants! { EFFECTS, effect_name, Effect:
     StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
 }
 
-const TASKS: [&str; 14] = [
+const TASKS: [&str; 15] = [
     "AddonsCommit",
     "AddonsReconcile",
     "ConvergeModules",
@@ -58,6 +58,7 @@ const TASKS: [&str; 14] = [
     "ModuleReload",
     "ModuleRun",
     "ParallelModuleRun",
+    "ReconcileRun",
 ];
 
 /// What tasks wait for: the beginning of each reason.
@@ -162,6 +163,7 @@ fn tour() {
     crate::sources::tour();
     crate::plans::tour();
     crate::webhooks::tour();
+    crate::controllers::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

@@ -11,6 +11,8 @@
 mod build;
 mod config_map;
 mod contexts;
+mod control_plane;
+mod controllers;
 #[expect(dead_code, reason = "tests of other crates count in other ways")]
 #[path = "../../../../tests/memory/counting.rs"]
 mod counting;

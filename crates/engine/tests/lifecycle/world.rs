@@ -955,6 +955,7 @@ fn shown_context(context: &engine::hook::BindingContext) -> String {
         Trigger::Lifecycle(point) => point.to_string(),
         Trigger::Review { kind, .. } => format!("{} {kind}", context.binding),
         Trigger::Conversion { from, to, .. } => format!("{} {from} to {to}", context.binding),
+        Trigger::Reconcile(one) => format!("{} {} {}", context.binding, one.type_name(), one.key),
         Trigger::Schedule => format!("{} Schedule", context.binding),
         Trigger::Synchronization { .. } => format!("{} Synchronization", context.binding),
     }

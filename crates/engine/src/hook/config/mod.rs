@@ -9,6 +9,7 @@ mod error;
 mod fields;
 mod kubernetes;
 mod lifecycle;
+mod reconcile;
 mod report;
 mod schedule;
 mod selector;

@@ -100,7 +100,8 @@ pub(super) fn problem_of_fields(selector: &FieldSelector) -> Option<String> {
     nameless.then(|| "a field has no name; write one, as 'status.phase'".to_owned())
 }
 
-fn problem_of_key(key: &str) -> Option<String> {
+/// Returns why this is no key of a label or annotation.
+pub(super) fn problem_of_key(key: &str) -> Option<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),

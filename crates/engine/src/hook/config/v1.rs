@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::error::{Check, Compile, ConfigError, checked, passed};
 use super::fields::Fields;
 use super::report::{Path, Report};
-use super::{admission, kubernetes, lifecycle, schedule, settings};
+use super::{admission, kubernetes, lifecycle, reconcile, schedule, settings};
 use crate::hook::spec::{ConfigVersion, HookKind, HookSpec};
 use crate::name::HookName;
 
@@ -29,6 +29,7 @@ pub(super) fn parse(
     settings::read(&mut fields);
     spec.schedules = schedule::read(&mut fields);
     spec.kubernetes = kubernetes::read(&mut fields);
+    spec.reconciles = reconcile::read(&mut fields, &report);
     spec.validating = admission::read(&mut fields, "kubernetesValidating");
     spec.mutating = admission::read(&mut fields, "kubernetesMutating");
     spec.conversions = admission::read_conversions(&mut fields);
@@ -49,11 +50,12 @@ fn check(
     let report = Report::default();
     spec.settings = settings::check(map, &report);
     passed(report, text)?;
-    let sections: [Check<'_>; 7] = [
+    let sections: [Check<'_>; 8] = [
         &lifecycle::check,
         &|spec, report| kubernetes::check(spec, "kubernetes", report, compile),
         &kubernetes::check_includes,
         &schedule::check,
+        &reconcile::check,
         &admission::check_validating,
         &admission::check_mutating,
         &admission::check_conversions,

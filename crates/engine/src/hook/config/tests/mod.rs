@@ -4,6 +4,7 @@ mod corpus;
 mod dialects;
 mod meaning;
 mod random;
+mod reconcile;
 mod sections;
 mod shapes;
 

@@ -1,0 +1,452 @@
+//! All controllers: what watches tell them, and which key is worked on next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::identity::{ControllerId, ReconcileKey};
+use super::key_state::{Answer, Pass};
+use super::single::{Controller, Role, Wake};
+use super::step::{Aftermath, Head, Surroundings};
+use crate::catalog::Hook;
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::context::Context;
+use crate::effect::{Announcement, Effect, ObjectReference};
+use crate::event::{HookOutput, Usage};
+use crate::failure::Failure;
+use crate::hook::snapshot::{Item, Key, Objects};
+use crate::module::{Lower, Modules};
+use crate::name::{HookId, ModuleName, MonitorId, QueueName, RunId, Scope};
+use crate::notice::Notice;
+use crate::reconcile::{Reconciles, Step, Terms};
+use crate::time::Time;
+use crate::view::QueueView;
+
+/// How long what is announced on an object may be.
+const LONGEST_MESSAGE: usize = 240;
+
+/// All controllers.
+#[derive(Debug, Default)]
+pub(crate) struct Controllers {
+    config: Arc<Config>,
+    controllers: BTreeMap<Arc<ControllerId>, Controller>,
+    monitors: BTreeMap<MonitorId, (Arc<ControllerId>, Role)>,
+    queues: BTreeMap<QueueName, Reconciles<ReconcileKey>>,
+    /// The queue of each effect that is in flight.
+    runs: BTreeMap<RunId, QueueName>,
+    /// The processes among them.
+    processes: BTreeSet<RunId>,
+    /// The controllers whose keys wait for something that is not about a single key.
+    held_up: BTreeSet<Arc<ControllerId>>,
+    /// The hooks that changed values, or flags, and why.
+    followed: Vec<Followed>,
+}
+
+/// What a run of a hook led to that concerns others.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) scope: Scope,
+    pub(crate) values_changed: bool,
+    pub(crate) flags_changed: bool,
+    pub(crate) cause: Cause,
+}
+
+impl Controllers {
+    /// Returns no controllers.
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Returns whether a watch is one of a controller.
+    pub(crate) fn owns(&self, monitor: MonitorId) -> bool {
+        self.monitors.contains_key(&monitor)
+    }
+
+    /// Returns whether a run is one of a controller.
+    pub(crate) fn awaits(&self, run: RunId) -> bool {
+        self.runs.contains_key(&run)
+    }
+
+    /// Returns what a watch of a controller is about, in words.
+    pub(crate) fn watch_of(&self, monitor: MonitorId) -> String {
+        let Some((id, role)) = self.monitors.get(&monitor) else { return String::new() };
+        let watch = self.controllers.get(id).and_then(|controller| controller.watch(*role));
+        format!("{} for {id}", watch.map_or("", |watch| &watch.name))
+    }
+
+    /// Handles a list of all objects of a watch.
+    pub(crate) fn listed(&mut self, cx: &mut Context, monitor: MonitorId, objects: Objects) {
+        self.observe(cx, monitor, |controller, role| controller.listed(role, objects));
+    }
+
+    /// Handles a list of the objects of a namespace.
+    pub(crate) fn namespace_listed(
+        &mut self,
+        cx: &mut Context,
+        monitor: MonitorId,
+        namespace: &str,
+        objects: Objects,
+    ) {
+        self.observe(cx, monitor, |controller, role| controller.namespace_listed(role, namespace, objects));
+    }
+
+    /// Handles a change of an object. Returns the watches that are not those of controllers, with their items.
+    pub(crate) fn object_changed(
+        &mut self,
+        cx: &mut Context,
+        key: &Key,
+        is_gone: bool,
+        items: &mut Vec<(MonitorId, Arc<Item>)>,
+    ) {
+        if self.monitors.is_empty() {
+            return;
+        }
+        // All watches see the object before any key is looked at.
+        let (ours, others): (Vec<_>, Vec<_>) =
+            items.drain(..).partition(|(monitor, _)| self.monitors.contains_key(monitor));
+        *items = others;
+        for (monitor, item) in ours {
+            self.observe(cx, monitor, |controller, role| controller.changed(role, key, is_gone, item));
+        }
+    }
+
+    /// Handles that the kind of a watch does not exist: its objects are gone with it.
+    pub(crate) fn kind_vanished(&mut self, cx: &mut Context, monitor: MonitorId, kind: String) {
+        self.observe(cx, monitor, |controller, role| controller.vanished(role, kind));
+    }
+
+    /// Handles that the kind of a watch exists: it is listed next.
+    pub(crate) fn kind_appeared(&mut self, monitor: MonitorId) {
+        self.with_watch(monitor, super::watch::Watch::appear);
+    }
+
+    /// Handles that a watch broke.
+    pub(crate) fn watch_failed(&mut self, monitor: MonitorId, failure: &Failure) {
+        self.with_watch(monitor, |watch| watch.fail(failure));
+    }
+
+    fn with_watch(&mut self, monitor: MonitorId, change: impl FnOnce(&mut super::watch::Watch)) {
+        let Some((id, role)) = self.monitors.get(&monitor) else { return };
+        if let Some(watch) = self.controllers.get_mut(id).and_then(|controller| controller.watch_mut(*role)) {
+            change(watch);
+        }
+        // What its keys wait for is another thing now.
+        self.held_up.insert(Arc::clone(id));
+    }
+
+    fn observe(
+        &mut self,
+        cx: &mut Context,
+        monitor: MonitorId,
+        look: impl FnOnce(&mut Controller, Role) -> Vec<Wake>,
+    ) {
+        let Some((id, role)) = self.monitors.get(&monitor).cloned() else { return };
+        let Some(controller) = self.controllers.get_mut(&id) else { return };
+        let was_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
+        let wakes = look(controller, role);
+        let is_listed = controller.watch(role).is_some_and(|watch| watch.obstacle().is_none());
+        if was_listed != is_listed {
+            self.held_up.insert(Arc::clone(&id));
+        }
+        let Some(work) = self.queues.get_mut(&controller.queue) else { return };
+        let keys = controller.keys.len();
+        if controller.reported.replace(keys) != Some(keys) {
+            let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
+            cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys });
+        }
+        let cause = Cause::outside("cluster");
+        for Wake { key, is_end_of_child, is_own } in wakes {
+            let state = controller.keys.get_mut(&key);
+            let key = ReconcileKey { controller: Arc::clone(&id), object: key };
+            if !work.is_waiting(&key) {
+                // An object that is gone leaves no work that did not begin.
+                if !is_own && (state.is_some() || work.has(&key)) {
+                    work.request(cx, &key, &cause);
+                }
+                continue;
+            }
+            if let Some(state) = state {
+                state.is_stale |= !is_end_of_child && !is_own;
+            }
+            work.resume(&key);
+        }
+    }
+
+    /// Handles that a hook ended.
+    pub(crate) fn hook_finished(
+        &mut self,
+        lower: &mut Lower<'_>,
+        run: RunId,
+        outcome: Result<HookOutput, Failure>,
+        usage: Option<Usage>,
+    ) {
+        if self.processes.remove(&run) {
+            lower.queues.process_ended();
+        }
+        self.answered(run, Answer::Hook(Box::new(outcome), usage));
+    }
+
+    /// Handles that objects were changed, or were not.
+    pub(crate) fn patched(&mut self, run: RunId, outcome: Result<(), Failure>) {
+        self.answered(run, Answer::Patched(outcome));
+    }
+
+    /// Handles that the ConfigMap was written for a hook, or not. Returns whether anybody waits for that.
+    pub(crate) fn saved(&mut self, run: RunId, outcome: Result<String, Failure>) -> bool {
+        self.answered(run, Answer::Saved(run, outcome))
+    }
+
+    fn answered(&mut self, run: RunId, answer: Answer) -> bool {
+        let work = self.runs.remove(&run).and_then(|queue| self.queues.get_mut(&queue));
+        let Some(key) = work.and_then(|work| work.finish(run)) else { return false };
+        let controller = self.controllers.get_mut(&key.controller);
+        let state = controller.and_then(|controller| controller.keys.get_mut(&key.object));
+        match state.filter(|state| !state.is_idle()) {
+            Some(state) => {
+                state.answer = Some(answer);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Handles that files, or what is on, changed: whoever waits looks once more.
+    pub(crate) fn look_again(&mut self) {
+        self.held_up.extend(self.controllers.keys().cloned());
+    }
+
+    /// Handles that a module ran, or a converge is through: what hooks read may differ.
+    pub(crate) fn values_may_differ(&mut self, modules: &Modules, lower: &mut Lower<'_>, scope: &Scope) {
+        for (id, controller) in self.controllers.iter().filter(|(id, _)| id.hook.scope == *scope) {
+            let Some(read) = &controller.read else { continue };
+            let now = modules.input(lower.configuration, scope);
+            if (&read.global, &read.module) == (&now.global, &now.module) {
+                continue;
+            }
+            let Some(work) = self.queues.get_mut(&controller.queue) else { continue };
+            let cause = Cause::outside(format!("values of {scope}"));
+            for object in controller.keys.keys() {
+                let key = ReconcileKey { controller: Arc::clone(id), object: object.clone() };
+                work.request(lower.cx, &key, &cause);
+            }
+        }
+        // Its first run may have been waited for.
+        let same = |id: &&Arc<ControllerId>| id.hook.scope == *scope;
+        self.held_up.extend(self.controllers.keys().filter(same).cloned());
+    }
+
+    /// Starts and stops controllers as their hooks were switched on and off.
+    fn switch(&mut self, lower: &mut Lower<'_>) {
+        for (id, hook) in lower.bindings.take_switched() {
+            let wanted = hook.as_ref().map(|hook| hook.spec.reconciles.as_slice()).unwrap_or_default();
+            let known: Vec<Arc<ControllerId>> =
+                self.controllers.keys().filter(|known| known.hook == id).cloned().collect();
+            for known in known {
+                let stays = |controller: &Controller| wanted.contains(&controller.binding);
+                if !self.controllers.get(&known).is_some_and(stays) {
+                    self.stop(lower.cx, &known);
+                }
+            }
+            if let Some(hook) = hook {
+                self.start(lower, &id, &hook);
+            }
+        }
+    }
+
+    fn start(&mut self, lower: &mut Lower<'_>, id: &HookId, hook: &Arc<Hook>) {
+        for binding in &hook.spec.reconciles {
+            let known =
+                self.controllers.values_mut().find(|known| known.id.hook == *id && known.binding == *binding);
+            if let Some(known) = known {
+                let is_other = known.hook.content != hook.content;
+                known.hook = Arc::clone(hook);
+                if let Some(work) = self.queues.get_mut(&known.queue).filter(|_| is_other) {
+                    let cause = Cause::outside(format!("hook {id} changed"));
+                    for object in known.keys.keys() {
+                        let key = ReconcileKey { controller: Arc::clone(&known.id), object: object.clone() };
+                        work.request(lower.cx, &key, &cause);
+                    }
+                }
+                continue;
+            }
+            let Lower { cx, bindings, .. } = lower;
+            let (controller, roles) = Controller::start(cx, (hook, binding), || bindings.own_monitor());
+            let id = Arc::clone(&controller.id);
+            self.monitors.extend(roles.into_iter().map(|(monitor, role)| (monitor, (Arc::clone(&id), role))));
+            let terms = Terms { queue: controller.queue.clone(), workers: binding.concurrency, grows: true };
+            let config = &self.config;
+            self.queues
+                .entry(controller.queue.clone())
+                .or_insert_with(|| Reconciles::new(Arc::clone(config), terms))
+                .allow(binding.concurrency);
+            self.controllers.insert(id, controller);
+        }
+    }
+
+    fn stop(&mut self, cx: &mut Context, id: &Arc<ControllerId>) {
+        let Some(controller) = self.controllers.remove(id) else { return };
+        for monitor in controller.monitors() {
+            self.monitors.remove(&monitor);
+            cx.push(Effect::StopMonitor { monitor });
+        }
+        self.held_up.remove(id);
+        if let Some(work) = self.queues.get_mut(&controller.queue) {
+            work.forget(|key| key.controller == *id);
+        }
+        let (hook, binding) = (id.hook.clone(), Arc::clone(&id.binding));
+        cx.notify(Notice::ReconcileKeysChanged { hook, binding, keys: 0 });
+    }
+
+    /// Does everything that can be done.
+    pub(crate) fn advance(&mut self, modules: &Modules, lower: &mut Lower<'_>) {
+        self.switch(lower);
+        if self.queues.is_empty() {
+            return;
+        }
+        self.release_held_up();
+        let names: Vec<QueueName> = self.queues.keys().cloned().collect();
+        for name in names {
+            self.advance_queue(modules, lower, &name);
+        }
+        let is_used =
+            |name: &QueueName| self.controllers.values().any(|controller| controller.queue == *name);
+        let idle = self.queues.iter().filter(|(_, work)| work.entries() == 0);
+        let unused: Vec<QueueName> =
+            idle.map(|(name, _)| name).filter(|name| !is_used(name)).cloned().collect();
+        for name in unused {
+            self.queues.remove(&name);
+        }
+    }
+
+    /// Lets the keys of controllers look once more that wait for what is not about a single key.
+    fn release_held_up(&mut self) {
+        for id in std::mem::take(&mut self.held_up) {
+            let Some(controller) = self.controllers.get(&id) else { continue };
+            let Some(work) = self.queues.get_mut(&controller.queue) else { continue };
+            work.resume_all(|key| key.controller == id && !controller.is_pruning(&key.object));
+        }
+    }
+
+    fn advance_queue(&mut self, modules: &Modules, lower: &mut Lower<'_>, queue: &QueueName) {
+        let Some(work) = self.queues.get_mut(queue) else { return };
+        work.wake_due(lower.cx.now);
+        while let Some(key) = work.peek() {
+            let controller = self.controllers.get_mut(&key.controller);
+            let state = controller.as_ref().and_then(|controller| controller.keys.get(&key.object));
+            if state.is_some_and(super::key_state::KeyState::is_idle) && !lower.queues.has_slot(queue) {
+                break;
+            }
+            let Some(key) = work.take_next(lower.cx) else { break };
+            let Some((controller, (task, cause))) = controller.zip(work.task(&key)) else {
+                work.apply(lower.cx, lower.queues, &key, Step::Done);
+                continue;
+            };
+            let mut around = Surroundings {
+                config: &self.config,
+                modules,
+                lower: &mut *lower,
+                head: Head { task, cause: cause.clone() },
+                aftermath: Aftermath::default(),
+            };
+            let step = controller.step(&mut around, &key.object);
+            let Aftermath { values_changed, flags_changed } = around.aftermath;
+            if values_changed || flags_changed {
+                let (scope, cause) =
+                    (key.controller.hook.scope.clone(), cause.then(format!("hook {}", key.controller.hook)));
+                self.followed.push(Followed { scope, values_changed, flags_changed, cause });
+            }
+            let step = told(lower, &key, step);
+            announce(lower.cx, controller, &key, &step);
+            if let Step::Write(run, effect) | Step::Fetch(run, effect) = &step {
+                self.runs.insert(*run, queue.clone());
+                if matches!(**effect, Effect::RunHook { .. }) {
+                    self.processes.insert(*run);
+                }
+            }
+            work.apply(lower.cx, lower.queues, &key, step);
+        }
+        work.report_length(lower.cx);
+    }
+
+    /// Returns what runs of hooks led to that concerns others.
+    pub(crate) fn take_followed(&mut self) -> Vec<Followed> {
+        std::mem::take(&mut self.followed)
+    }
+
+    /// Returns when there is something to do by itself.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.queues.values().filter_map(Reconciles::next_wakeup).min()
+    }
+
+    /// Ends the processes that still run.
+    pub(crate) fn cancel(&self, cx: &mut Context) {
+        for run in &self.processes {
+            cx.push(Effect::CancelRun { run: *run });
+        }
+    }
+
+    /// Returns whether nothing is in flight.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Adds pictures of the work to those of queues.
+    pub(crate) fn add_queue_views(&self, queues: &mut Vec<QueueView>, now: Time) {
+        for work in self.queues.values() {
+            work.add_view(queues, now);
+        }
+    }
+
+    /// Returns how many objects are kept, and how many other things by name or number.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        let work: usize = self.queues.values().map(Reconciles::entries).sum();
+        let own = work + self.monitors.len() + self.runs.len();
+        self.controllers
+            .values()
+            .map(Controller::sizes)
+            .fold((0, own), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+}
+
+/// Returns a step whose failure says what everybody may read of it.
+fn told(lower: &Lower<'_>, key: &ReconcileKey, step: Step) -> Step {
+    match step {
+        Step::Failed(failure) if failure.masked.is_none() => {
+            let module: Option<&ModuleName> = key.controller.hook.scope.module();
+            Step::Failed(lower.configuration.told(failure, module, None))
+        }
+        step => step,
+    }
+}
+
+/// Announces on an object why it is not as it should be, and when it is again.
+fn announce(cx: &mut Context, controller: &mut Controller, key: &ReconcileKey, step: &Step) {
+    let Some(parent) = controller.parent(&key.object) else { return };
+    let object = ObjectReference {
+        api_version: parent.kind.api_version.clone(),
+        kind: parent.kind.kind.clone(),
+        key: key.object.clone(),
+        uid: parent.metadata.uid.to_string(),
+    };
+    let Some(state) = controller.keys.get_mut(&key.object) else { return };
+    let (warning, reason, message) = match step {
+        Step::Failed(failure) => {
+            let message: String = failure.for_everybody().to_string().chars().take(LONGEST_MESSAGE).collect();
+            if state.announced.as_ref() == Some(&message) {
+                return;
+            }
+            state.announced = Some(message.clone());
+            (true, "ReconcileFailed", message)
+        }
+        Step::Again(_) | Step::Done
+            if matches!(state.pass, Pass::Idle) && state.announced.take().is_some() =>
+        {
+            (false, "ReconcileRecovered", "it is as it should be again".to_owned())
+        }
+        Step::Again(_) | Step::Done | Step::Fetch(..) | Step::Later(_) | Step::Wait(_) | Step::Write(..) => {
+            return;
+        }
+    };
+    let (module, object) = (key.controller.hook.scope.module().cloned(), Some(object));
+    cx.push(Effect::Announce(Announcement { module, source: None, object, warning, reason, message }));
+}

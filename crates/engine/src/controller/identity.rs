@@ -1,0 +1,65 @@
+//! Which controller is meant, and which object of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::catalog::Hook;
+use crate::cause::Cause;
+use crate::hook::ReconcileBinding;
+use crate::hook::snapshot::Key;
+use crate::name::{HookId, QueueName, TaskId};
+use crate::notice::{TaskInfo, TaskType};
+use crate::reconcile::Subject;
+
+/// A reconcile binding of a hook.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct ControllerId {
+    /// The hook.
+    pub(crate) hook: HookId,
+    /// The name of the binding, which is unique in its hook.
+    pub(crate) binding: Arc<str>,
+    /// The kind of its objects.
+    pub(crate) kind: Arc<str>,
+}
+
+impl ControllerId {
+    pub(super) fn new(hook: &Hook, binding: &ReconcileBinding) -> Arc<Self> {
+        let (name, kind) = (binding.name.as_str().into(), binding.parent.kind.as_str().into());
+        Arc::new(Self { hook: hook.id.clone(), binding: name, kind })
+    }
+}
+
+/// Writes `hook web/hooks/site.sh, binding site`.
+impl fmt::Display for ControllerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hook {}, binding {}", self.hook, self.binding)
+    }
+}
+
+/// An object of a controller.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct ReconcileKey {
+    pub(super) controller: Arc<ControllerId>,
+    pub(super) object: Key,
+}
+
+/// Writes `Website shop/cart`.
+impl fmt::Display for ReconcileKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.controller.kind, self.object)
+    }
+}
+
+impl Subject for ReconcileKey {
+    fn info(&self, id: TaskId, queue: &QueueName, cause: &Cause) -> TaskInfo {
+        TaskInfo {
+            id,
+            queue: queue.clone(),
+            kind: TaskType::ReconcileRun,
+            scope: self.controller.hook.scope.clone(),
+            hook: Some(self.controller.hook.clone()),
+            binding: Some(Arc::clone(&self.controller.binding)),
+            cause: cause.clone(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What is known about one key: how far the work on it is, and what was done before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use values::Checksum;
+
+use crate::catalog::Hook;
+use crate::configuration::Prepared;
+use crate::effect::ValuesInput;
+use crate::event::{HookOutput, Usage};
+use crate::failure::Failure;
+use crate::hook::reconcile::ReconcileResult;
+use crate::hook::snapshot::Key;
+use crate::name::RunId;
+
+/// A child: the place of its kind in the binding, and where it is.
+pub(super) type ChildKey = (usize, Key);
+
+/// What was tried with a child: what it should be, and what it was then; `None` if it was not there.
+pub(super) type Attempt = (Checksum, Option<Checksum>);
+
+/// What is known about one key.
+#[derive(Debug, Default)]
+pub(super) struct KeyState {
+    pub(super) pass: Pass,
+    /// The answer to the effect of its pass.
+    pub(super) answer: Option<Answer>,
+    /// Whether something else than the end of a child changed while it waits.
+    pub(super) is_stale: bool,
+    /// What was tried with its children and need not be tried again.
+    pub(super) attempts: BTreeMap<ChildKey, Attempt>,
+    /// The object as it is after our own write of its status: such a change is no news.
+    pub(super) expected: Option<Checksum>,
+    /// What was written into the status, and what that was before.
+    pub(super) written: Option<(Checksum, Checksum)>,
+    /// Whether our finalizer was removed: nothing is done about the object any more.
+    pub(super) is_released: bool,
+    /// What was announced last on the object, if that is a failure.
+    pub(super) announced: Option<String>,
+}
+
+/// How far the work on a key is.
+///
+/// ```text
+/// Idle ─▶ Finalizing ─▶ Idle ─▶ Process ─▶ Carrying ─▶ Applying ─▶ Status ─▶ Pruning ─▶ Unfinalizing
+///   ▲                                                                          │
+///   └────────────────── something changed, or children are gone ───────────────┘
+/// ```
+#[derive(Debug, Default)]
+pub(super) enum Pass {
+    #[default]
+    Idle,
+    /// The finalizer is being added.
+    Finalizing,
+    /// The hook runs.
+    Process(Box<Process>),
+    /// What it wrote into other files is carried out.
+    Carrying(Box<Process>, Wanted, Carrying),
+    /// Its children are being applied.
+    Applying(Wanted, BTreeMap<ChildKey, Attempt>),
+    /// The status is being written.
+    Status(Wanted, (Checksum, Checksum)),
+    /// Children are being deleted, one after the other.
+    Pruning(Wanted, Pruning),
+    /// The finalizer is being removed.
+    Unfinalizing,
+}
+
+/// A hook that runs, or ran.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) hook: Arc<Hook>,
+    pub(super) values: ValuesInput,
+    pub(super) is_finalize: bool,
+    /// The generation of the object that it is shown.
+    pub(super) generation: i64,
+}
+
+/// Which step of a hook's output is carried out.
+#[derive(Debug)]
+pub(super) enum Carrying {
+    Patching(Box<Prepared>),
+    Saving(Box<Prepared>),
+}
+
+/// What should be.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) result: ReconcileResult,
+    pub(super) is_finalize: bool,
+    /// The identity of the object that it was said of, and its generation.
+    pub(super) uid: Arc<str>,
+    pub(super) generation: i64,
+}
+
+/// How far pruning is.
+#[derive(Debug, Default)]
+pub(super) struct Pruning {
+    /// What was deleted.
+    pub(super) deleted: BTreeSet<ChildKey>,
+}
+
+/// What came of an effect.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Hook(Box<Result<HookOutput, Failure>>, Option<Usage>),
+    Patched(Result<(), Failure>),
+    Saved(RunId, Result<String, Failure>),
+}
+
+impl KeyState {
+    /// Returns whether the next step begins with the object as it is.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.pass, Pass::Idle)
+    }
+}

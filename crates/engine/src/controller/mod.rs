@@ -1,0 +1,19 @@
+//! Controllers: `reconcile` bindings of hooks. Each object is a key; a hook says what should be, and it is made so.
+//!
+//! ```text
+//! watches ─▶ controller (objects, children, related) ─▶ key ─▶ hook ─▶ plan ─▶ status ─▶ pruning ─▶ finalizer
+//! ```
+
+mod controllers;
+mod identity;
+mod index;
+mod key_state;
+mod observed;
+mod patches;
+mod plan;
+mod single;
+mod status;
+mod step;
+mod watch;
+
+pub(crate) use controllers::{Controllers, Followed};

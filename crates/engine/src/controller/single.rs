@@ -1,0 +1,295 @@
+//! One controller: its watches, its keys, and which keys a change concerns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::identity::ControllerId;
+use super::index::Reference;
+use super::key_state::{KeyState, Pass};
+use super::observed::{CHILD_LABEL, Metadata, checksum, value};
+use super::plan::Parent;
+use super::watch::{About, Concern, Watch};
+use crate::catalog::Hook;
+use crate::context::Context;
+use crate::effect::{Effect, ValuesInput};
+use crate::hook::reconcile::{ParentReference, Reconciliation, RelatedKind, ShownKind};
+use crate::hook::selection::LabelSelector;
+use crate::hook::snapshot::{Item, Key, Objects};
+use crate::hook::{MonitorSpec, ReconcileBinding, Selection};
+use crate::name::{MonitorId, QueueName};
+use crate::queue::Reason;
+
+/// Which watch of a controller is meant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Role {
+    /// That of the objects themselves.
+    Parents,
+    /// That of a kind of children.
+    Children(usize),
+    /// That of a related kind.
+    Related(usize),
+}
+
+/// A key that a change concerns.
+#[derive(Debug)]
+pub(super) struct Wake {
+    pub(super) key: Key,
+    /// Whether all that happened is that a child is gone.
+    pub(super) is_end_of_child: bool,
+    /// Whether all that happened is what we wrote ourselves.
+    pub(super) is_own: bool,
+}
+
+/// One reconcile binding that is on.
+#[derive(Debug)]
+pub(super) struct Controller {
+    pub(super) id: Arc<ControllerId>,
+    pub(super) hook: Arc<Hook>,
+    pub(super) binding: ReconcileBinding,
+    pub(super) queue: QueueName,
+    /// The watch of the objects; nobody refers to anybody by it.
+    parents: Watch,
+    pub(super) children: Vec<Watch>,
+    related: Vec<Watch>,
+    metadata: BTreeMap<Key, Metadata>,
+    by_uid: BTreeMap<Arc<str>, Key>,
+    by_owner: BTreeMap<Arc<str>, BTreeSet<Key>>,
+    pub(super) keys: BTreeMap<Key, KeyState>,
+    /// What the hook read when it ran last.
+    pub(super) read: Option<ValuesInput>,
+    /// How many keys were told of last.
+    pub(super) reported: Option<usize>,
+}
+
+impl Controller {
+    /// Starts the watches of a binding. Returns it with what each watch is.
+    pub(super) fn start(
+        cx: &mut Context,
+        (hook, binding): (&Arc<Hook>, &ReconcileBinding),
+        mut monitor: impl FnMut() -> MonitorId,
+    ) -> (Self, Vec<(MonitorId, Role)>) {
+        let mut roles = Vec::new();
+        let mut open = |cx: &mut Context, role: Role, selection: Selection| {
+            let id = monitor();
+            let spec = Arc::new(MonitorSpec { selection, jq_filter: None, keep_objects: true });
+            cx.push(Effect::StartMonitor { monitor: id, spec });
+            roles.push((id, role));
+            id
+        };
+        let kind = binding.kind();
+        let parents = open(cx, Role::Parents, binding.parent.clone());
+        // It refers to nobody, so how it would do so does not matter.
+        let parents = Watch::new(parents, kind.kind.as_str().into(), About::Related(ParentReference::Owner));
+        let mut children = Vec::with_capacity(binding.children.len());
+        for (index, child) in binding.children.iter().enumerate() {
+            let label = (CHILD_LABEL.to_owned(), "true".to_owned());
+            let selection = Selection {
+                api_version: child.kind.api_version.clone(),
+                kind: child.kind.kind.clone(),
+                labels: LabelSelector { match_labels: [label].into(), ..LabelSelector::default() },
+                ..Selection::default()
+            };
+            let id = open(cx, Role::Children(index), selection);
+            children.push(Watch::new(id, child.kind.to_string().into(), About::Children(kind.clone())));
+        }
+        let mut related = Vec::with_capacity(binding.related.len());
+        for (index, RelatedKind { name, selection, parent }) in binding.related.iter().enumerate() {
+            let id = open(cx, Role::Related(index), selection.clone());
+            related.push(Watch::new(id, name.as_str().into(), About::Related(parent.clone())));
+        }
+        let own_queue = || format!("{}/{}", hook.id, binding.name).into();
+        let controller = Self {
+            id: ControllerId::new(hook, binding),
+            hook: Arc::clone(hook),
+            queue: binding.queue.clone().unwrap_or_else(own_queue),
+            binding: binding.clone(),
+            parents,
+            children,
+            related,
+            metadata: BTreeMap::new(),
+            by_uid: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            read: None,
+            reported: None,
+        };
+        (controller, roles)
+    }
+
+    /// Iterates over all its watches.
+    pub(super) fn monitors(&self) -> impl Iterator<Item = MonitorId> + '_ {
+        let others = self.children.iter().chain(&self.related);
+        std::iter::once(&self.parents).chain(others).map(|watch| watch.monitor)
+    }
+
+    /// Returns a watch.
+    pub(super) fn watch(&self, role: Role) -> Option<&Watch> {
+        match role {
+            Role::Parents => Some(&self.parents),
+            Role::Children(index) => self.children.get(index),
+            Role::Related(index) => self.related.get(index),
+        }
+    }
+
+    /// Returns a watch for changes.
+    pub(super) fn watch_mut(&mut self, role: Role) -> Option<&mut Watch> {
+        match role {
+            Role::Parents => Some(&mut self.parents),
+            Role::Children(index) => self.children.get_mut(index),
+            Role::Related(index) => self.related.get_mut(index),
+        }
+    }
+
+    /// Handles a list of all objects of a watch.
+    pub(super) fn listed(&mut self, role: Role, objects: Objects) -> Vec<Wake> {
+        let Some(watch) = self.watch_mut(role) else { return Vec::new() };
+        let concerns = watch.list(objects);
+        self.concerned(role, concerns)
+    }
+
+    /// Handles a list of the objects of a namespace.
+    pub(super) fn namespace_listed(&mut self, role: Role, namespace: &str, objects: Objects) -> Vec<Wake> {
+        let Some(watch) = self.watch_mut(role) else { return Vec::new() };
+        let concerns = watch.list_namespace(namespace, objects);
+        self.concerned(role, concerns)
+    }
+
+    /// Handles a change of an object.
+    pub(super) fn changed(&mut self, role: Role, key: &Key, is_gone: bool, item: Arc<Item>) -> Vec<Wake> {
+        let Some(watch) = self.watch_mut(role) else { return Vec::new() };
+        let concerns = watch.change(key, is_gone, item);
+        self.concerned(role, concerns)
+    }
+
+    /// Handles that a kind does not exist.
+    pub(super) fn vanished(&mut self, role: Role, kind: String) -> Vec<Wake> {
+        let Some(watch) = self.watch_mut(role) else { return Vec::new() };
+        let concerns = watch.vanish(kind);
+        self.concerned(role, concerns)
+    }
+
+    fn concerned(&mut self, role: Role, concerns: Vec<Concern>) -> Vec<Wake> {
+        let mut wakes = Vec::new();
+        for concern in concerns {
+            if role == Role::Parents {
+                wakes.extend(self.parent_changed(&concern.object, concern.is_gone));
+                continue;
+            }
+            let is_child = matches!(role, Role::Children(_));
+            if let (Role::Children(index), true) = (role, concern.is_gone) {
+                // It may be made again, whatever was tried before.
+                self.forget_attempts(index, &concern);
+            }
+            let keys: BTreeSet<Key> =
+                concern.references.iter().flat_map(|one| self.meant(one, is_child)).collect();
+            let is_end_of_child = is_child && concern.is_gone;
+            wakes.extend(keys.into_iter().map(|key| Wake { key, is_end_of_child, is_own: false }));
+        }
+        wakes
+    }
+
+    fn forget_attempts(&mut self, index: usize, concern: &Concern) {
+        for key in concern.references.iter().flat_map(|one| self.meant(one, true)).collect::<Vec<_>>() {
+            if let Some(state) = self.keys.get_mut(&key) {
+                state.attempts.remove(&(index, concern.object.clone()));
+            }
+        }
+    }
+
+    /// Returns the keys that a reference means: a child names its owner, an owner those that it owns.
+    fn meant(&self, reference: &Reference, is_child: bool) -> Vec<Key> {
+        match reference {
+            Reference::Named(key) => self.keys.contains_key(key).then(|| key.clone()).into_iter().collect(),
+            Reference::Uid(uid) if is_child => self.by_uid.get(uid).cloned().into_iter().collect(),
+            Reference::Uid(uid) => self.by_owner.get(uid).into_iter().flatten().cloned().collect(),
+        }
+    }
+
+    /// Handles a change of one of its objects. Returns the key if there may be work.
+    fn parent_changed(&mut self, key: &Key, is_gone: bool) -> Option<Wake> {
+        if let Some(old) = self.metadata.remove(key) {
+            if self.by_uid.get(&old.uid) == Some(key) {
+                self.by_uid.remove(&old.uid);
+            }
+            for owner in old.owners() {
+                if let Some(owned) = self.by_owner.get_mut(owner) {
+                    owned.remove(key);
+                    if owned.is_empty() {
+                        self.by_owner.remove(owner);
+                    }
+                }
+            }
+            if !is_gone && self.item(key).is_some_and(|item| Metadata::of(item).uid != old.uid) {
+                // Another object has its name: nothing that is known is known about that one.
+                self.keys.remove(key);
+            }
+        }
+        let wake = |is_own| Wake { key: key.clone(), is_end_of_child: false, is_own };
+        let Some(item) = self.item(key).filter(|_| !is_gone).cloned() else {
+            return self.keys.remove(key).map(|_| wake(false));
+        };
+        let metadata = Metadata::of(&item);
+        self.by_uid.insert(Arc::clone(&metadata.uid), key.clone());
+        for owner in metadata.owners() {
+            self.by_owner.entry(Arc::clone(owner)).or_default().insert(key.clone());
+        }
+        self.metadata.insert(key.clone(), metadata);
+        let state = self.keys.entry(key.clone()).or_default();
+        let is_own = state.expected.is_some_and(|expected| checksum(&value(&item), true) == expected);
+        Some(wake(is_own))
+    }
+
+    /// Returns an object as it was seen last.
+    pub(super) fn item(&self, key: &Key) -> Option<&Arc<Item>> {
+        self.parents.snapshot.get(key)
+    }
+
+    /// Returns an object, for its children.
+    pub(super) fn parent<'c>(&'c self, key: &'c Key) -> Option<Parent<'c>> {
+        Some(Parent { kind: self.binding.kind(), key, metadata: self.metadata.get(key)? })
+    }
+
+    /// Returns what keeps its keys from being worked on: a list that is not there. What is missing altogether has no objects,
+    /// so an object that is to go need not wait for it.
+    pub(super) fn obstacle(&self, is_finalize: bool) -> Option<Reason> {
+        let watches = std::iter::once(&self.parents).chain(&self.children).chain(&self.related);
+        watches.filter(|watch| !(is_finalize && watch.is_missing())).find_map(Watch::obstacle)
+    }
+
+    /// Returns what the hook is shown of an object.
+    pub(super) fn shown(&self, key: &Key, is_finalize: bool) -> Option<Reconciliation> {
+        let (parent, object) = (self.parent(key)?, Arc::clone(self.item(key)?));
+        let references = parent.references();
+        let owners: Vec<Reference> =
+            parent.metadata.owners().map(|uid| Reference::Uid(Arc::clone(uid))).collect();
+        let kind = |watch: &Watch, references: &[Reference]| ShownKind {
+            name: Arc::clone(&watch.name),
+            objects: watch.objects(references),
+        };
+        let named = [Reference::Named(key.clone())];
+        let related = self.related.iter().zip(&self.binding.related).map(|(watch, spec)| match spec.parent {
+            ParentReference::Owner => kind(watch, &owners),
+            ParentReference::Annotation(_) | ParentReference::Label(_) => kind(watch, &named),
+        });
+        Some(Reconciliation {
+            key: key.clone(),
+            is_finalize,
+            object,
+            children: self.children.iter().map(|watch| kind(watch, &references)).collect(),
+            related: related.collect(),
+        })
+    }
+
+    /// Returns how many objects it has, and how many things are kept.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        let watches = self.children.iter().chain(&self.related);
+        let objects: usize = watches.map(|watch| watch.snapshot.len()).sum();
+        let attempts: usize = self.keys.values().map(|state| state.attempts.len()).sum();
+        (self.keys.len() + objects, self.metadata.len() + attempts)
+    }
+
+    /// Returns whether a key waits for the end of children.
+    pub(super) fn is_pruning(&self, key: &Key) -> bool {
+        self.keys.get(key).is_some_and(|state| matches!(state.pass, Pass::Pruning(..)))
+    }
+}

@@ -1,0 +1,152 @@
+//! The status of an object: what is to be written, if it differs from what is there.
+
+use serde_json::{Map, Value};
+
+use crate::hook::reconcile::{Condition, ReconcileResult};
+
+/// What the status of an object should be, and the merge patch that makes it so.
+#[derive(Debug, PartialEq)]
+pub(super) struct StatusChange {
+    pub(super) status: Value,
+    pub(super) patch: Value,
+}
+
+/// Returns the change of a status that a result asks for; `None` if it is so already or nothing was said of it.
+///
+/// Fields that the result does not name go, but for conditions of other types. `generation` is that of the object that the
+/// hook was shown, `now` the time of day.
+pub(super) fn change(
+    object: &Value,
+    result: &ReconcileResult,
+    generation: i64,
+    now: &str,
+) -> Option<StatusChange> {
+    if result.status.is_none() && result.conditions.is_none() {
+        return None;
+    }
+    let empty = Map::new();
+    let current = object.get("status").and_then(Value::as_object).unwrap_or(&empty);
+    let mut wanted = match &result.status {
+        Some(status) => {
+            let mut status = without_nulls(status);
+            if let Some(conditions) = current.get("conditions") {
+                status.insert("conditions".to_owned(), conditions.clone());
+            }
+            status
+        }
+        None => current.clone(),
+    };
+    if let Some(conditions) = &result.conditions {
+        let living =
+            current.get("conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        wanted.insert("conditions".to_owned(), Value::Array(merged(living, conditions, now)));
+    }
+    if generation > 0 {
+        wanted.insert("observedGeneration".to_owned(), generation.into());
+    }
+    let patch = difference(current, &wanted);
+    (!patch.is_empty()).then(|| StatusChange { status: Value::Object(wanted), patch: Value::Object(patch) })
+}
+
+fn without_nulls(fields: &Map<String, Value>) -> Map<String, Value> {
+    let kept = fields.iter().filter(|(_, value)| !value.is_null());
+    let clean = |value: &Value| match value {
+        Value::Object(fields) => Value::Object(without_nulls(fields)),
+        other => other.clone(),
+    };
+    kept.map(|(key, value)| (key.clone(), clean(value))).collect()
+}
+
+/// Returns the conditions of an object with those that a hook says; the time of one moves only with its status.
+fn merged(living: &[Value], said: &[Condition], now: &str) -> Vec<Value> {
+    let mut all: Vec<Value> = living.to_vec();
+    for condition in said {
+        let is_same = |other: &Value| text(other, "type") == Some(&condition.kind);
+        let place = all.iter().position(is_same);
+        let old = place.and_then(|place| all.get(place));
+        let time = old.filter(|old| text(old, "status") == Some(&condition.status));
+        let time = time.and_then(|old| text(old, "lastTransitionTime")).unwrap_or(now).to_owned();
+        let mut new = old.and_then(Value::as_object).cloned().unwrap_or_default();
+        let fields = [("type", Some(&condition.kind)), ("status", Some(&condition.status))];
+        let more = [("reason", condition.reason.as_ref()), ("message", condition.message.as_ref())];
+        for (field, value) in fields.into_iter().chain(more) {
+            match value {
+                Some(value) => drop(new.insert(field.to_owned(), value.as_str().into())),
+                None => drop(new.remove(field)),
+            }
+        }
+        new.insert("lastTransitionTime".to_owned(), time.into());
+        match place.and_then(|place| all.get_mut(place)) {
+            Some(old) => *old = Value::Object(new),
+            None => all.push(Value::Object(new)),
+        }
+    }
+    all
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field).and_then(Value::as_str)
+}
+
+/// Returns the JSON Merge Patch that makes `new` of `old`.
+fn difference(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
+    let mut patch = Map::new();
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in new {
+        let change = match (old.get(key), value) {
+            (Some(known), value) if known == value => continue,
+            (Some(Value::Object(known)), Value::Object(value)) => Value::Object(difference(known, value)),
+            (_, value) => value.clone(),
+        };
+        patch.insert(key.clone(), change);
+    }
+    patch
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::hook::reconcile::parse;
+
+    fn changed(object: &Value, result: &Value) -> Option<Value> {
+        let result = parse(result.to_string().as_bytes()).unwrap();
+        change(object, &result, 3, "now").map(|change| change.patch)
+    }
+
+    #[test]
+    fn what_is_so_already_is_not_written() {
+        let status = json!({"ready": true, "observedGeneration": 3});
+        let object = json!({"status": status});
+        assert_eq!(changed(&object, &json!({"status": {"ready": true}})), None);
+        assert_eq!(changed(&object, &json!({"status": {"ready": true, "phase": null}})), None);
+        assert_eq!(changed(&json!({}), &json!({"children": []})), None);
+        assert_eq!(changed(&object, &json!({"status": {}})), Some(json!({"ready": null})));
+    }
+
+    #[test]
+    fn fields_that_are_not_named_any_more_go_and_foreign_conditions_stay() {
+        let foreign = json!({"type": "Paused", "status": "False"});
+        let object = json!({"status": {"old": 1, "deep": {"a": 1, "b": 2}, "conditions": [foreign], "observedGeneration": 2}});
+        let patch = changed(&object, &json!({"status": {"deep": {"a": 1, "c": 3}}})).unwrap();
+        assert_eq!(patch, json!({"old": null, "deep": {"b": null, "c": 3}, "observedGeneration": 3}));
+    }
+
+    #[test]
+    fn the_time_of_a_condition_moves_only_with_its_status() {
+        let ready = |status: &str, time: &str| json!({"type": "Ready", "status": status, "reason": "A", "lastTransitionTime": time, "extra": 1});
+        let foreign = json!({"type": "Paused", "status": "False"});
+        let object =
+            json!({"status": {"observedGeneration": 3, "conditions": [foreign, ready("True", "then")]}});
+        let said = |status: &str, reason: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": reason}]});
+        assert_eq!(changed(&object, &said("True", "A")), None);
+        let patch = changed(&object, &said("True", "B")).unwrap();
+        assert_eq!(patch["conditions"][1]["lastTransitionTime"], "then");
+        assert_eq!(patch["conditions"][1]["reason"], "B");
+        let patch = changed(&object, &said("False", "A")).unwrap();
+        assert_eq!(patch["conditions"], json!([foreign, ready("False", "now")]));
+    }
+}

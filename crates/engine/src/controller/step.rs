@@ -1,0 +1,492 @@
+//! The steps of the work on one key. Only what a hook wrote, the API server and we ourselves fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use values::Checksum;
+
+use super::key_state::{Answer, Attempt, Carrying, ChildKey, Pass, Process, Pruning, Wanted};
+use super::observed::{checksum, value};
+use super::plan::{Desired, Plan, desired, doomed, plan, shown};
+use super::single::Controller;
+use super::{patches, status};
+use crate::binding::timeout;
+use crate::catalog::Hook;
+use crate::cause::Cause;
+use crate::config::Config;
+use crate::configuration::{Carried, mismatch};
+use crate::context::Context;
+use crate::effect::{Effect, PatchAuthor, RunLabels};
+use crate::event::{HookOutput, Usage};
+use crate::failure::Failure;
+use crate::hook::BindingContext;
+use crate::hook::object_patch::ObjectPatch;
+use crate::hook::reconcile::ReconcileResult;
+use crate::hook::snapshot::Key;
+use crate::module::{Lower, ModuleState, Modules};
+use crate::name::TaskId;
+use crate::notice::{HookEnd, Notice};
+use crate::queue::Reason;
+use crate::reconcile::Step;
+
+/// What the work on a key is part of.
+pub(super) struct Head {
+    pub(super) task: TaskId,
+    pub(super) cause: Cause,
+}
+
+/// What a run of a hook led to beside its objects.
+#[derive(Debug, Default)]
+pub(super) struct Aftermath {
+    /// Whether the values of its scope differ.
+    pub(super) values_changed: bool,
+    /// Whether it said something new about which modules are on.
+    pub(super) flags_changed: bool,
+}
+
+/// Where the work on a key goes on.
+enum Go {
+    On(Pass),
+    Stop(Pass, Step),
+}
+
+/// What steps work with.
+pub(super) struct Surroundings<'a, 'l> {
+    pub(super) config: &'a Config,
+    pub(super) modules: &'a Modules,
+    pub(super) lower: &'a mut Lower<'l>,
+    pub(super) head: Head,
+    pub(super) aftermath: Aftermath,
+}
+
+impl Controller {
+    /// Does the next step of the work on a key.
+    pub(super) fn step(&mut self, around: &mut Surroundings<'_, '_>, key: &Key) -> Step {
+        loop {
+            let Some(state) = self.keys.get_mut(key) else { return Step::Done };
+            let (pass, answer) = (mem::take(&mut state.pass), state.answer.take());
+            let go = match pass {
+                Pass::Idle => self.begin(around, key),
+                Pass::Finalizing => self.finalizer_added(key, answer),
+                Pass::Process(process) => self.process_ended(around, key, process, answer),
+                Pass::Carrying(process, wanted, carrying) => {
+                    self.carried_on(around, (process, wanted, carrying), answer)
+                }
+                Pass::Applying(wanted, attempts) => self.applied(around, key, wanted, attempts, answer),
+                Pass::Status(wanted, written) => self.status_written(around, key, wanted, written, answer),
+                Pass::Pruning(wanted, pruning) => self.prune(around.lower.cx, key, wanted, pruning, answer),
+                Pass::Unfinalizing => self.finalizer_removed(key, answer),
+            };
+            match go {
+                Go::On(pass) => self.set_pass(key, pass),
+                Go::Stop(pass, step) => {
+                    self.set_pass(key, pass);
+                    return step;
+                }
+            }
+        }
+    }
+
+    /// Returns the hook as it is now, if its module is on and ran once.
+    fn may_run<'m>(&self, modules: &'m Modules) -> Option<&'m Arc<Hook>> {
+        let hook = modules.runnable_hook(&self.id.hook)?;
+        let module = self.id.hook.scope.module();
+        let has_run = module.is_none_or(|name| modules.get(name).is_some_and(ModuleState::first_run_done));
+        has_run.then_some(hook)
+    }
+
+    fn set_pass(&mut self, key: &Key, pass: Pass) {
+        if let Some(state) = self.keys.get_mut(key) {
+            state.pass = pass;
+        }
+    }
+
+    /// Begins with the object as it is now.
+    fn begin(&mut self, around: &mut Surroundings<'_, '_>, key: &Key) -> Go {
+        let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let (is_finalize, generation) = (parent.metadata.is_deleting(), parent.metadata.generation);
+        let finalizer = self.binding.finalizer.as_deref();
+        let has_finalizer = finalizer.is_some_and(|name| parent.metadata.has_finalizer(name));
+        let is_released = self.keys.get(key).is_some_and(|state| state.is_released);
+        if is_finalize && (!has_finalizer || is_released) {
+            return Go::Stop(Pass::Idle, Step::Done);
+        }
+        let Some(hook) = self.may_run(around.modules).cloned() else {
+            let reason = format!("the first run of {}", scope(&self.id.hook));
+            return Go::Stop(Pass::Idle, Step::Wait(reason));
+        };
+        let broken = around.modules.broken_version(&hook.id);
+        if let Some(reason) = self.obstacle(is_finalize).or(broken) {
+            return Go::Stop(Pass::Idle, Step::Wait(reason.to_string()));
+        }
+        if let Some(finalizer) = finalizer.filter(|_| !has_finalizer) {
+            let patch = patches::set_finalizer(&parent.kind, key, parent.metadata, (finalizer, true));
+            let expected = self.item(key).map(|item| {
+                let mut object = value(item);
+                if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                    let names = patches::finalizers(parent.metadata, (finalizer, true));
+                    metadata.insert("finalizers".to_owned(), names.into());
+                }
+                checksum(&object, true)
+            });
+            let step = self.write(around.lower.cx, vec![patch]);
+            if let Some(state) = self.keys.get_mut(key) {
+                state.expected = expected;
+            }
+            return Go::Stop(Pass::Finalizing, step);
+        }
+        if let Some(Reason::Rate { until }) = around.lower.bindings.held_up(&hook.id, around.lower.cx.now) {
+            return Go::Stop(Pass::Idle, Step::Later(until.since(around.lower.cx.now)));
+        }
+        let Some(reconciliation) = self.shown(key, is_finalize) else {
+            return Go::Stop(Pass::Idle, Step::Done);
+        };
+        let contexts = vec![BindingContext::reconcile(&self.binding, reconciliation)];
+        let lower = &mut *around.lower;
+        let contexts = lower.bindings.show(&hook, contexts, lower.cx.now);
+        let values = around.modules.input(lower.configuration, &hook.id.scope);
+        self.read = Some(values.clone());
+        if let Some(state) = self.keys.get_mut(key) {
+            state.is_stale = false;
+        }
+        let labels = RunLabels {
+            task: around.head.task,
+            queue: self.queue.clone(),
+            binding_type: BINDING_TYPE,
+            binding: Arc::clone(&self.id.binding),
+            cause: around.head.cause.clone(),
+        };
+        let run = lower.cx.ids.run();
+        let timeout = timeout(&hook.spec.settings, around.config.hook_timeout);
+        let process = Process { hook: Arc::clone(&hook), values: values.clone(), is_finalize, generation };
+        let effect = Effect::RunHook { run, hook, contexts, values, timeout, labels };
+        lower.queues.process_began();
+        Go::Stop(Pass::Process(Box::new(process)), Step::Write(run, Box::new(effect)))
+    }
+
+    fn write(&self, cx: &mut Context, patches: Vec<ObjectPatch>) -> Step {
+        let (run, author) = (cx.ids.run(), PatchAuthor::Hook(self.id.hook.clone()));
+        Step::Write(run, Box::new(Effect::PatchObjects { run, author, patches: patches.into() }))
+    }
+
+    fn finalizer_added(&mut self, key: &Key, answer: Option<Answer>) -> Go {
+        if let Some(failure) = failed(answer) {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
+        }
+        let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
+        if self.parent(key).is_none_or(|parent| parent.metadata.has_finalizer(finalizer)) {
+            return Go::On(Pass::Idle);
+        }
+        // The hook is shown the object with it.
+        Go::Stop(Pass::Idle, Step::Wait(format!("its finalizer {finalizer} to be seen")))
+    }
+
+    fn process_ended(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        key: &Key,
+        process: Box<Process>,
+        answer: Option<Answer>,
+    ) -> Go {
+        let Some(Answer::Hook(outcome, usage)) = answer else {
+            return Go::Stop(Pass::Idle, Step::Failed(mismatch("a hook")));
+        };
+        let mut output = match *outcome {
+            Ok(output) => output,
+            Err(failure) => return self.hook_failed(around, &process, failure, usage),
+        };
+        let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let wanted = Wanted {
+            result: mem::take(&mut output.reconcile),
+            is_finalize: process.is_finalize,
+            generation: process.generation,
+            uid: Arc::clone(&parent.metadata.uid),
+        };
+        if output.failed.is_none()
+            && let Err(failure) = self.desired(key, &wanted.result)
+        {
+            return self.hook_failed(around, &process, failure, usage);
+        }
+        self.carry_out(around, process, wanted, output, usage)
+    }
+
+    fn hook_failed(
+        &self,
+        around: &mut Surroundings<'_, '_>,
+        process: &Process,
+        failure: Failure,
+        usage: Option<Usage>,
+    ) -> Go {
+        self.report(around, process, usage, HookEnd::Error);
+        let lower = &around.lower;
+        let failure = lower.configuration.told(failure, self.id.hook.scope.module(), Some(&process.values));
+        Go::Stop(Pass::Idle, Step::Failed(failure))
+    }
+
+    fn report(
+        &self,
+        around: &mut Surroundings<'_, '_>,
+        process: &Process,
+        usage: Option<Usage>,
+        outcome: HookEnd,
+    ) {
+        around.lower.cx.notify(Notice::HookRan {
+            hook: process.hook.id.clone(),
+            binding: BINDING_TYPE,
+            queue: self.queue.clone(),
+            usage,
+            outcome,
+            is_task: true,
+            startup: around.head.cause.is_of_start(),
+        });
+    }
+
+    /// Carries out what the hook wrote into other files than its result.
+    fn carry_out(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        process: Box<Process>,
+        wanted: Wanted,
+        output: HookOutput,
+        usage: Option<Usage>,
+    ) -> Go {
+        let (lower, cause) = (&mut *around.lower, &around.head.cause);
+        let carried = lower.configuration.hook_wrote(lower.cx, &process.hook, output, usage, cause);
+        self.carried(around, process, wanted, carried)
+    }
+
+    fn carried_on(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        (process, wanted, carrying): (Box<Process>, Wanted, Carrying),
+        answer: Option<Answer>,
+    ) -> Go {
+        let (lower, cause) = (&mut *around.lower, &around.head.cause);
+        let carried = match (carrying, answer) {
+            (Carrying::Patching(prepared), Some(Answer::Patched(outcome))) => {
+                lower.configuration.objects_patched(lower.cx, &process.hook, *prepared, outcome, cause)
+            }
+            (Carrying::Saving(prepared), Some(Answer::Saved(run, outcome))) => {
+                lower.configuration.hook_saved(lower.cx, run, &process.hook, *prepared, outcome, cause)
+            }
+            (Carrying::Patching(_) | Carrying::Saving(_), _) => {
+                return Go::Stop(Pass::Idle, Step::Failed(mismatch("what a hook wrote")));
+            }
+        };
+        self.carried(around, process, wanted, carried)
+    }
+
+    fn carried(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        process: Box<Process>,
+        wanted: Wanted,
+        carried: Carried,
+    ) -> Go {
+        match carried {
+            Carried::Patching(prepared, run, effect) => {
+                let pass = Pass::Carrying(process, wanted, Carrying::Patching(Box::new(prepared)));
+                Go::Stop(pass, Step::Write(run, Box::new(effect)))
+            }
+            Carried::Saving(prepared, run, effect) => {
+                let pass = Pass::Carrying(process, wanted, Carrying::Saving(Box::new(prepared)));
+                Go::Stop(pass, Step::Write(run, Box::new(effect)))
+            }
+            Carried::Failed(failure, usage) => self.hook_failed(around, &process, failure, usage),
+            Carried::Done { usage, changed, flags_changed } => {
+                self.report(around, &process, usage, HookEnd::Success);
+                around.aftermath.values_changed |= changed;
+                around.aftermath.flags_changed |= flags_changed;
+                Go::On(Pass::Applying(wanted, BTreeMap::new()))
+            }
+        }
+    }
+
+    /// Returns the children that a result asks for.
+    fn desired(&self, key: &Key, result: &ReconcileResult) -> Result<Vec<Desired>, Failure> {
+        let children = result.children.as_deref().unwrap_or_default();
+        self.parent(key).map_or_else(|| Ok(Vec::new()), |parent| desired(&self.binding, &parent, children))
+    }
+
+    /// Applies the children, then goes on to the status. `attempts` is what was written, if anything was.
+    fn applied(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        key: &Key,
+        wanted: Wanted,
+        attempts: BTreeMap<ChildKey, Attempt>,
+        answer: Option<Answer>,
+    ) -> Go {
+        if !self.is_same(key, &wanted) {
+            return Go::On(Pass::Idle);
+        }
+        let is_answered = answer.is_some();
+        if let Some(failure) = failed(answer) {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
+        }
+        if let Some(state) = self.keys.get_mut(key) {
+            state.attempts.extend(attempts);
+        }
+        // Of an object that is finalized nothing is made any more.
+        if is_answered || (wanted.is_finalize && wanted.result.finalized) {
+            return self.status(around, key, wanted);
+        }
+        match self.planned(key, &wanted.result) {
+            Err(failure) => Go::Stop(Pass::Idle, Step::Failed(failure)),
+            Ok(plan) if plan.patches.is_empty() => self.status(around, key, wanted),
+            Ok(plan) => {
+                let step = self.write(around.lower.cx, plan.patches);
+                Go::Stop(Pass::Applying(wanted, plan.attempts), step)
+            }
+        }
+    }
+
+    /// Returns what has to be done about the children.
+    fn planned(&self, key: &Key, result: &ReconcileResult) -> Result<Plan, Failure> {
+        let desired = self.desired(key, result)?;
+        let (Some(parent), Some(state)) = (self.parent(key), self.keys.get(key)) else {
+            return Ok(Plan::default());
+        };
+        plan(&self.binding, &parent, &self.children, desired, &state.attempts)
+    }
+
+    /// Returns whether the object is still the one that the hook was shown.
+    fn is_same(&self, key: &Key, wanted: &Wanted) -> bool {
+        self.parent(key).is_some_and(|parent| {
+            parent.metadata.uid == wanted.uid && parent.metadata.is_deleting() == wanted.is_finalize
+        })
+    }
+
+    /// Writes the status, if it differs, and goes on to pruning.
+    fn status(&mut self, around: &mut Surroundings<'_, '_>, key: &Key, wanted: Wanted) -> Go {
+        let now = around.config.time_of_day(around.lower.cx.now);
+        let (Some(item), Some(parent)) = (self.item(key), self.parent(key)) else {
+            return Go::Stop(Pass::Idle, Step::Done);
+        };
+        let mut object = value(item);
+        let (generation, before) = (wanted.generation, checksum(&object, true));
+        let change = status::change(&object, &wanted.result, generation, &now);
+        // The time of day says nothing about what is written.
+        let without_time = status::change(&object, &wanted.result, generation, "");
+        let patched = Checksum::of(&without_time.map(|change| change.patch));
+        let patch = change
+            .as_ref()
+            .map(|change| patches::set_status(&parent.kind, key, parent.metadata, &change.patch));
+        let Some(state) = self.keys.get_mut(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        // The API server may make something else of it: that was tried before, and changed nothing.
+        let is_tried = state.written == Some((patched, before));
+        let (Some(change), Some(patch), false) = (change, patch, is_tried) else {
+            // What was written before and is not seen yet is not what is wanted now.
+            state.expected = state.expected.filter(|expected| *expected == before);
+            return Go::On(Pass::Pruning(wanted, Pruning::default()));
+        };
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("status".to_owned(), change.status);
+        }
+        state.expected = Some(checksum(&object, true));
+        let step = self.write(around.lower.cx, vec![patch]);
+        Go::Stop(Pass::Status(wanted, (patched, before)), step)
+    }
+
+    fn status_written(
+        &mut self,
+        around: &mut Surroundings<'_, '_>,
+        key: &Key,
+        wanted: Wanted,
+        written: (Checksum, Checksum),
+        answer: Option<Answer>,
+    ) -> Go {
+        if let Some(failure) = failed(answer) {
+            let is_other = self.item(key).is_some_and(|item| checksum(&value(item), true) != written.1);
+            if is_other {
+                // Somebody changed the object meanwhile: what is so now decides.
+                return Go::On(Pass::Idle);
+            }
+            let failure = around.lower.configuration.told(failure, self.id.hook.scope.module(), None);
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
+        }
+        if let Some(state) = self.keys.get_mut(key) {
+            state.written = Some(written);
+        }
+        Go::On(Pass::Pruning(wanted, Pruning::default()))
+    }
+
+    /// Deletes the next child that is not wanted any more. All gone, the key is done.
+    fn prune(
+        &mut self,
+        cx: &mut Context,
+        key: &Key,
+        wanted: Wanted,
+        mut pruning: Pruning,
+        answer: Option<Answer>,
+    ) -> Go {
+        if let Some(failure) = failed(answer) {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
+        }
+        let is_stale = self.keys.get(key).is_some_and(|state| state.is_stale);
+        if !self.is_same(key, &wanted) || (is_stale && !pruning.deleted.is_empty()) {
+            return Go::On(Pass::Idle);
+        }
+        let is_final = wanted.is_finalize && wanted.result.finalized;
+        let kept: BTreeSet<ChildKey> = match (&wanted.result.children, self.desired(key, &wanted.result)) {
+            (_, Err(failure)) => return Go::Stop(Pass::Idle, Step::Failed(failure)),
+            (None, Ok(_)) if !is_final => return finished(&wanted),
+            (Some(_), Ok(desired)) if !is_final => desired.into_iter().map(|one| one.child).collect(),
+            (_, Ok(_)) => BTreeSet::new(),
+        };
+        let Some(parent) = self.parent(key) else { return Go::Stop(Pass::Idle, Step::Done) };
+        let next = doomed(&parent, &self.children, &kept).into_iter().next();
+        if let Some((child, is_deleting)) = next {
+            let what = shown(&self.binding, &child);
+            let kind = self.binding.children.get(child.0).map(|child| child.kind.clone());
+            if is_deleting || !pruning.deleted.insert(child.clone()) {
+                pruning.deleted.insert(child);
+                let reason = format!("{what} to be gone");
+                return Go::Stop(Pass::Pruning(wanted, pruning), Step::Wait(reason));
+            }
+            let Some(kind) = kind else { return finished(&wanted) };
+            let step = self.write(cx, vec![patches::delete(&kind, &child.1)]);
+            return Go::Stop(Pass::Pruning(wanted, pruning), step);
+        }
+        if is_final {
+            let finalizer = self.binding.finalizer.as_deref().unwrap_or_default();
+            let patch = patches::set_finalizer(&parent.kind, key, parent.metadata, (finalizer, false));
+            let step = self.write(cx, vec![patch]);
+            return Go::Stop(Pass::Unfinalizing, step);
+        }
+        if pruning.deleted.is_empty() { finished(&wanted) } else { Go::On(Pass::Idle) }
+    }
+
+    fn finalizer_removed(&mut self, key: &Key, answer: Option<Answer>) -> Go {
+        if let Some(failure) = failed(answer) {
+            return Go::Stop(Pass::Idle, Step::Failed(failure));
+        }
+        if let Some(state) = self.keys.get_mut(key) {
+            state.is_released = true;
+        }
+        Go::Stop(Pass::Idle, Step::Done)
+    }
+}
+
+/// What log lines and metrics call runs of reconcile bindings.
+pub(super) const BINDING_TYPE: &str = "reconcile";
+
+/// Ends the work on a key until something changes, or its time has come.
+fn finished(wanted: &Wanted) -> Go {
+    let step = wanted.result.requeue_after.map_or(Step::Done, |after: Duration| Step::Again(after));
+    Go::Stop(Pass::Idle, step)
+}
+
+fn failed(answer: Option<Answer>) -> Option<Failure> {
+    match answer {
+        Some(Answer::Patched(Err(failure)) | Answer::Saved(_, Err(failure))) => Some(failure),
+        Some(Answer::Patched(Ok(())) | Answer::Saved(_, Ok(_)) | Answer::Hook(..)) | None => None,
+    }
+}
+
+fn scope(hook: &crate::name::HookId) -> String {
+    hook.scope.module().map_or_else(|| "the global hooks".to_owned(), |module| format!("module {module}"))
+}

@@ -1,0 +1,136 @@
+//! Reconcile bindings.
+
+use super::*;
+use crate::hook::reconcile::{ParentReference, Update};
+
+const BARE: &str = "apiVersion: example.com/v1, kind: Site";
+
+fn refused(text: &str) -> String {
+    errors(&format!("configVersion: v1\nreconcile: {text}")).remove(0)
+}
+
+#[test]
+fn a_reconcile_binding_gets_its_defaults() {
+    let spec = valid(&format!("configVersion: v1\nreconcile: [{{{BARE}}}]"));
+    let binding = &spec.reconciles[0];
+    assert_eq!((binding.name.as_str(), binding.concurrency), ("reconcile", 1));
+    assert!(binding.finalizer.is_none() && binding.queue.is_none());
+    assert!(binding.children.is_empty() && binding.related.is_empty());
+    assert!(spec.watches());
+}
+
+#[test]
+fn a_reconcile_binding_says_what_it_makes_and_looks_at() {
+    let spec = valid(
+        "configVersion: v1
+reconcile:
+- name: site
+  apiVersion: example.com/v1
+  kind: Site
+  namespace: {nameSelector: {matchNames: [a]}}
+  nameSelector: {matchNames: [b]}
+  labelSelector: {matchLabels: {c: d}}
+  finalizer: example.com/site
+  queue: sites
+  concurrency: 5
+  children:
+  - {apiVersion: v1, kind: ConfigMap}
+  - {apiVersion: apps/v1, kind: Deployment, update: Recreate}
+  related:
+  - {apiVersion: v1, kind: Secret, parentAnnotation: example.com/site}
+  - {name: pods, apiVersion: v1, kind: Pod, parentLabel: site}
+  - {apiVersion: example.com/v1, kind: Group, ownerOf: true}",
+    );
+    let binding = &spec.reconciles[0];
+    assert_eq!(binding.queue.as_ref().map(crate::QueueName::as_str), Some("sites"));
+    assert_eq!((binding.concurrency, binding.finalizer.as_deref()), (5, Some("example.com/site")));
+    let children: Vec<_> =
+        binding.children.iter().map(|child| (child.kind.to_string(), child.update)).collect();
+    assert_eq!(
+        children,
+        [("ConfigMap".to_owned(), Update::InPlace), ("Deployment.apps".to_owned(), Update::Recreate)]
+    );
+    let related: Vec<_> = binding.related.iter().map(|one| (one.name.as_str(), one.parent.clone())).collect();
+    assert_eq!(
+        related,
+        [
+            ("Secret", ParentReference::Annotation("example.com/site".into())),
+            ("pods", ParentReference::Label("site".into())),
+            ("Group.example.com", ParentReference::Owner),
+        ]
+    );
+    assert!(!binding.parent.names.is_empty() && !binding.parent.labels.is_empty());
+}
+
+#[test]
+fn what_makes_no_sense_in_a_reconcile_binding_names_its_place() {
+    let cases = [
+        ("[]".to_owned(), "reconcile should have at least 1 items"),
+        ("[{kind: Site}]".to_owned(), "reconcile.apiVersion is required"),
+        (
+            format!("[{{{BARE}, finaliser: a/b}}]"),
+            "reconcile.finaliser is a forbidden property, did you mean 'finalizer'?",
+        ),
+        (format!("[{{{BARE}, concurrency: 0}}]"), "reconcile.concurrency should be from 1 to 100"),
+        (format!("[{{{BARE}, concurrency: 101}}]"), "reconcile.concurrency should be from 1 to 100"),
+        (
+            "[{apiVersion: v1, kind: sites}]".to_owned(),
+            "invalid reconcile config [0]: kind is invalid: write 'sites' as objects do",
+        ),
+        (
+            "[{apiVersion: a/b/c, kind: Site}]".to_owned(),
+            "invalid reconcile config [0]: apiVersion is invalid",
+        ),
+        (
+            format!("[{{{BARE}}}, {{{BARE}}}]"),
+            "invalid reconcile config [1]: name is invalid: there is another binding",
+        ),
+        (
+            format!("[{{{BARE}, finalizer: site}}]"),
+            "invalid reconcile config [0]: finalizer is invalid: 'site' has no domain",
+        ),
+        (
+            format!("[{{{BARE}, finalizer: a.b/c}}, {{{BARE}, name: x, finalizer: a.b/c}}]"),
+            "invalid reconcile config [1]: finalizer is invalid: binding 'reconcile' has it for the same kind",
+        ),
+        (format!("[{{{BARE}, queue: main}}]"), "invalid reconcile config [0]: queue is invalid"),
+        (format!("[{{{BARE}, children: [{{apiVersion: v1}}]}}]"), "reconcile.children.kind is required"),
+        (
+            format!("[{{{BARE}, children: [{{apiVersion: v1, kind: Pod, update: Always}}]}}]"),
+            "reconcile.children.update should be one of [InPlace Recreate OnDelete]",
+        ),
+        (
+            format!("[{{{BARE}, children: [{{{BARE}}}]}}]"),
+            "invalid reconcile config [0]: kind is invalid: Site.example.com is the kind of the parent",
+        ),
+        (
+            format!("[{{{BARE}, children: [{{apiVersion: a/v1, kind: A}}, {{apiVersion: a/v2, kind: A}}]}}]"),
+            "invalid reconcile config [0]: kind is invalid: A.a is there twice",
+        ),
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod}}]}}]"),
+            "reconcile.related should have one of parentAnnotation, parentLabel and ownerOf: true",
+        ),
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: a, ownerOf: true}}]}}]"),
+            "reconcile.related should have one of parentAnnotation, parentLabel and ownerOf: true",
+        ),
+        (
+            format!("[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: 'a b'}}]}}]"),
+            "invalid reconcile config [0]: parentLabel is invalid: 'a b' is not a label key",
+        ),
+        (
+            format!(
+                "[{{{BARE}, related: [{{apiVersion: v1, kind: Pod, parentLabel: a}}, {{apiVersion: v1, kind: Pod, parentLabel: b}}]}}]"
+            ),
+            "invalid reconcile config [0]: name is invalid: 'Pod' is there twice",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = refused(&text);
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+    let kinds: Vec<String> = (0..51).map(|n| format!("{{apiVersion: v1, kind: K{n}}}")).collect();
+    let error = refused(&format!("[{{{BARE}, children: [{}]}}]", kinds.join(", ")));
+    assert!(error.contains("51 kinds are more than the 50"), "{error}");
+}

@@ -1,0 +1,114 @@
+//! The parsed section `reconcile` of a hook's configuration.
+
+use std::fmt;
+
+use crate::hook::selection::Selection;
+use crate::name::QueueName;
+
+/// How many keys of one binding may be worked on at a time.
+pub const MAX_CONCURRENCY: i64 = 100;
+
+/// How many kinds of children, and how many related kinds, a binding may have.
+pub const MAX_KINDS: usize = 50;
+
+/// A `reconcile` binding: its hook is the controller of a kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReconcileBinding {
+    /// The name as binding contexts show it. It is unique in its hook.
+    pub name: String,
+    /// The objects that it brings about. Each is a key of its own.
+    pub parent: Selection,
+    /// What keeps a deleted object until the hook says that it is finalized.
+    pub finalizer: Option<String>,
+    /// The queue of its keys; `None` for one of its own.
+    pub queue: Option<QueueName>,
+    /// How many keys are worked on at a time. At least 1.
+    pub concurrency: usize,
+    /// The kinds that it makes.
+    pub children: Vec<ChildKind>,
+    /// What else it looks at.
+    pub related: Vec<RelatedKind>,
+}
+
+impl ReconcileBinding {
+    /// Returns whether two bindings would remove each other's finalizer.
+    pub(crate) fn shares_finalizer_with(&self, other: &Self) -> bool {
+        let (own, others) = (self.kind(), other.kind());
+        let same_kind = (own.group(), &own.kind) == (others.group(), &others.kind);
+        same_kind && self.finalizer.is_some() && self.finalizer == other.finalizer
+    }
+
+    /// Returns the kind of the parents.
+    pub fn kind(&self) -> ObjectKind {
+        ObjectKind { api_version: self.parent.api_version.clone(), kind: self.parent.kind.clone() }
+    }
+}
+
+/// A kind of objects, as objects name it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ObjectKind {
+    /// `v1`, `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+}
+
+impl ObjectKind {
+    /// Returns the group; empty for core kinds.
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
+/// Writes the kind with its group, `Deployment.apps`; core kinds have none.
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group() {
+            "" => f.write_str(&self.kind),
+            group => write!(f, "{}.{group}", self.kind),
+        }
+    }
+}
+
+/// A kind that a controller makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildKind {
+    /// The kind.
+    pub kind: ObjectKind,
+    /// How a child of it changes.
+    pub update: Update,
+}
+
+/// How a child changes that differs from what it should be.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, strum::EnumString)]
+pub enum Update {
+    /// It is changed where it is, by server-side apply.
+    #[default]
+    InPlace,
+    /// It is left as it is. When somebody deletes it, it is made as it should be.
+    OnDelete,
+    /// It is deleted, and made again when it is gone.
+    Recreate,
+}
+
+/// A kind that a controller looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelatedKind {
+    /// The name under which its objects are shown. It is unique in its binding.
+    pub name: String,
+    /// The objects.
+    pub selection: Selection,
+    /// How it is known which parents an object is about.
+    pub parent: ParentReference,
+}
+
+/// How it is known which parents a related object is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ParentReference {
+    /// An annotation of it with this key holds `name` or `namespace/name`.
+    Annotation(String),
+    /// A label of it with this key holds `name`.
+    Label(String),
+    /// It is an owner of the parent.
+    Owner,
+}

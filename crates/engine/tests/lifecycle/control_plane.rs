@@ -1,0 +1,406 @@
+//! A pretend API server with one hook that is a controller: it holds objects as JSON and carries out what the engine asks.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::hook::{MonitorSpec, Trigger};
+use engine::object_patch::{ObjectPatch, Operation};
+use engine::snapshot::{Item, Key};
+use engine::{
+    Announcement, Config, Effect, Engine, Event, Failure, FailureKind, HookOutput, MonitorId, Notice, RunId,
+    Time,
+};
+use serde_json::{Value, json};
+
+use crate::build::Files;
+use crate::random::Random;
+
+/// What the hook says to a context.
+pub(crate) type Hook = fn(&Value) -> Result<Value, &'static str>;
+
+/// A kind and where the object is.
+type Address = (String, Key);
+
+/// What will happen.
+enum Coming {
+    Event(Event),
+    /// A request is carried out, and answered.
+    Patch(RunId, Arc<[ObjectPatch]>),
+}
+
+pub(crate) struct ControlPlane {
+    files: Files,
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    hook: Hook,
+    monitors: BTreeMap<MonitorId, Arc<MonitorSpec>>,
+    pub(crate) missing_kinds: BTreeSet<String>,
+    pub(crate) objects: BTreeMap<Address, Value>,
+    version: u64,
+    pending: BTreeMap<(Time, u64), Coming>,
+    next_seq: u64,
+    /// The objects for which the hook runs.
+    running: BTreeMap<RunId, Key>,
+    /// What happened, in words.
+    pub(crate) log: Vec<String>,
+    /// The names of the children that the hook asked for last, by parent.
+    wanted: BTreeMap<Key, BTreeSet<String>>,
+    /// The identities of the objects whose finalizer was removed.
+    released: BTreeSet<String>,
+    /// How the next requests end.
+    pub(crate) refusals: VecDeque<Option<&'static str>>,
+    pub(crate) failures: usize,
+    pub(crate) announcements: Vec<Announcement>,
+    /// Draws how long everything takes.
+    pub(crate) random: Option<Random>,
+}
+
+impl ControlPlane {
+    pub(crate) fn new(files: &Files, hook: Hook) -> Self {
+        let mut plane = Self {
+            files: files.clone(),
+            engine: Engine::new(Config::default(), files.catalog()),
+            now: Time::START,
+            hook,
+            monitors: BTreeMap::new(),
+            missing_kinds: BTreeSet::new(),
+            objects: BTreeMap::new(),
+            version: 0,
+            pending: BTreeMap::new(),
+            next_seq: 0,
+            running: BTreeMap::new(),
+            log: Vec::new(),
+            wanted: BTreeMap::new(),
+            released: BTreeSet::new(),
+            refusals: VecDeque::new(),
+            failures: 0,
+            announcements: Vec::new(),
+            random: None,
+        };
+        plane.send(Event::Started);
+        plane
+    }
+
+    /// Ends the operator at this moment, whatever it does, and starts another one.
+    pub(crate) fn restart(&mut self) {
+        self.engine = Engine::new(Config::default(), self.files.catalog());
+        self.now = Time::START;
+        self.monitors.clear();
+        self.running.clear();
+        self.pending.clear();
+        self.send(Event::Started);
+    }
+
+    fn send(&mut self, event: Event) {
+        self.come(0, Coming::Event(event));
+    }
+
+    fn come(&mut self, millis: u64, coming: Coming) {
+        let millis = match &mut self.random {
+            Some(random) => random.below(millis.max(1) * 3),
+            None => millis,
+        };
+        self.pending.insert((self.now + Duration::from_millis(millis), self.next_seq), coming);
+        self.next_seq += 1;
+    }
+
+    /// Runs until nothing happens by itself, or for this long, and returns what happened.
+    pub(crate) fn run_for(&mut self, seconds: u64) -> Vec<String> {
+        let end = self.now + Duration::from_secs(seconds);
+        loop {
+            let timer = self.engine.next_wakeup();
+            let event = self.pending.keys().next().map(|(at, _)| *at);
+            let is_timer = timer.is_some_and(|timer| event.is_none_or(|event| timer < event));
+            let Some(at) = (if is_timer { timer } else { event }).filter(|at| *at <= end) else { break };
+            self.now = self.now.max(at);
+            if is_timer {
+                self.handle(Event::TimerFired);
+                continue;
+            }
+            match self.pending.pop_first().unwrap().1 {
+                Coming::Event(event) => {
+                    if let Event::HookFinished { run, .. } = &event {
+                        self.running.remove(run);
+                    }
+                    self.handle(event);
+                }
+                Coming::Patch(run, patches) => self.carry_out(run, &patches),
+            }
+        }
+        self.now = end;
+        std::mem::take(&mut self.log)
+    }
+
+    fn handle(&mut self, event: Event) {
+        crate::coverage::saw_event(&event);
+        for effect in self.engine.handle(self.now, event) {
+            crate::coverage::saw_effect(&effect);
+            match effect {
+                Effect::StartMonitor { monitor, spec } => {
+                    self.monitors.insert(monitor, spec);
+                    self.list(monitor);
+                }
+                Effect::StopMonitor { monitor } => drop(self.monitors.remove(&monitor)),
+                Effect::ListReleases { run, .. } => {
+                    self.come(1, Coming::Event(Event::ReleasesListed { run, outcome: Ok(Vec::new()) }));
+                }
+                Effect::RunHook { run, contexts, .. } => {
+                    let mut file = Vec::new();
+                    contexts.write(&mut file).unwrap();
+                    let all: Value = serde_json::from_slice(&file).unwrap();
+                    let Trigger::Reconcile(one) = &contexts.contexts()[0].trigger else { panic!("{all}") };
+                    self.run_hook(run, &one.key, &all[0]);
+                }
+                Effect::PatchObjects { run, patches, .. } => self.come(5, Coming::Patch(run, patches)),
+                Effect::Announce(announcement) => self.announcements.push(announcement),
+                Effect::Notify(Notice::TaskFinished { failure: Some(failure), .. }) => {
+                    self.failures += 1;
+                    self.log.push(format!("failed: {failure}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn run_hook(&mut self, run: RunId, key: &Key, context: &Value) {
+        assert!(!self.running.values().any(|other| other == key), "{key} runs twice at once");
+        self.running.insert(run, key.clone());
+        let uid = context["object"]["metadata"]["uid"].as_str().unwrap();
+        let kind = context["type"].as_str().unwrap();
+        assert!(kind == "Reconcile" || !self.released.contains(uid), "{key} is finalized after its end");
+        assert_eq!(context["object"]["metadata"]["finalizers"], json!(["example.com/site"]), "{context}");
+        self.log.push(format!("{kind} {key}"));
+        let outcome = match (self.hook)(context) {
+            Ok(result) => {
+                let names = result["children"].as_array().map(|children| {
+                    children
+                        .iter()
+                        .map(|child| child["metadata"]["name"].as_str().unwrap().to_owned())
+                        .collect()
+                });
+                if let Some(names) = names {
+                    self.wanted.insert(key.clone(), names);
+                }
+                if result["finalized"] == true {
+                    self.wanted.insert(key.clone(), BTreeSet::new());
+                }
+                let reconcile = engine::hook::reconcile::parse(result.to_string().as_bytes()).unwrap();
+                Ok(HookOutput { reconcile, ..HookOutput::default() })
+            }
+            Err(message) => Err(Failure::new(FailureKind::HookExit, message)),
+        };
+        self.come(10, Coming::Event(Event::HookFinished { run, outcome, usage: None }));
+    }
+
+    fn list(&mut self, monitor: MonitorId) {
+        let spec = Arc::clone(&self.monitors[&monitor]);
+        let kind = spec.selection.kind.clone();
+        if self.missing_kinds.contains(&kind) {
+            return self.come(1, Coming::Event(Event::KindVanished { monitor, kind }));
+        }
+        let objects =
+            self.objects.iter().filter(|((of, _), object)| *of == kind && is_selected(&spec, object));
+        let objects = objects.map(|((_, key), object)| (key.clone(), item(object))).collect();
+        // What changes before it is told comes later.
+        self.pending.insert(
+            (self.now, self.next_seq),
+            Coming::Event(Event::Listed { lists: vec![(monitor, objects)] }),
+        );
+        self.next_seq += 1;
+    }
+
+    /// Makes a kind known that was missing.
+    pub(crate) fn bring(&mut self, kind: &str) {
+        self.missing_kinds.remove(kind);
+        let waiting: Vec<MonitorId> =
+            self.monitors.iter().filter(|(_, spec)| spec.selection.kind == kind).map(|(id, _)| *id).collect();
+        for monitor in waiting {
+            self.send(Event::KindAppeared { monitor });
+            self.list(monitor);
+        }
+    }
+
+    /// Carries out a request and answers it.
+    fn carry_out(&mut self, run: RunId, patches: &[ObjectPatch]) {
+        let refusal = self.refusals.pop_front().flatten();
+        let mut outcome = Ok(());
+        for patch in patches {
+            let done = match refusal {
+                Some(refusal) => Err(refusal.to_owned()),
+                None => self.patch(patch),
+            };
+            if let Err(text) = done {
+                outcome = Err(Failure::new(FailureKind::Cluster, text));
+            }
+        }
+        self.come(3, Coming::Event(Event::ObjectsPatched { run, outcome }));
+    }
+
+    fn patch(&mut self, patch: &ObjectPatch) -> Result<(), String> {
+        let target = &patch.target;
+        let key = Key::new(&target.namespace, &target.name);
+        let address = (target.kind.clone(), key.clone());
+        let known = self.objects.get(&address).cloned();
+        match (&patch.operation, known) {
+            (Operation::Apply { object, .. }, known) => {
+                self.log.push(format!("apply {} {key}", target.kind));
+                let mut new = object.clone();
+                if let Some(known) = &known {
+                    for field in ["uid", "finalizers", "deletionTimestamp"] {
+                        if let Some(value) = known["metadata"].get(field) {
+                            new["metadata"][field] = value.clone();
+                        }
+                    }
+                }
+                self.put(&address, new);
+                Ok(())
+            }
+            (Operation::Delete(_), known) => {
+                self.log.push(format!("delete {} {key}", target.kind));
+                let Some(known) = known else { return Ok(()) };
+                let parent = known["metadata"]["ownerReferences"][0]["name"].as_str().unwrap();
+                let parent = Key::new(&key.namespace, parent);
+                let is_wanted = self.wanted.get(&parent).is_some_and(|names| names.contains(&*key.name));
+                // A Service is recreated.
+                assert!(!is_wanted || target.kind == "Service", "{key} is deleted, and {parent} wants it");
+                self.delete(&target.kind, &key);
+                Ok(())
+            }
+            (_, None) if patch.ignore_missing_object => Ok(()),
+            (_, None) => Err("not found".to_owned()),
+            (Operation::JsonPatch { patch }, Some(mut known)) => {
+                if patch[0]["value"] != known["metadata"]["resourceVersion"] {
+                    return Err("test failed".to_owned());
+                }
+                self.log.push(format!("finalizers {} of {key}", patch[1]["value"]));
+                if patch[1]["value"] == json!([]) {
+                    self.released.insert(known["metadata"]["uid"].as_str().unwrap().to_owned());
+                }
+                known["metadata"]["finalizers"] = patch[1]["value"].clone();
+                self.put(&address, known);
+                Ok(())
+            }
+            (Operation::MergePatch { patch }, Some(mut known)) => {
+                if patch["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
+                    return Err("conflict".to_owned());
+                }
+                merge(&mut known["status"], &patch["status"]);
+                self.log.push(format!("status {} of {key}", without_times(&known["status"])));
+                self.put(&address, known);
+                Ok(())
+            }
+            (Operation::Create { .. } | Operation::Jq { .. }, Some(_)) => panic!("{patch:?}"),
+        }
+    }
+
+    /// Writes an object, and tells of it if it differs.
+    pub(crate) fn put(&mut self, address: &Address, mut object: Value) {
+        let known = self.objects.get(address).cloned();
+        if object["metadata"]["uid"].is_null() {
+            self.version += 1;
+            object["metadata"]["uid"] = format!("uid-{}", self.version).into();
+        }
+        let without_version = |object: &Value| {
+            let mut object = object.clone();
+            object["metadata"]["resourceVersion"] = Value::Null;
+            object
+        };
+        if known.as_ref().is_some_and(|known| without_version(known) == without_version(&object)) {
+            return;
+        }
+        if known.as_ref().is_some_and(|known| known["spec"] != object["spec"]) || known.is_none() {
+            let generation =
+                known.map_or(0, |known| known["metadata"]["generation"].as_u64().unwrap_or_default());
+            object["metadata"]["generation"] = (generation + 1).into();
+        }
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let is_over = !object["metadata"]["deletionTimestamp"].is_null()
+            && object["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
+        if is_over {
+            self.objects.remove(address);
+        } else {
+            self.objects.insert(address.clone(), object.clone());
+        }
+        self.tell(address, &object, is_over);
+    }
+
+    /// Deletes an object: at once, or when its finalizers are gone.
+    pub(crate) fn delete(&mut self, kind: &str, key: &Key) {
+        let address = (kind.to_owned(), key.clone());
+        let Some(mut object) = self.objects.get(&address).cloned() else { return };
+        if object["metadata"]["deletionTimestamp"].is_null() {
+            object["metadata"]["deletionTimestamp"] = "now".into();
+            self.put(&address, object);
+        }
+    }
+
+    fn tell(&mut self, (kind, key): &Address, object: &Value, is_gone: bool) {
+        let items: Vec<(MonitorId, Arc<Item>)> = self
+            .monitors
+            .iter()
+            .filter(|(_, spec)| spec.selection.kind == *kind && is_selected(spec, object))
+            .map(|(id, _)| (*id, item(object)))
+            .collect();
+        let event = Event::ObjectChanged { key: key.clone(), is_gone, items };
+        // A watch tells in order, sooner or later than the answer to who made the change.
+        let last = self.pending.iter().rev().find_map(|((at, _), coming)| {
+            matches!(coming, Coming::Event(Event::ObjectChanged { .. })).then_some(*at)
+        });
+        let delay = self.random.as_mut().map_or(1, |random| random.below(12));
+        let at = (self.now + Duration::from_millis(delay)).max(last.unwrap_or(self.now));
+        self.pending.insert((at, self.next_seq), Coming::Event(event));
+        self.next_seq += 1;
+    }
+
+    /// Returns the names of the children that there are of a parent.
+    pub(crate) fn children(&self, parent: &str) -> Vec<&str> {
+        let is_child = |object: &Value| object["metadata"]["ownerReferences"][0]["name"] == parent;
+        self.objects.iter().filter(|(_, object)| is_child(object)).map(|((_, key), _)| &*key.name).collect()
+    }
+
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.objects.get(&(kind.to_owned(), Key::new("ns", name)))
+    }
+
+    /// Returns how many of the engine's own things are kept.
+    pub(crate) fn has_work(&self) -> bool {
+        self.engine.view().queues.iter().any(|queue| !queue.tasks.is_empty())
+    }
+}
+
+fn item(object: &Value) -> Arc<Item> {
+    Arc::new(Item::unfiltered(object.to_string().as_bytes().into(), true))
+}
+
+fn is_selected(spec: &MonitorSpec, object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    spec.selection.labels.match_labels.iter().all(|(key, value)| labels[key] == value.as_str())
+}
+
+fn without_times(status: &Value) -> Value {
+    let mut status = status.clone();
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        condition.as_object_mut().unwrap().remove("lastTransitionTime");
+    }
+    status
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (key, value) in fields {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut target[key], value);
+        }
+    }
+}

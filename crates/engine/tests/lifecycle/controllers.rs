@@ -1,0 +1,314 @@
+//! Lives of objects whose controller is a hook.
+
+use engine::FailureKind;
+use engine::snapshot::Key;
+use serde_json::{Value, json};
+
+use crate::build::{Files, files};
+use crate::control_plane::ControlPlane;
+
+const CONFIG: &str = "reconcile: [{name: site, apiVersion: example.com/v1, kind: Site, finalizer: example.com/site, \
+    children: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: Service, update: Recreate}]}]";
+
+fn controller() -> Files {
+    files().global_hook("site.sh", CONFIG)
+}
+
+/// Makes a ConfigMap of each name in `spec.maps`, a Service of each in `spec.services`, and counts them.
+fn sites(context: &Value) -> Result<Value, &'static str> {
+    let (spec, children) = (&context["object"]["spec"], &context["children"]);
+    let count =
+        children.as_object().unwrap().values().map(|kind| kind.as_object().unwrap().len()).sum::<usize>();
+    if spec["fails"] == true {
+        return Err("exit status 1");
+    }
+    if context["type"] == "Finalize" {
+        if spec["orderly"] == true && count > 0 {
+            return Ok(json!({"children": []}));
+        }
+        return Ok(json!({"finalized": true}));
+    }
+    let namespace = &context["object"]["metadata"]["namespace"];
+    let child = |kind: &str, name: &Value, text: &Value| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": {"text": text}});
+    let list = |field: &str, kind: &str| -> Vec<Value> {
+        let names = spec[field].as_array().into_iter().flatten();
+        names.map(|name| child(kind, name, &spec["text"])).collect()
+    };
+    let mut all = list("maps", "ConfigMap");
+    all.extend(list("services", "Service"));
+    let mut result = json!({"status": {"children": count}});
+    if spec["keeps"] != true {
+        result["children"] = all.into();
+    }
+    if let Some(after) = spec["after"].as_str() {
+        result["requeueAfter"] = after.into();
+    }
+    Ok(result)
+}
+
+fn address(name: &str) -> (String, Key) {
+    ("Site".to_owned(), Key::new("ns", name))
+}
+
+fn site(plane: &mut ControlPlane, name: &str, spec: Value) {
+    let address = address(name);
+    let known = plane.objects.get(&address).cloned();
+    let new = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": name, "namespace": "ns"}});
+    let mut object = known.unwrap_or(new);
+    object["spec"] = spec;
+    plane.put(&address, object);
+}
+
+fn started() -> ControlPlane {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.run_for(1);
+    plane
+}
+
+/// A life of a key.
+pub(crate) fn tour() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    plane.run_for(10);
+}
+
+#[test]
+fn a_key_gets_its_finalizer_then_its_children_then_its_status() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x", "y"], "text": "1"}));
+    let told = plane.run_for(10);
+    assert_eq!(
+        told,
+        [
+            "finalizers [\"example.com/site\"] of ns/a",
+            "Reconcile ns/a",
+            "apply ConfigMap ns/x",
+            "apply ConfigMap ns/y",
+            "status {\"children\":0,\"observedGeneration\":1} of ns/a",
+            "Reconcile ns/a",
+            "status {\"children\":2,\"observedGeneration\":1} of ns/a",
+        ]
+    );
+    assert_eq!(plane.run_for(3_600), [""; 0], "nothing happens by itself");
+    let owner = &plane.get("ConfigMap", "x").unwrap()["metadata"]["ownerReferences"][0];
+    assert_eq!(owner["uid"], plane.get("Site", "a").unwrap()["metadata"]["uid"]);
+}
+
+#[test]
+fn only_what_differs_is_applied_and_what_is_not_named_goes_in_reverse_order() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x", "y", "z"], "text": "1"}));
+    plane.run_for(10);
+    // A change that a hook makes nothing of leads to no write but that of the generation.
+    site(&mut plane, "a", json!({"maps": ["x", "y", "z"], "text": "1", "other": 1}));
+    assert_eq!(
+        plane.run_for(10),
+        ["Reconcile ns/a", "status {\"children\":3,\"observedGeneration\":2} of ns/a"]
+    );
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    let told = plane.run_for(10);
+    let deleted: Vec<&String> = told.iter().filter(|line| line.starts_with("delete")).collect();
+    assert_eq!(deleted, ["delete ConfigMap ns/z", "delete ConfigMap ns/y"]);
+    assert!(!told.iter().any(|line| line.starts_with("apply")), "{told:#?}");
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn the_order_of_pruning_is_that_before_a_restart() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["z", "x", "y"], "text": "1"}));
+    plane.run_for(10);
+    plane.restart();
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": [], "text": "1"}));
+    let told = plane.run_for(10);
+    let deleted: Vec<&String> = told.iter().filter(|line| line.starts_with("delete")).collect();
+    assert_eq!(deleted, ["delete ConfigMap ns/y", "delete ConfigMap ns/x", "delete ConfigMap ns/z"]);
+}
+
+#[test]
+fn without_children_in_the_result_all_stay() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"maps": [], "keeps": true}));
+    assert!(!plane.run_for(10).iter().any(|line| line.starts_with("delete")));
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn what_somebody_changes_or_deletes_is_made_again() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    plane.run_for(10);
+    let mut map = plane.get("ConfigMap", "x").unwrap().clone();
+    map["spec"]["text"] = "hacked".into();
+    plane.put(&("ConfigMap".to_owned(), Key::new("ns", "x")), map);
+    assert_eq!(plane.run_for(10), ["Reconcile ns/a", "apply ConfigMap ns/x", "Reconcile ns/a"]);
+    plane.delete("ConfigMap", &Key::new("ns", "x"));
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn a_child_that_is_recreated_goes_first() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"services": ["s"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "a", json!({"services": ["s"], "text": "2"}));
+    let told = plane.run_for(10);
+    let changes: Vec<&String> = told.iter().filter(|line| line.contains("Service")).collect();
+    assert_eq!(changes, ["delete Service ns/s", "apply Service ns/s"]);
+    assert_eq!(plane.get("Service", "s").unwrap()["spec"]["text"], "2");
+}
+
+#[test]
+fn an_object_is_let_go_when_all_its_children_are_gone() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x", "y"], "text": "1"}));
+    plane.run_for(10);
+    // Somebody else holds one of them.
+    let mut held = plane.get("ConfigMap", "x").unwrap().clone();
+    held["metadata"]["finalizers"] = json!(["foreign/one"]);
+    plane.put(&("ConfigMap".to_owned(), Key::new("ns", "x")), held);
+    plane.run_for(10);
+    plane.delete("Site", &Key::new("ns", "a"));
+    assert_eq!(plane.run_for(10), ["Finalize ns/a", "delete ConfigMap ns/y", "delete ConfigMap ns/x"]);
+    assert!(plane.get("Site", "a").is_some());
+    let queues = plane.engine.view().queues;
+    let task = queues.iter().flat_map(|queue| &queue.tasks).next().unwrap();
+    assert_eq!(task.waits_for.as_deref(), Some("ConfigMap ns/x to be gone"));
+    let mut free = plane.get("ConfigMap", "x").unwrap().clone();
+    free["metadata"]["finalizers"] = json!([]);
+    plane.put(&("ConfigMap".to_owned(), Key::new("ns", "x")), free);
+    let told = plane.run_for(10);
+    assert_eq!(told.last().map(String::as_str), Some("finalizers [] of ns/a"));
+    assert_eq!((plane.objects.len(), plane.has_work()), (0, false));
+}
+
+#[test]
+fn a_key_that_fails_waits_longer_each_time_and_a_change_cuts_that_short() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"fails": true}));
+    site(&mut plane, "b", json!({"maps": ["x"]}));
+    plane.run_for(2);
+    assert_eq!((plane.failures, plane.children("b")), (1, vec!["x"]), "no other key waits");
+    let format = engine::view::Format { show: &|text| text.to_owned(), at: &|_| String::new() };
+    let status = engine::view::status::text(&plane.engine.view(), format);
+    assert!(status.contains("Site ns/a is not as its controller says for "), "{status}");
+    plane.run_for(3_600);
+    let failures = plane.failures;
+    // 5 s, 10 s … 5 min, and up to a quarter more.
+    assert!((14..=18).contains(&failures), "{failures}");
+    assert_eq!(plane.announcements.len(), 1, "the same failure is announced once");
+    assert_eq!(
+        plane.announcements[0].object.as_ref().map(|object| object.key.to_string()).as_deref(),
+        Some("ns/a")
+    );
+    site(&mut plane, "a", json!({"maps": ["y"]}));
+    plane.run_for(1);
+    assert_eq!((plane.failures, plane.children("a")), (failures, vec!["y"]));
+    assert_eq!(plane.announcements[1].reason, "ReconcileRecovered");
+}
+
+#[test]
+fn a_key_comes_back_when_it_asks_for_that() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"after": "1m"}));
+    let runs = |told: Vec<String>| told.iter().filter(|line| line.starts_with("Reconcile")).count();
+    assert_eq!(runs(plane.run_for(30)), 1);
+    assert_eq!(runs(plane.run_for(600)), 10);
+}
+
+#[test]
+fn a_key_waits_for_kinds_that_do_not_exist_and_says_for_which() {
+    let mut plane = ControlPlane::new(&controller(), sites);
+    plane.missing_kinds.insert("Service".to_owned());
+    plane.run_for(1);
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    assert_eq!(plane.run_for(60), [""; 0]);
+    let queues = plane.engine.view().queues;
+    let task = queues.iter().flat_map(|queue| &queue.tasks).next().unwrap();
+    assert_eq!(task.waits_for.as_deref(), Some("kind Service does not exist yet"));
+    plane.bring("Service");
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn a_result_that_asks_for_what_it_may_not_have_changes_nothing() {
+    fn hook(context: &Value) -> Result<Value, &'static str> {
+        let name = &context["object"]["metadata"]["name"];
+        let good =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good", "namespace": "ns"}});
+        let bad = match name.as_str().unwrap() {
+            "kind" => {
+                json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", "namespace": "ns"}})
+            }
+            _ => good.clone(),
+        };
+        Ok(json!({"children": [good, bad]}))
+    }
+    let mut plane = ControlPlane::new(&controller(), hook);
+    plane.run_for(1);
+    site(&mut plane, "kind", json!({}));
+    site(&mut plane, "twice", json!({}));
+    let told = plane.run_for(1);
+    assert!(!told.iter().any(|line| line.starts_with("apply")), "{told:#?}");
+    let failed: Vec<&String> = told.iter().filter(|line| line.starts_with("failed")).collect();
+    let expected = "failed: children[1]: kind v1 Secret is not in children of the binding, which has [v1 ConfigMap, v1 Service]";
+    assert!(failed.iter().any(|line| *line == expected), "{failed:#?}");
+    assert!(
+        failed.iter().any(|line| *line == "failed: children[1]: ConfigMap ns/good is there twice"),
+        "{failed:#?}"
+    );
+}
+
+#[test]
+fn a_child_of_another_object_is_not_taken() {
+    let mut plane = started();
+    site(&mut plane, "a", json!({"maps": ["x"], "text": "1"}));
+    plane.run_for(10);
+    site(&mut plane, "b", json!({"maps": ["x"], "text": "2"}));
+    let told = plane.run_for(1);
+    assert!(
+        told.iter().any(|line| line.contains("ConfigMap ns/x is there already, and is not a child of it")),
+        "{told:#?}"
+    );
+    assert_eq!(plane.get("ConfigMap", "x").unwrap()["spec"]["text"], "1");
+}
+
+#[test]
+fn what_the_api_server_refuses_is_tried_again() {
+    let mut plane = started();
+    plane.refusals.push_back(None);
+    plane.refusals.push_back(Some("forbidden"));
+    site(&mut plane, "a", json!({"maps": ["x"]}));
+    let told = plane.run_for(1);
+    assert_eq!(told.last().map(String::as_str), Some("failed: forbidden"));
+    assert_eq!(
+        plane.engine.view().journal[0].failure.as_ref().map(|failure| failure.kind),
+        Some(FailureKind::Cluster)
+    );
+    plane.run_for(10);
+    assert_eq!(plane.children("a"), ["x"]);
+}
+
+#[test]
+fn two_hooks_can_not_have_one_finalizer_on_one_kind() {
+    let files = controller()
+        .module(1, "first")
+        .hook("a.sh", CONFIG)
+        .module(2, "second")
+        .hook("b.sh", "reconcile: [{apiVersion: example.com/v1, kind: Site}]");
+    let catalog = files.catalog().with_one_hook_for_each_finalizer();
+    let failure = catalog.modules[0].broken.as_ref().unwrap();
+    assert_eq!(
+        failure.message,
+        "hook first/a.sh has the same finalizer for the same kind as hook global/site.sh"
+    );
+    assert_eq!(catalog.modules[1].broken, None);
+    let twice = controller().global_hook("twice.sh", CONFIG).catalog().with_one_hook_for_each_finalizer();
+    let broken = twice.global.broken.iter().filter_map(|part| part.hook.as_ref()).map(|name| name.as_str());
+    assert_eq!((broken.collect::<Vec<_>>(), twice.global.hooks.len()), (vec!["twice.sh"], 1));
+}

@@ -1,0 +1,172 @@
+//! Controllers in bash: reconcile bindings, with real processes on the embedded API server.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::in_process::{Cluster, Operator};
+use crate::support::program::get as http_get;
+use crate::support::server::{get, ok};
+
+/// The kind `Website`.
+fn crd() -> Value {
+    let fields = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "websites.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "websites", "singular": "website", "kind": "Website", "listKind": "WebsiteList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": fields, "status": fields}}},
+            }],
+        },
+    })
+}
+
+/// A controller that makes a page and a server of each website, and removes its finalizer when they are gone.
+const WEBSITES: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+if [[ "${1:-}" == "--config" ]]; then
+  cat <<'CONFIG'
+configVersion: v1
+reconcile:
+- name: website
+  apiVersion: example.com/v1
+  kind: Website
+  finalizer: example.com/website
+  children:
+  - {apiVersion: v1, kind: ConfigMap}
+  - {apiVersion: v1, kind: Service}
+CONFIG
+  exit 0
+fi
+echo "run $(jq -r '.[0] | .type + " " + .object.metadata.name' "$BINDING_CONTEXT_PATH")" >> "$WORLD/runs"
+jq -c '
+  .[0] | .object as $site
+  | def child($version; $kind): {apiVersion: $version, kind: $kind, metadata: {name: $site.metadata.name, namespace: $site.metadata.namespace}};
+  if .type == "Finalize" then {finalized: true}
+  elif $site.spec.text == "bad" then error("this text can not be shown")
+  else {
+    children: ([child("v1"; "ConfigMap") + {data: {text: $site.spec.text}}]
+      + if $site.spec.served then [child("v1"; "Service") + {spec: {ports: [{port: 80}]}}] else [] end),
+    status: {page: (.children.ConfigMap[$site.metadata.name].data.text // null)},
+    conditions: [{type: "Ready", status: (if .children.ConfigMap == {} then "False" else "True" end), reason: "AsExpected"}]
+  } end' "$BINDING_CONTEXT_PATH" > "$RECONCILE_RESULT_PATH"
+"#;
+
+const SITES: &str = "/apis/example.com/v1/namespaces/ops/websites";
+
+fn object(kind: &str, name: &str) -> String {
+    format!("/api/v1/namespaces/ops/{kind}/{name}")
+}
+
+struct World {
+    cluster: Cluster,
+    operator: Operator,
+}
+
+impl World {
+    async fn start(hook: &str) -> Self {
+        let cluster = Cluster::new().await;
+        cluster.write("global-hooks/websites.sh", hook);
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        ok(&cluster.server, Method::POST, path, &crd()).await;
+        let operator = cluster.start(&[]).await;
+        Self { cluster, operator }
+    }
+
+    async fn create(&self, name: &str, spec: Value) {
+        let site = json!({
+            "apiVersion": "example.com/v1", "kind": "Website", "metadata": {"name": name, "namespace": "ops"}, "spec": spec,
+        });
+        ok(&self.cluster.server, Method::POST, SITES, &site).await;
+    }
+
+    async fn change(&self, name: &str, change: Value) {
+        ok(&self.cluster.server, Method::PATCH, &format!("{SITES}/{name}"), &change).await;
+    }
+
+    /// Waits until what is at `path` fits; nothing is null.
+    async fn settled(&self, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let begun = std::time::Instant::now();
+        loop {
+            let found = get(&self.cluster.server, path).await.unwrap_or_default();
+            if fits(&found) {
+                return found;
+            }
+            assert!(begun.elapsed() < crate::support::DEADLINE, "{path} is {found:#}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn runs(&self) -> Vec<String> {
+        let runs = std::fs::read_to_string(self.cluster.path("runs")).unwrap_or_default();
+        runs.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the tasks of all queues as text.
+    async fn queue(&self) -> String {
+        let port = self.operator.port.to_string();
+        tokio::task::spawn_blocking(move || http_get(&port, "/queue")).await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_website_becomes_what_its_hook_says_and_goes_when_that_is_gone() {
+    let world = World::start(WEBSITES).await;
+    world.create("hello", json!({"text": "Hello", "served": true})).await;
+    let site = format!("{SITES}/hello");
+    let map = world.settled(&object("configmaps", "hello"), |map| map["data"]["text"] == "Hello").await;
+    let living = world.settled(&site, |site| site["status"]["page"] == "Hello").await;
+    assert_eq!(living["metadata"]["finalizers"], json!(["example.com/website"]));
+    assert_eq!(living["status"]["observedGeneration"], living["metadata"]["generation"]);
+    let owner = &map["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["uid"], &owner["controller"]), (&living["metadata"]["uid"], &json!(true)));
+    world.settled(&object("services", "hello"), |service| !service.is_null()).await;
+    let ready = world.settled(&site, |site| site["status"]["conditions"][0]["status"] == "True").await;
+    let since = &ready["status"]["conditions"][0]["lastTransitionTime"];
+    // A child that is not named any more goes; one that somebody changed is as it was again.
+    world.change("hello", json!({"spec": {"served": false}})).await;
+    world.settled(&object("services", "hello"), Value::is_null).await;
+    ok(
+        &world.cluster.server,
+        Method::PATCH,
+        &object("configmaps", "hello"),
+        &json!({"data": {"text": "hacked"}}),
+    )
+    .await;
+    world.settled(&object("configmaps", "hello"), |map| map["data"]["text"] == "Hello").await;
+    ok(&world.cluster.server, Method::DELETE, &object("configmaps", "hello"), &Value::Null).await;
+    world.settled(&object("configmaps", "hello"), |map| map["data"]["text"] == "Hello").await;
+    world.change("hello", json!({"spec": {"text": "Bye"}})).await;
+    let living = world.settled(&site, |site| site["status"]["page"] == "Bye").await;
+    assert!(living["status"]["conditions"][0]["lastTransitionTime"].as_str() >= since.as_str());
+    ok(&world.cluster.server, Method::DELETE, &site, &Value::Null).await;
+    world.settled(&site, Value::is_null).await;
+    assert_eq!(get(&world.cluster.server, &object("configmaps", "hello")).await, None);
+    let finalized = world.runs().iter().filter(|run| *run == "run Finalize hello").count();
+    assert_eq!(finalized, 1, "{:#?}", world.runs());
+    world.operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_website_that_fails_holds_up_no_other_one() {
+    let world = World::start(WEBSITES).await;
+    world.create("broken", json!({"text": "bad"})).await;
+    world.create("good", json!({"text": "Hello"})).await;
+    world.settled(&object("configmaps", "good"), |map| map["data"]["text"] == "Hello").await;
+    let begun = std::time::Instant::now();
+    while !world.queue().await.contains("Website ops/broken:failures") {
+        assert!(begun.elapsed() < crate::support::DEADLINE, "{}", world.queue().await);
+    }
+    let told = "/api/v1/namespaces/ops/events";
+    let is_told = |events: &Value| {
+        let mut all = events["items"].as_array().into_iter().flatten();
+        all.any(|event| event["reason"] == "ReconcileFailed" && event["involvedObject"]["name"] == "broken")
+    };
+    world.settled(told, is_told).await;
+    world.change("broken", json!({"spec": {"text": "Hello"}})).await;
+    world.settled(&object("configmaps", "broken"), |map| map["data"]["text"] == "Hello").await;
+    world.operator.stop().await;
+}
