@@ -11,6 +11,7 @@ const FILES: &[(&str, &str)] = &[
     ("frameworks/shell/context.sh", include_str!("shell/frameworks/shell/context.sh")),
     ("frameworks/shell/hook.sh", include_str!("shell/frameworks/shell/hook.sh")),
     ("frameworks/shell/path.sh", include_str!("shell/frameworks/shell/path.sh")),
+    ("frameworks/shell/reconcile.sh", include_str!("shell/frameworks/shell/reconcile.sh")),
     ("frameworks/shell/values.sh", include_str!("shell/frameworks/shell/values.sh")),
 ];
 

@@ -519,6 +519,96 @@ test_the_prelude_goes_on_with_the_one_before() {
   ok yes
 }
 
+reconcile_result() {
+  : > result.json
+  export RECONCILE_RESULT_PATH=${PWD}/result.json
+}
+
+test_a_controller_says_what_should_be_in_one_process() {
+  contexts '[{"binding":"site","children":{"Deployment.apps":{"a":{"kind":"Deployment","metadata":{"generation":2},
+    "spec":{"replicas":2},"status":{"availableReplicas":2,"observedGeneration":2}}},"ConfigMap":{}},
+    "object":{"metadata":{"name":"a","namespace":"shop"}},"related":{},"type":"Reconcile"}]'
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() {
+  reconcile::jq --arg text yes '{
+    children: [child("v1"; "ConfigMap"; $object.metadata.name) + {data: {text: $text}}],
+    conditions: [condition("Ready"; ready("Deployment.apps"); "A"; "b"), condition("Maps"; ready("ConfigMap"); "A"; "b"),
+      condition("Other"; null; "A"; "b")],
+    status: {owned: (owned | length), same: (({a: 1} | hashed("a"; 20)) == ({a: 1} | hashed("a"; 20))),
+      other: (({a: 2} | hashed("a"; 20)) == ({a: 1} | hashed("a"; 20))), name: (1 | hashed("a-long-prefix"; 12))}
+  }'
+}
+hook::run "$@"
+HOOK
+  # Every process that is started is counted.
+  mkdir bin
+  printf '#!/bin/sh\necho jq >> "%s/started"\nexec "%s" "$@"\n' "${PWD}" "$(type -P jq)" > bin/jq
+  chmod +x bin/jq
+  PATH=${PWD}/bin:${PATH} run
+  ok ''
+  equal processes 1 "$(wc -l < started | tr -d ' ')"
+  equal children '[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"},"data":{"text":"yes"}}]' \
+    "$(jq -c .children result.json)"
+  equal conditions '["True","False","Unknown"]' "$(jq -c '[.conditions[].status]' result.json)"
+  equal status '[1,true,false,12,true]' \
+    "$(jq -c '.status | [.owned, .same, .other, (.name | length), (.name | test("^a-l-[0-9a-f]{8}$"))]' result.json)"
+}
+
+test_a_deleted_object_has_a_function_of_its_own() {
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() { echo "reconcile ${BINDING_CONTEXT_CURRENT_BINDING}"; }
+__on_finalize::site() { reconcile::jq '{finalized: true}'; echo finalize; }
+__on_reconcile::other() { context::get type; }
+hook::run "$@"
+HOOK
+  contexts '[{"binding":"site","children":{},"object":{},"related":{},"type":"Finalize"}]'
+  run
+  ok finalize
+  equal result '{"finalized":true}' "$(< result.json)"
+  contexts '[{"binding":"site","children":{},"object":{},"related":{},"type":"Reconcile"}]'
+  run
+  ok 'reconcile site'
+  contexts '[{"binding":"other","children":{},"object":{},"related":{},"type":"Finalize"}]'
+  run
+  ok Finalize
+}
+
+test_a_program_that_fails_fails_the_hook() {
+  reconcile_result
+  hook <<'HOOK'
+__on_reconcile::site() { reconcile::jq 'error("no")'; }
+hook::run "$@"
+HOOK
+  contexts '[{"binding":"site","children":{},"object":{},"related":{},"type":"Reconcile"}]'
+  run
+  [[ ${status} != 0 ]] || equal status 'not 0' "${status}"
+}
+
+test_operations_on_objects_are_written_only_if_they_change_something() {
+  contexts '[{"binding":"a","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","finalizers":["x/y"]},
+    "spec":{"a":1,"b":[1]},"status":{"ready":true}}}]'
+  : > objects.json
+  export KUBERNETES_PATCH_PATH=${PWD}/objects.json
+  hook <<'HOOK'
+__main__() {
+  patch::jq '.object as $living | $living
+    | ({spec: {a: 1}} | ensure($living)), (.spec.a = 2 | ensure($living) | .operation),
+      ({ready: true} | status($living)), ({ready: false} | status($living)), finalizer_added("x/y"), finalizer_removed("x/y"),
+      (create_once | .operation), gone'
+}
+hook::run "$@"
+HOOK
+  run
+  ok ''
+  equal operations '"CreateOrUpdate"
+{"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","subresource":"status","ignoreMissingObject":true,"mergePatch":{"status":{"ready":false}}}
+{"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"MergePatch","ignoreMissingObject":true,"mergePatch":{"metadata":{"finalizers":[]}}}
+"CreateIfNotExists"
+{"apiVersion":"v1","kind":"Pod","name":"p","namespace":"n","operation":"DeleteInBackground"}' "$(< objects.json)"
+}
+
 failed=0 count=0
 for name in $(declare -F | sed -n 's/^declare -f \(test_.*\)/\1/p'); do
   directory=$(mktemp -d)

@@ -18,6 +18,8 @@ def handlers:
       | ["__on_kubernetes::\($name)::\($event)"]
         + (if $event == "deleted" then [] else ["__on_kubernetes::\($name)::added_or_modified"] end)
         + ["__on_kubernetes::\($name)"]
+    elif .type == "Finalize" then ["__on_finalize::\($name)", "__on_reconcile::\($name)"]
+    elif .type == "Reconcile" then ["__on_reconcile::\($name)"]
     elif .type == "Group" then ["__on_group::\(.groupName | text)"]
     elif .type == "Schedule" then ["__on_schedule::\($name)"]
     elif .type == "Validating" then ["__on_validating::\($name)"]
@@ -36,6 +38,10 @@ hook::run() {
   if [[ ${1:-} == --config ]]; then
     __config__
     exit 0
+  fi
+  if [[ -n ${RECONCILE_RESULT_PATH:-} ]] && reconcile::_run; then
+    hook::_run_first_available_handler "__on_reconcile::${BINDING_CONTEXT_CURRENT_BINDING}"
+    return
   fi
   local -a lines
   local plan

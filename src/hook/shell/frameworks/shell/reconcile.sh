@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Controllers: programs of jq that say what should be.
+
+# Functions for `reconcile::jq`. The input is the context; $context is it, too, and $object its object.
+RECONCILE_JQ_FUNCTIONS='
+. as $context | .object as $object |
+def condition($type; $status; $reason; $message): {
+  type: $type, reason: $reason, message: $message,
+  status: (if $status == true then "True" elif $status == false then "False"
+    elif $status == null then "Unknown" else $status end)
+};
+def child($version; $kind; $name): {
+  apiVersion: $version, kind: $kind, metadata: ({name: $name}
+    + if $object.metadata.namespace then {namespace: $object.metadata.namespace} else {} end)
+};
+def hashed($prefix; $max):
+  (reduce (tojson | explode[]) as $char (5381; (. * 33 + $char) % 4294967296)) as $sum
+  | ([$sum, ($sum / 65536 | floor)] | map(. % 65536) | [.[1], .[0]]
+     | map([4096, 256, 16, 1] as $weights | . as $part | [$weights[] | ($part / . | floor) % 16])
+     | add | map("0123456789abcdef"[.:. + 1]) | add) as $hash
+  | $prefix[0:$max - 9] + "-" + $hash;
+def owned: [$context.children[][]];
+def ready($kind): [$context.children[$kind] // {} | .[]] as $all
+  | ($all | length) > 0 and ($all | all(
+      (.status // {}) as $status
+      | ($status.observedGeneration // 0) >= (if $status.observedGeneration then .metadata.generation // 0 else 0 end)
+      and if .kind == "Deployment" then ($status.availableReplicas // 0) >= (.spec.replicas // 1)
+        elif .kind == "StatefulSet" or .kind == "ReplicaSet" then ($status.readyReplicas // 0) >= (.spec.replicas // 1)
+        elif .kind == "DaemonSet" then ($status.numberReady // 0) >= ($status.desiredNumberScheduled // 1)
+        elif .kind == "Job" then ($status.succeeded // 0) >= (.spec.completions // 1)
+        elif .kind == "Namespace" then $status.phase == "Active"
+        else [$status.conditions // [] | .[] | select(.type == "Ready" or .type == "Available") | .status] | index("True") != null
+        end));
+'
+
+# Runs jq over the current context. What the program gives is what should be.
+reconcile::jq() {
+  local program=${!#}
+  context::global::jq -c "${@:1:$# - 1}" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${RECONCILE_JQ_FUNCTIONS} (${program}"$'\n'")" > "${RECONCILE_RESULT_PATH:?}"
+}
+
+# Functions for `patch::jq`. The input of each is an object as it should be, but for `gone` and finalizers: one that is there.
+PATCH_JQ_FUNCTIONS='
+def _target: {apiVersion: .apiVersion, kind: .kind, name: .metadata.name}
+  + if .metadata.namespace then {namespace: .metadata.namespace} else {} end;
+def _within($living): . as $wanted
+  | if ($wanted | type) == "object" and ($living | type) == "object"
+    then all($wanted | keys[]; . as $key | $wanted[$key] | _within($living[$key]))
+    else $wanted == $living end;
+def ensure($living): if _within($living) then empty else {operation: "CreateOrUpdate", object: .} end;
+def create_once: {operation: "CreateIfNotExists", object: .};
+def gone: _target + {operation: "DeleteInBackground"};
+def _finalizers($names): if (.metadata.finalizers // []) == $names then empty
+  else _target + {operation: "MergePatch", ignoreMissingObject: true, mergePatch: {metadata: {finalizers: $names}}} end;
+def finalizer_added($name): _finalizers((.metadata.finalizers // []) - [$name] + [$name]);
+def finalizer_removed($name): _finalizers((.metadata.finalizers // []) - [$name]);
+def status($living): . as $status | if _within($living.status) then empty
+  else $living | _target + {operation: "MergePatch", subresource: "status", ignoreMissingObject: true,
+    mergePatch: {status: $status}} end;
+'
+
+# Runs jq over the current context. Each result is an operation on an object.
+patch::jq() {
+  local program=${!#}
+  context::global::jq -c "${@:1:$# - 1}" \
+    ".[${BINDING_CONTEXT_CURRENT_INDEX:-0}] | ${PATCH_JQ_FUNCTIONS} (${program}"$'\n'")" >> "${KUBERNETES_PATCH_PATH:?}"
+}
+
+# Runs the only context of a reconcile binding without a process for that. Fails if there is no function for it.
+reconcile::_run() {
+  local head
+  # The name of the binding comes first, and jq is needed only for one with an escape.
+  IFS= read -r -d ',' head < "${BINDING_CONTEXT_PATH:?}" || return 1
+  [[ ${head} =~ ^\[\{\"binding\":\"([^\"\\[:space:]]+)\"$ ]] || return 1
+  BINDING_CONTEXT_CURRENT_BINDING=${BASH_REMATCH[1]}
+  BINDING_CONTEXT_CURRENT_INDEX=0
+  # Whether the object is being deleted is asked by the program itself, unless there are two functions.
+  type "__on_finalize::${BINDING_CONTEXT_CURRENT_BINDING}" > /dev/null 2>&1 && return 1
+  type "__on_reconcile::${BINDING_CONTEXT_CURRENT_BINDING}" > /dev/null 2>&1 || return 1
+  export BINDING_CONTEXT_CURRENT_INDEX BINDING_CONTEXT_CURRENT_BINDING
+}
