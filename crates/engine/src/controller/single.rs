@@ -176,8 +176,7 @@ impl Controller {
                 continue;
             }
             let is_child = matches!(role, Role::Children(_));
-            if let (Role::Children(index), true) = (role, concern.is_gone) {
-                // It may be made again, whatever was tried before.
+            if let Role::Children(index) = role {
                 self.forget_attempts(index, &concern);
             }
             let keys: BTreeSet<Key> =
@@ -188,10 +187,16 @@ impl Controller {
         wakes
     }
 
+    /// Forgets what was tried with a child that is another one than then: the same may have to be done again.
     fn forget_attempts(&mut self, index: usize, concern: &Concern) {
-        for key in concern.references.iter().flat_map(|one| self.meant(one, true)).collect::<Vec<_>>() {
-            if let Some(state) = self.keys.get_mut(&key) {
-                state.attempts.remove(&(index, concern.object.clone()));
+        let child = (index, concern.object.clone());
+        let keys: Vec<Key> = concern.references.iter().flat_map(|one| self.meant(one, true)).collect();
+        let living = self.children.get(index).and_then(|watch| watch.snapshot.get(&concern.object)).cloned();
+        for key in keys {
+            let Some(state) = self.keys.get_mut(&key) else { continue };
+            let Some((_, tried)) = state.attempts.get(&child) else { continue };
+            if *tried != living.as_ref().map(|item| checksum(&value(item), false)) || concern.is_gone {
+                state.attempts.remove(&child);
             }
         }
     }
