@@ -22,6 +22,7 @@ mod lasting_task;
 pub mod load;
 pub mod process;
 mod regular_file;
+mod remote;
 pub mod schedule;
 pub mod source;
 pub mod telemetry;

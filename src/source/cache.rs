@@ -13,7 +13,7 @@ use engine::{AddonReason, Digest};
 use sha2::{Digest as _, Sha256};
 
 use super::git::Remote;
-use super::http::Validator;
+use crate::remote::http::Validator;
 
 /// How much memory the indexes take together that are remembered, in bytes.
 const MOST_MEMORY: usize = 8 << 20;

@@ -25,11 +25,11 @@ use tokio::time::Instant;
 use super::archive::ArchiveError;
 use super::cache::{Cache, UrlHash, Verdict, verdict};
 use super::git::{Checkout, Pass};
-use super::http::{Answer, Get, HttpClient, HttpError};
-use super::observation::{FetchMetrics, FetchObservation};
 use super::secrets::Secrets;
 use super::store::{Download, Pin, Store};
 use super::tree;
+use crate::remote::http::{Answer, Get, HttpClient, HttpError};
+use crate::remote::{FetchMetrics, FetchObservation};
 
 /// How many bundles of one repository are taken: as many as a status lists.
 const MOST_BUNDLES: usize = 500;
@@ -351,7 +351,7 @@ impl Fetcher {
         &self,
         url: &HttpUrl,
         get: Get<'_>,
-    ) -> Result<Option<(Download, super::http::Validator)>, Stop> {
+    ) -> Result<Option<(Download, crate::remote::http::Validator)>, Stop> {
         let store = Arc::clone(&self.store);
         let download = blocking(move || store.download()).await.map_err(Stop::Ours)?;
         let download = download.map_err(|error| Stop::Ours(error.failure()))?;

@@ -18,9 +18,9 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
 use sha2::{Digest as _, Sha256};
 
-use super::http::Sink;
 use super::tree::hex;
 use crate::cluster::{failure, is_already_there, is_conflict, is_not_found};
+use crate::remote::http::Sink;
 
 /// The label of all Secrets with parts of bundles: the beginning of the digest.
 const BUNDLE: &str = "addon-operator.io/bundle";

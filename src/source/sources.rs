@@ -11,12 +11,11 @@ use kube::Client;
 use tokio::sync::Semaphore;
 
 use super::cache::Cache;
-use super::connector::{AuthoritiesError, Connector, Trust};
 use super::fetch::{Fetcher, blocking};
-use super::http::HttpClient;
-use super::observation::FetchMetrics;
 use super::secrets::Secrets;
 use super::store::Store;
+use crate::remote::http::HttpClient;
+use crate::remote::{AuthoritiesError, Connector, FetchMetrics, Trust};
 
 /// How many bundles are read from the cluster at a time.
 const RESTORED_AT_A_TIME: usize = 4;

@@ -28,11 +28,11 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::archive::{self, ArchiveError};
-use super::http::Sink;
 use super::tree;
 use crate::directory_trust::{Trust, judge};
 use crate::file_lock::{FileLock, HANDOVER};
 use crate::regular_file;
+use crate::remote::http::Sink;
 
 const LOCK: &str = "lock";
 const BLOBS: &str = "blobs";

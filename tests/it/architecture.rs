@@ -78,6 +78,7 @@ const SHARED: &[&str] = &[
     "lasting_task",
     "process",
     "regular_file",
+    "remote",
 ];
 
 /// Adapters that may use another one, and why.

@@ -11,7 +11,7 @@ use engine::AddonReason;
 use thiserror::Error;
 
 use super::spool::FileSpool;
-use crate::source::http::Sink as _;
+use crate::remote::http::Sink as _;
 use crate::source::pack::{PackError, Packer};
 use crate::source::store::Download;
 

@@ -14,9 +14,9 @@ use super::bundle;
 use super::checkout::{Checkout, Unpacked};
 use super::remote::{GitError, Remote};
 use super::spool::FileSpool;
+use crate::remote::FetchObservation;
 use crate::source::cache::{InCommit, Verdict};
 use crate::source::fetch::{Fetcher, RepositoryStop, Stop, blocking};
-use crate::source::observation::FetchObservation;
 use crate::source::store::Pin;
 
 /// How git is named among the ways to speak to a server.

@@ -8,7 +8,7 @@ use ::source::url::{GitUrl, HttpUrl};
 use engine::Failure;
 use thiserror::Error;
 
-use crate::source::http::{Exchange, HttpClient, HttpError, Sink, host};
+use crate::remote::http::{Exchange, HttpClient, HttpError, Sink, host};
 
 /// The longest list of references, in bytes. A server of version 0 lists all that it has.
 const LONGEST_LISTING: u64 = 16 << 20;

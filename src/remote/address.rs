@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns in a few words what kind of address this is, if no repository may be there; `None` for a public one.
-pub(super) fn refusal(address: IpAddr) -> Option<&'static str> {
+pub(crate) fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),
         IpAddr::V6(address) => refusal_v6(address),

@@ -68,7 +68,7 @@ pub struct Trust {
 
 /// Why there is no connection. It names the host, and nothing else of the URL.
 #[derive(Debug, Error)]
-pub(super) enum ConnectError {
+pub(crate) enum ConnectError {
     #[error("the name {host} can't be resolved: {source}")]
     Unknown { host: String, source: io::Error },
     #[error("{host} has no address")]
@@ -110,7 +110,7 @@ pub enum AuthoritiesError {
 
 /// Opens connections to checked addresses.
 #[derive(Clone)]
-pub(super) struct Connector(Arc<Inner>);
+pub(crate) struct Connector(Arc<Inner>);
 
 struct Inner {
     trust: Trust,
@@ -121,7 +121,7 @@ struct Inner {
 
 impl Connector {
     /// Returns a connector. The file with authorities is read at once, so that a wrong one is told at the start.
-    pub(super) fn new(trust: Trust) -> Result<Self, AuthoritiesError> {
+    pub(crate) fn new(trust: Trust) -> Result<Self, AuthoritiesError> {
         let authorities = trust.authorities.as_deref().map(read_authorities).transpose()?.unwrap_or_default();
         Ok(Self(Arc::new(Inner { trust, authorities, tls: OnceCell::new() })))
     }
@@ -247,7 +247,7 @@ trait Bytes: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Bytes for T {}
 
 /// A connection, with TLS or without.
-pub(super) struct Stream(Pin<Box<dyn Bytes>>);
+pub(crate) struct Stream(Pin<Box<dyn Bytes>>);
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {

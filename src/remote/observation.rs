@@ -26,7 +26,7 @@ impl FetchMetrics {
         let _ = self.0.set(Box::new(listener));
     }
 
-    pub(super) fn observe(&self, observation: FetchObservation) {
+    pub(crate) fn observe(&self, observation: FetchObservation) {
         if let Some(listener) = self.0.get() {
             listener(observation);
         }

@@ -6,32 +6,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many requests go to one host at a time.
-pub(super) const PER_HOST: usize = 2;
+pub(crate) const PER_HOST: usize = 2;
 
 /// Lets requests pass, those to one host in the order in which they came.
 ///
 /// Who waits for a host holds none of the permits of all: a host that hangs keeps nobody else waiting.
 #[derive(Debug)]
-pub(super) struct Permits {
+pub(crate) struct Permits {
     all: Arc<Semaphore>,
     hosts: Mutex<BTreeMap<String, Arc<Semaphore>>>,
 }
 
 /// The right to have one request in flight, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Permit {
+pub(crate) struct Permit {
     _host: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
 
 impl Permits {
     /// Returns permits for `in_all` requests, at least for one.
-    pub(super) fn new(in_all: usize) -> Self {
+    pub(crate) fn new(in_all: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(in_all.max(1))), hosts: Mutex::default() }
     }
 
     /// Waits for the turn of a request to `host`, which is a name with a port.
-    pub(super) async fn acquire(&self, host: &str) -> Option<Permit> {
+    pub(crate) async fn acquire(&self, host: &str) -> Option<Permit> {
         // Nobody closes a semaphore, so both are there.
         let of_host = self.of_host(host).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

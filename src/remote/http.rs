@@ -41,7 +41,7 @@ const LONGEST_VALIDATOR: usize = 1024;
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("addon-operator/", env!("CARGO_PKG_VERSION")));
 
 /// Sends requests through the guarded connector.
-pub(super) struct HttpClient {
+pub(crate) struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
     permits: Permits,
     timeout: Duration,
@@ -50,14 +50,14 @@ pub(super) struct HttpClient {
 
 /// What says whether an answer is the one that is known already.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Validator {
+pub(crate) struct Validator {
     etag: Option<HeaderValue>,
     modified: Option<HeaderValue>,
 }
 
 /// What came of a request.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Answer<T> {
+pub(crate) enum Answer<T> {
     /// What the caller made of the body.
     New(T, Validator),
     /// It is what the validator stands for.
@@ -66,7 +66,7 @@ pub(super) enum Answer<T> {
 
 /// Why a request brought nothing.
 #[derive(Debug, Error)]
-pub(super) enum HttpError {
+pub(crate) enum HttpError {
     #[error("{0}")]
     Connect(String),
     #[error("the answer of {host} broke off: {problem}")]
@@ -99,13 +99,13 @@ pub(super) enum HttpError {
 
 impl HttpError {
     /// Returns whether our own disk is to blame.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         matches!(self, Self::Write { .. })
     }
 }
 
 /// What reads a body, part by part.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     /// Takes a part.
     fn write(&mut self, part: &[u8]) -> io::Result<()>;
 }
@@ -124,23 +124,23 @@ impl<S: Sink> Sink for &mut S {
 }
 
 /// A file that is asked for.
-pub(super) struct Get<'g> {
+pub(crate) struct Get<'g> {
     /// The URL, with credentials if it has some.
-    pub(super) url: &'g HttpUrl,
+    pub(crate) url: &'g HttpUrl,
     /// What is known already.
-    pub(super) known: Option<&'g Validator>,
+    pub(crate) known: Option<&'g Validator>,
     /// How long the body may be, in bytes.
-    pub(super) limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// A message of git's protocol.
-pub(super) struct Exchange<'e> {
+pub(crate) struct Exchange<'e> {
     /// The URL, with credentials if it has some.
-    pub(super) url: &'e HttpUrl,
+    pub(crate) url: &'e HttpUrl,
     /// What is sent; without it, the server is asked what it can do.
-    pub(super) message: Option<Vec<u8>>,
+    pub(crate) message: Option<Vec<u8>>,
     /// How long the answer may be, in bytes.
-    pub(super) limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// What all requests until the last redirect have in common.
@@ -176,7 +176,7 @@ const GIT_PROTOCOL: (&str, &str) = ("git-protocol", "version=2");
 
 impl HttpClient {
     /// Returns a client with `in_flight` requests at a time, each of which may take `timeout` from its turn on.
-    pub(super) fn new(
+    pub(crate) fn new(
         connector: Connector,
         in_flight: usize,
         timeout: Duration,
@@ -189,7 +189,7 @@ impl HttpClient {
     }
 
     /// Sends a request and hands the body to `sink`. After an error, what is in there is of no use.
-    pub(super) async fn get<S: Sink>(&self, get: Get<'_>, mut sink: S) -> Result<Answer<S>, HttpError> {
+    pub(crate) async fn get<S: Sink>(&self, get: Get<'_>, mut sink: S) -> Result<Answer<S>, HttpError> {
         let call = Call { known: get.known, limit: get.limit, git: None };
         match self.send(get.url, &call, &mut sink).await? {
             (Some(validator), _) => Ok(Answer::New(sink, validator)),
@@ -198,7 +198,7 @@ impl HttpClient {
     }
 
     /// Sends a message of git's protocol and hands the answer to `sink`. Returns the URL that answered.
-    pub(super) async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         exchange: Exchange<'_>,
         sink: &mut impl Sink,
@@ -317,7 +317,7 @@ impl HttpClient {
 }
 
 /// Returns the host with its port, as messages and permits name it.
-pub(super) fn host(url: &HttpUrl) -> String {
+pub(crate) fn host(url: &HttpUrl) -> String {
     let (name, port) = (url.host(), url.port());
     match (name.contains(':'), port == url.scheme().port()) {
         (true, true) => format!("[{name}]"),

@@ -1,0 +1,16 @@
+//! What is fetched from servers that are not the API server: one guarded connector, and HTTP with a limit for everything.
+//!
+//! ```text
+//! http ─▶ permits ─▶ connector ─▶ address
+//! limits  turns      TLS          may it be asked?
+//! ```
+
+mod address;
+mod connector;
+pub(crate) mod http;
+mod observation;
+mod permits;
+
+pub(crate) use connector::Connector;
+pub use connector::{AuthoritiesError, Lookup, SystemLookup, Trust};
+pub use observation::{FetchMetrics, FetchObservation};
