@@ -23,7 +23,9 @@ const PURE: &[(&str, &[&str])] = &[
             "base64",
             "chart",
             "flate2",
+            "golang",
             "jsonpath-rust",
+            "objects",
             "percent-encoding",
             "serde_json",
             "sha1-checked",
@@ -32,7 +34,10 @@ const PURE: &[(&str, &[&str])] = &[
             "values",
         ],
     ),
-    ("engine", &["golang", "jiff", "serde", "serde_json", "strsim", "strum", "thiserror", "values"]),
+    (
+        "engine",
+        &["golang", "jiff", "objects", "serde", "serde_json", "strsim", "strum", "thiserror", "values"],
+    ),
     (
         "chart",
         &[

@@ -8,6 +8,7 @@
 //! - [`managed_fields`] is server-side apply: who owns which fields.
 //! - [`selector`] reads label and field selectors; [`names`] checks names, labels, ports and addresses.
 //! - [`schema`] is OpenAPI: it completes, prunes and validates values and custom objects.
+//! - [`legal`] makes names, keys and values of labels from any text.
 //! - [`memory`] estimates what a tree takes.
 //! - [`quantity`] and [`time`] are amounts and instants as fields hold them.
 
@@ -18,6 +19,7 @@
 pub mod decode;
 pub mod extent;
 pub mod go_value;
+pub mod legal;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "JSON values have six forms and most code is about one of them"

@@ -281,7 +281,7 @@ fn order(a: &Line, b: &Line) -> Ordering {
 }
 
 /// Reports whether a text begins as pages do.
-fn is_html(text: &[u8]) -> bool {
+pub(crate) fn is_html(text: &[u8]) -> bool {
     let start = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
     ["<!doctype", "<html", "<head", "<body", "<!--"]
         .iter()
@@ -298,7 +298,7 @@ fn scalar(value: &Value) -> String {
 }
 
 /// The name is part of a URL and of a path.
-fn check_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(is_safe) {
         return Err(format!(

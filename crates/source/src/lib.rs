@@ -7,6 +7,7 @@
 //! - [`index`] reads an index file; [`versions`] chooses from its lines.
 //! - [`archive_path`] decides which entries of an archive may be unpacked.
 //! - [`bundle`] lints a bundle that was unpacked.
+//! - [`chart_repository`] reads indexes of charts, chooses versions, and says what the cluster keeps of a chart.
 //! - [`credentials`] reads where the credentials of a release are, and puts them together.
 //! - [`chunk`] splits a packed bundle into parts that fit a Secret; [`digest`] names it.
 //! - [`git`] reads what git servers send.
@@ -15,6 +16,7 @@
 pub mod allow;
 pub mod archive_path;
 pub mod bundle;
+pub mod chart_repository;
 pub mod chunk;
 pub mod credentials;
 pub mod digest;

@@ -171,6 +171,13 @@ impl HttpUrl {
         self.query.as_deref()
     }
 
+    /// Returns the same URL with this user and password.
+    #[must_use]
+    pub fn with_credentials(&self, user: &[u8], password: &[u8]) -> Self {
+        let credentials = Credentials { user: user.to_vec(), password: password.to_vec() };
+        Self { credentials: Some(credentials), ..self.clone() }
+    }
+
     /// Reports whether both are on the same server: scheme, host and port are equal.
     pub fn is_same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)

@@ -1,0 +1,137 @@
+//! Which version of a chart a constraint takes: the one that Helm takes.
+
+use chart::semver::{Constraint, ConstraintError};
+
+use super::entry::Entry;
+
+/// The longest constraint, in bytes.
+pub const MAX_CONSTRAINT: usize = 256;
+
+/// Why a constraint takes no version.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ChoiceError {
+    /// It does not parse.
+    #[error("{constraint:?} is no constraint on versions, such as ~1.2 or >=1.0.0 <2: {source}")]
+    Constraint {
+        /// The constraint.
+        constraint: String,
+        /// What is wrong with it.
+        source: ConstraintError,
+    },
+    /// It is too long.
+    #[error("a constraint has more than {MAX_CONSTRAINT} bytes")]
+    Long,
+    /// Nothing fits.
+    #[error("no version of the chart fits {constraint:?}; {known}")]
+    None {
+        /// The constraint.
+        constraint: String,
+        /// What there is.
+        known: String,
+    },
+    /// What fits is too new.
+    #[error("what fits {constraint:?} is too new yet: {version}")]
+    Young {
+        /// The constraint.
+        constraint: String,
+        /// The highest version that fits.
+        version: String,
+    },
+}
+
+/// Returns the version that a constraint takes of `entries`, which are in Helm's order: the highest first.
+///
+/// A version that is written exactly so counts before all others. An empty constraint is `*`. Pre-releases fit only constraints that
+/// name one. Of what fits, only that is taken which `is_old_enough`, unless it is named exactly.
+pub fn choose<'e>(
+    entries: &'e [Entry],
+    constraint: &str,
+    is_old_enough: impl Fn(&Entry) -> bool,
+) -> Result<&'e Entry, ChoiceError> {
+    let constraint = constraint.trim();
+    if constraint.len() > MAX_CONSTRAINT {
+        return Err(ChoiceError::Long);
+    }
+    let parsed = Constraint::parse(if constraint.is_empty() { "*" } else { constraint });
+    let parsed =
+        parsed.map_err(|source| ChoiceError::Constraint { constraint: constraint.to_owned(), source })?;
+    if let Some(exact) = entries.iter().find(|entry| entry.version == constraint) {
+        return Ok(exact);
+    }
+    let mut youngest = None;
+    for entry in entries.iter().filter(|entry| entry.fits(&parsed)) {
+        if entry.is_exactly(constraint) || is_old_enough(entry) {
+            return Ok(entry);
+        }
+        youngest.get_or_insert(entry);
+    }
+    let constraint = constraint.to_owned();
+    Err(match youngest {
+        Some(entry) => ChoiceError::Young { constraint, version: entry.version.clone() },
+        None => {
+            let known = match (entries.first(), entries.len()) {
+                (None, _) => "there is none".to_owned(),
+                (Some(only), 1) => format!("there is only {}", only.version),
+                (Some(highest), count) => format!("the highest of {count} is {}", highest.version),
+            };
+            ChoiceError::None { constraint, known }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::chart_repository::index::{ChartIndex, Wanted};
+
+    /// Returns the entries of an index that has exactly these versions.
+    fn entries(versions: &[&str]) -> Vec<Entry> {
+        let list: Vec<Value> = versions.iter().map(|version| json!({ "version": version })).collect();
+        let text = json!({"entries": {"a": list}}).to_string();
+        let index = ChartIndex::read(text.as_bytes(), 1 << 20, Wanted { first: 1, ..Wanted::default() });
+        let kept: Vec<Value> = serde_json::from_slice(&index.unwrap().charts["a"]).unwrap();
+        kept.iter().filter_map(Entry::read).collect()
+    }
+
+    #[test]
+    fn b07_a_constraint_takes_what_helm_takes() {
+        let truth: Value = serde_json::from_str(include_str!("../../tests/constraints.json")).unwrap();
+        let mut wrong = Vec::new();
+        for case in truth["choices"].as_array().unwrap() {
+            let [list, constraint] = ["list", "constraint"].map(|name| case[name].as_str().unwrap());
+            let versions = truth["lists"][list].as_array().unwrap();
+            let versions: Vec<&str> = versions.iter().map(|version| version.as_str().unwrap()).collect();
+            let entries = entries(&versions);
+            let chosen = choose(&entries, constraint, |_| true).ok().map(|entry| entry.version.as_str());
+            if chosen != case["chosen"].as_str() {
+                wrong.push(format!("{list} {constraint:?}: {chosen:?} instead of {}", case["chosen"]));
+            }
+        }
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_too_young_waits_unless_it_is_named_exactly() {
+        let entries = entries(&["1.0.0", "1.1.0", "1.2.0"]);
+        let is_old = |entry: &Entry| entry.version == "1.1.0";
+        assert_eq!(choose(&entries, "^1", is_old).unwrap().version, "1.1.0");
+        assert_eq!(choose(&entries, "1.2.0", is_old).unwrap().version, "1.2.0");
+        let young = choose(&entries, "~1.2", is_old).unwrap_err();
+        assert_eq!(young.to_string(), "what fits \"~1.2\" is too new yet: 1.2.0");
+    }
+
+    #[test]
+    fn b06_a_constraint_that_takes_nothing_says_why() {
+        let entries = entries(&["1.0.0", "2.0.0"]);
+        for (constraint, says) in [
+            ("9.9.9", "no version of the chart fits \"9.9.9\"; the highest of 2 is 2.0.0"),
+            ("one", "\"one\" is no constraint on versions"),
+            (&"1".repeat(MAX_CONSTRAINT + 1), "a constraint has more than 256 bytes"),
+        ] {
+            let error = choose(&entries, constraint, |_| true).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+}
