@@ -2,6 +2,7 @@
 //!
 //! It is long because each adapter is made here once, and nowhere else.
 
+pub(crate) mod repositories;
 pub(crate) mod sources;
 mod surroundings;
 mod waiting;
@@ -39,6 +40,7 @@ use crate::jq::Threads;
 use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::lasting_task::lasting;
 use crate::load::{self, LoadOptions, Loader};
+use crate::repository::Repositories;
 use crate::schedule::Clock;
 use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
@@ -253,6 +255,7 @@ pub(crate) struct Parts {
     pub(crate) discovery: Discovery,
     pub(crate) monitors: Monitors,
     pub(crate) sources: Arc<Sources>,
+    pub(crate) repositories: Arc<Repositories>,
 }
 
 /// An operator that can be asked, and has not begun.
@@ -289,8 +292,10 @@ impl Operator {
         sources.metrics().listen(move |FetchObservation { scheme, outcome, took }| {
             counted.fetched(scheme, outcome, took);
         });
-        let (helm, sources) = (Arc::new(helm), Arc::new(sources));
-        let parts = Parts { telemetry, helm, discovery, monitors, sources };
+        let repositories = repositories::of(around, &sources)?;
+        let (helm, sources, repositories) = (Arc::new(helm), Arc::new(sources), Arc::new(repositories));
+        helm.set_archives(Arc::new(repositories::PackageArchives(Arc::clone(&repositories))));
+        let parts = Parts { telemetry, helm, discovery, monitors, sources, repositories };
         let parameters = Parameters::new(settings.log_level, log::set_level);
         Ok(Self { questions, parameters, parts, channels: (inbox, channels) })
     }
@@ -344,6 +349,19 @@ impl Operator {
             config_of_engine.source_workers = 0;
         }
         let (registry, lost) = restored.unwrap_or_default();
+        let (are_served, pins) = match repositories::restore(
+            (&parts.discovery, &parts.repositories),
+            &catalog,
+            around,
+            &channels.1,
+        )
+        .await
+        {
+            Ok(restored) => restored,
+            Err(outcome) => return Ok(outcome),
+        };
+        config_of_engine.are_repository_kinds_served = are_served;
+        config_of_engine.chart_workers = repositories::workers(around, are_served);
         let is_stale = catalog.modules.iter().any(|module| module.origin != Origin::Files);
         let catalog = if registry.addons.is_empty() && !is_stale {
             catalog
@@ -364,7 +382,7 @@ impl Operator {
             // Each module has its try, also behind one that fails.
             config_of_engine.on_module_failure = engine::OnModuleFailure::Pass;
         }
-        let engine = Engine::with_registry(config_of_engine, catalog, &registry, &lost);
+        let engine = Engine::restored(config_of_engine, catalog, (&registry, &lost), pins);
         let shutdown = ending(around, &telemetry);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
         let started = vec![config, Event::Started];
@@ -398,6 +416,7 @@ pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, h
         events: EventRecorder::start(around.client.clone(), &settings.namespace, &settings.config_map),
         helm: parts.helm,
         sources: parts.sources,
+        repositories: parts.repositories,
         monitors: parts.monitors.on(host.filters.clone()),
         patcher: Arc::new(patcher.on(host.filters)),
         clock: host.clock,
@@ -505,6 +524,8 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
         source_relist: settings.sources.relist,
         source_retry: settings.sources.retry,
         webhooks: None,
+        chart_workers: 0,
+        are_repository_kinds_served: true,
     }
 }
 

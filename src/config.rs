@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use options::{DURATION, SECTIONS, Setting, settings};
 pub use parameters::{Parameter, ParameterError, Parameters};
-pub use settings::{LogType, OnModuleFailure, Settings, SourceSettings, processors};
+pub use settings::{ChartSettings, LogType, OnModuleFailure, Settings, SourceSettings, processors};
 pub use webhooks::WebhookSettings;
 
 /// Why the configuration can't be used. The program exits with 2.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, Module, ModuleLink, ModuleName, Notice,
-    PatchAuthor, Registry, ReleaseName, ReleaseTarget, RunId, ShortMemory, SourceKey, SourceSpec, StoreError,
-    ValuesInput, WebhookRegistration,
+    Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, Module, ModuleLink,
+    ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget, ResolveRequest, RunId,
+    ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -23,6 +23,7 @@ use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
 use crate::load::Loader;
 use crate::process::{MemoryLimit, memory};
+use crate::repository::Repositories;
 use crate::schedule::Clock;
 use crate::source::Sources;
 use crate::telemetry::Telemetry;
@@ -42,6 +43,8 @@ pub struct Adapters {
     pub helm: Arc<ReleaseTargets>,
     /// Fetches bundles of modules and keeps them.
     pub sources: Arc<Sources>,
+    /// Fetches charts and keeps them.
+    pub repositories: Arc<Repositories>,
     /// Watches objects.
     pub monitors: Monitors,
     /// Changes objects for hooks.
@@ -137,6 +140,7 @@ impl Effects for Adapters {
             Effect::AnswerReview { id, outcome } => {
                 self.webhooks.iter().for_each(|webhooks| webhooks.answer(id, outcome.clone()));
             }
+            Effect::AwaitRepositoryKinds => self.monitors.await_repository_kinds(inbox),
             Effect::AwaitSourceKinds => self.monitors.await_source_kinds(inbox),
             Effect::CancelRun { run } => {
                 if let Some(cancel) = self.running.remove(run) {
@@ -144,6 +148,7 @@ impl Effects for Adapters {
                 }
             }
             Effect::DropBundles { run, keep } => self.drop_bundles(run, keep, inbox),
+            Effect::FetchIndex { run, request } => self.fetch_index(run, *request, inbox),
             Effect::FetchSource { run, source, spec } => self.fetch(run, source, spec, inbox),
             Effect::KeepBundles { run, registry, lost } => self.keep_bundles(run, (registry, lost), inbox),
             Effect::LoadModules { run, links } => self.load_modules(run, links, inbox),
@@ -156,6 +161,8 @@ impl Effects for Adapters {
             Effect::RegisterWebhooks { run, registration } => {
                 self.register_webhooks(run, registration, inbox);
             }
+            Effect::PinPackage { run, module, pin } => self.pin_package(run, module, pin, inbox),
+            Effect::ResolveChart { run, request } => self.resolve_chart(run, *request, inbox),
             Effect::RunEnabledScript { run, module, values, timeout } => {
                 self.run_script(run, ScriptRun { module, values, timeout }, inbox);
             }
@@ -169,6 +176,7 @@ impl Effects for Adapters {
             Effect::SetSchedules { lines } => self.clock.set(lines, inbox),
             Effect::StartMonitor { monitor, spec } => self.monitors.start(monitor, &spec, inbox),
             Effect::StopMonitor { monitor } => self.monitors.stop(monitor),
+            Effect::StorePackage { run, request } => self.store_package(run, *request, inbox),
             Effect::UninstallRelease { run, release, target } => self.uninstall(run, release, target, inbox),
             Effect::UpgradeRelease { run, module, values, maintenance, source, target } => {
                 self.upgrade(run, (module, target), values, (maintenance, source), inbox);
@@ -258,6 +266,52 @@ impl Adapters {
             Event::SourceFetched { run, outcome }
         };
         spawn(inbox, work, move |failure| Event::SourceFetched { run, outcome: Err(failure) });
+    }
+
+    /// Answers with what `work` returns, or that it was cancelled.
+    fn cancellable<T: Send + 'static>(
+        &self,
+        run: RunId,
+        inbox: &Inbox,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+        event: fn(RunId, Result<T, Failure>) -> Event,
+    ) {
+        let (running, cancel) = (self.running.clone(), self.running.add(run));
+        let work = async move {
+            let outcome = tokio::select! {
+                outcome = work => outcome,
+                Ok(()) = cancel => Err(Failure::new(FailureKind::Cancelled, "nobody asks for it any more")),
+            };
+            running.remove(run);
+            event(run, outcome)
+        };
+        spawn(inbox, work, move |failure| event(run, Err(failure)));
+    }
+
+    fn fetch_index(&self, run: RunId, request: IndexRequest, inbox: &Inbox) {
+        let repositories = Arc::clone(&self.repositories);
+        let work = async move { repositories.fetch_index(&request).await };
+        self.cancellable(run, inbox, work, |run, outcome| Event::IndexFetched { run, outcome });
+    }
+
+    fn resolve_chart(&self, run: RunId, request: ResolveRequest, inbox: &Inbox) {
+        let repositories = Arc::clone(&self.repositories);
+        let work = async move { repositories.resolve(&request).await };
+        self.cancellable(run, inbox, work, |run, outcome| Event::ChartResolved { run, outcome });
+    }
+
+    fn store_package(&self, run: RunId, request: StoreRequest, inbox: &Inbox) {
+        let repositories = Arc::clone(&self.repositories);
+        let work = async move { repositories.store(&request).await };
+        self.cancellable(run, inbox, work, |run, outcome| Event::PackageStored { run, outcome });
+    }
+
+    fn pin_package(&self, run: RunId, module: ModuleName, pin: Option<Box<Pin>>, inbox: &Inbox) {
+        let repositories = Arc::clone(&self.repositories);
+        let work = async move {
+            Event::PackagePinned { run, outcome: repositories.pin(&module, pin.as_deref()).await }
+        };
+        spawn(inbox, work, move |failure| Event::PackagePinned { run, outcome: Err(failure) });
     }
 
     fn keep_bundles(&self, run: RunId, (registry, lost): (Arc<Registry>, Vec<Digest>), inbox: &Inbox) {

@@ -23,6 +23,7 @@ pub mod load;
 pub mod process;
 mod regular_file;
 mod remote;
+pub mod repository;
 pub mod schedule;
 pub mod source;
 pub mod telemetry;

@@ -18,17 +18,23 @@ use crate::source::{self, Sources, SystemLookup, Trust};
 /// What is registered at a start, and the bundles of it that are lost.
 pub(super) type AtStart = (Registry, BTreeSet<Digest>);
 
-/// Returns what fetches and keeps the bundles of modules.
-pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
-    let Settings { sources, namespace, config_map, .. } = &around.settings;
+/// Returns which hosts and URLs may be asked.
+pub(super) fn allowed(settings: &Settings) -> anyhow::Result<AllowList> {
+    let sources = &settings.sources;
     let hosts = sources.allow.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_, _>>();
     let prefixes =
         sources.allow_prefixes.iter().map(|prefix| Prefix::parse(prefix)).collect::<Result<_, _>>();
-    let allowed = AllowList {
+    Ok(AllowList {
         protocols: Protocols { has_http: sources.develop },
         hosts: hosts.context("--source-allow")?,
         prefixes: prefixes.context("--source-allow-prefix")?,
-    };
+    })
+}
+
+/// Returns what fetches and keeps the bundles of modules.
+pub(crate) fn of(around: &Surroundings) -> anyhow::Result<Sources> {
+    let Settings { sources, namespace, config_map, .. } = &around.settings;
+    let allowed = allowed(&around.settings)?;
     let authorities = sources.ca.clone();
     let api_server = around.api_server.clone();
     let secret_namespaces = match sources.secret_namespaces.as_slice() {

@@ -31,7 +31,7 @@ fn colored(text: &str) -> String {
         let word = found.get(0).map_or("", |word| word.as_str());
         let code = match word {
             "running" | "done" | "ready" => "32",
-            "starting" | "deleting" | "waits" | "waiting" | "parked" | "orphaned" => "33",
+            "starting" | "deleting" | "waits" | "waiting" | "held" | "parked" | "orphaned" => "33",
             "disabled" => "2",
             _ => "31",
         };

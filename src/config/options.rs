@@ -121,6 +121,14 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
         duration "source-retry" = "5m", ["ADDON_OPERATOR_SOURCE_RETRY"],
             "The first wait before repositories that could not be fetched are asked again; it grows to 1h";
     }
+    "Charts from repositories" => {
+        NAMESPACE "charts-namespace" = "", ["ADDON_OPERATOR_CHARTS_NAMESPACE", "WATCH_NAMESPACE"],
+            "Namespace of the ConfigMaps with charts, and of the Secrets for repositories; that of the operator by default";
+        N "charts-index-max" = "500", ["ADDON_OPERATOR_CHARTS_INDEX_MAX"],
+            "How many charts of the index of a Repository are kept that lists none";
+        BYTES "charts-index-bytes" = "134217728", ["ADDON_OPERATOR_CHARTS_INDEX_BYTES"],
+            "How many bytes the index of a Repository may have";
+    }
     "Hooks" => {
         DIR "global-hooks-dir" = "global-hooks",
             ["ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR", "SHELL_OPERATOR_HOOKS_DIR"],

@@ -17,6 +17,8 @@ pub struct Settings {
     pub sources: SourceSettings,
     /// How the API server asks hooks.
     pub webhooks: WebhookSettings,
+    /// How charts come from repositories.
+    pub charts: ChartSettings,
     /// The directory with global hooks.
     pub global_hooks_dir: PathBuf,
     /// Whether that directory may be missing: nobody asked for it.
@@ -165,6 +167,7 @@ impl Settings {
             modules_dirs: paths(&text("modules-dir")),
             sources: SourceSettings::new(given)?,
             webhooks: WebhookSettings::new(given)?,
+            charts: ChartSettings::new(given)?,
             global_hooks_dir: text("global-hooks-dir").into(),
             global_hooks_optional: false,
             unnumbered_order: given.number("unnumbered-modules-order")?,
@@ -255,6 +258,28 @@ impl SourceSettings {
             relist: positive("source-relist")?,
             retry: positive("source-retry")?,
         })
+    }
+}
+
+/// How charts come from repositories.
+#[derive(Clone, Debug)]
+pub struct ChartSettings {
+    /// The namespace of the ConfigMaps and Secrets.
+    pub namespace: String,
+    /// How many charts of an index are kept that lists none.
+    pub index_max: usize,
+    /// How many bytes an index may have.
+    pub index_bytes: u64,
+}
+
+impl ChartSettings {
+    fn new(given: &OptionSources) -> Result<Self, ConfigError> {
+        let own = given.text("charts-namespace").0;
+        let namespace = if own.is_empty() { given.text("namespace").0 } else { own };
+        let index_bytes = given.parse("charts-index-bytes", "a number of bytes, at least 1", |text| {
+            text.parse().ok().filter(|bytes: &u64| *bytes > 0)
+        })?;
+        Ok(Self { namespace, index_max: count(given, "charts-index-max")?, index_bytes })
     }
 }
 

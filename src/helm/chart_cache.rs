@@ -9,6 +9,7 @@ use chart::render_cache::Cache;
 use chart::warnings::Warnings;
 use engine::Module;
 
+use super::archives::ArchiveSource;
 use super::chart_files;
 use super::error::ReleaseError;
 
@@ -17,8 +18,10 @@ use super::error::ReleaseError;
 const KEPT_BYTES: usize = 512 << 10;
 
 /// The charts that were used last.
-#[derive(Default)]
-pub(super) struct ChartCache(Mutex<RecentCharts>);
+pub(super) struct ChartCache {
+    recent: Mutex<RecentCharts>,
+    archives: ArchiveSource,
+}
 
 #[derive(Default)]
 struct RecentCharts {
@@ -81,6 +84,11 @@ pub(super) struct LoadedChart {
 }
 
 impl ChartCache {
+    /// Returns a cache that holds nothing. Charts that modules name come from `archives`.
+    pub(super) fn new(archives: ArchiveSource) -> Self {
+        Self { recent: Mutex::default(), archives }
+    }
+
     /// Returns the chart of a module; it is read again when a file of the module differs.
     pub(super) async fn load(&self, module: &Arc<Module>) -> Result<LoadedChart, ReleaseError> {
         let name = module.name.as_str().to_owned();
@@ -88,11 +96,19 @@ impl ChartCache {
         if let Some(known) = known.as_ref().filter(|known| known.content == module.content) {
             return Ok(known.clone());
         }
+        let archive = match &module.package {
+            Some(package) => Some(self.archives.archive(package).await?),
+            None => None,
+        };
         let module = Arc::clone(module);
         let opened = tokio::task::spawn_blocking(move || {
             let mut warnings = Warnings::default();
-            let opened =
-                chart_files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings);
+            let opened = match archive {
+                Some(bytes) => chart_files::open_archive(&bytes, &mut warnings),
+                None => {
+                    chart_files::open_module(module.name.as_str(), Path::new(&*module.path), &mut warnings)
+                }
+            };
             (opened, warnings, module.content)
         })
         .await;
@@ -117,7 +133,7 @@ impl ChartCache {
     }
 
     fn lock<T>(&self, work: impl FnOnce(&mut RecentCharts) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.recent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

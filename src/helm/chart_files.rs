@@ -40,6 +40,11 @@ pub fn open(path: &Path, warnings: &mut Warnings) -> Result<Chart, OpenError> {
     Ok(load::from_archive(&bytes, warnings)?)
 }
 
+/// Loads a packed chart.
+pub fn open_archive(bytes: &[u8], warnings: &mut Warnings) -> Result<Chart, OpenError> {
+    Ok(load::from_archive(bytes, warnings)?)
+}
+
 /// Loads the chart of a module, which may do without a `Chart.yaml`.
 pub fn open_module(name: &str, path: &Path, warnings: &mut Warnings) -> Result<Chart, OpenError> {
     if path.join("Chart.yaml").exists() {

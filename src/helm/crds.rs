@@ -30,6 +30,14 @@ impl Helm {
                 Err(error) => problems.push(error.to_string()),
             }
         }
+        if module.package.is_some() {
+            for crd in self.charts.load(module).await?.chart.crds() {
+                match self.ensure_text(&crd.path, &crd.file.text()).await {
+                    Ok(found) => names.extend(found),
+                    Err(error) => problems.push(error.to_string()),
+                }
+            }
+        }
         for name in &names {
             if let Err(error) = established(&self.requests, name).await {
                 problems.push(error.to_string());
@@ -46,8 +54,14 @@ impl Helm {
         let shown = path.display().to_string();
         let wrong = |problem: String| ReleaseError::Crd { path: shown.clone(), problem };
         let text = regular_file::read_text(&path).map_err(|error| wrong(error.to_string()))?;
+        self.ensure_text(&shown, &text).await
+    }
+
+    /// Creates or updates the CRDs of a text, which is shown as `path`. Returns their names.
+    async fn ensure_text(&self, path: &str, text: &str) -> Result<Vec<String>, ReleaseError> {
+        let wrong = |problem: String| ReleaseError::Crd { path: path.to_owned(), problem };
         let mut names = Vec::new();
-        for (name, mut crd) in documents(&text).map_err(wrong)? {
+        for (name, mut crd) in documents(text).map_err(wrong)? {
             label(&mut crd, &self.settings.extra_labels);
             self.ensure(&name, crd).await?;
             names.push(name);

@@ -23,6 +23,9 @@ pub enum ReleaseError {
         /// Why not.
         source: Box<OpenError>,
     },
+    /// The archive of the chart can't be had.
+    #[error("{0}")]
+    Archive(Box<Failure>),
     /// The name can't be that of a release.
     #[error(transparent)]
     Name(#[from] chart::NameError),
@@ -130,7 +133,8 @@ impl ReleaseError {
         match self {
             Self::Request(error) => error.code() == 403,
             Self::Objects(_) | Self::Hook { .. } | Self::Render { .. } => true,
-            Self::Open { .. }
+            Self::Archive(_)
+            | Self::Open { .. }
             | Self::Name(_)
             | Self::RenderThread(_)
             | Self::Object(_)
@@ -146,6 +150,7 @@ impl ReleaseError {
 
     fn kind(&self) -> FailureKind {
         match self {
+            Self::Archive(failure) => failure.kind,
             Self::Open { .. } | Self::Crd { .. } => FailureKind::Files,
             Self::Render { error, .. } => match **error {
                 RenderError::Values(_) | RenderError::Schema(_) => FailureKind::Values,
@@ -177,6 +182,12 @@ impl ReleaseError {
             return failure.advise("enable the module that brings the CRD, or install it");
         }
         failure
+    }
+}
+
+impl From<Failure> for ReleaseError {
+    fn from(failure: Failure) -> Self {
+        Self::Archive(Box::new(failure))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod adoption;
 mod apply;
+mod archives;
 mod cancellation;
 mod certificates;
 mod chart_cache;
@@ -57,6 +58,7 @@ use engine::{
 use kube::Client;
 use serde_json::{Map, Value};
 
+pub use archives::Archives;
 pub use cancellation::Cancellation;
 pub use credentials::CredentialsRun;
 pub use drift::EventSink;
@@ -69,6 +71,7 @@ pub use upgrade::Revision;
 use crate::cluster::request::Requests;
 use crate::cluster::{Discovery, impersonating};
 use crate::driver::Inbox;
+use archives::ArchiveSource;
 use chart_cache::ChartCache;
 use first_list::FirstList;
 use last_release::{LastRelease, LastReleases};
@@ -119,6 +122,8 @@ pub struct Helm {
     last_releases: LastReleases,
     taken_over: TakenObjects,
     version: Arc<OnceLock<KubeVersion>>,
+    /// Where the archives come from of charts that modules name.
+    archives: ArchiveSource,
     /// As whom everything is done, if not as the operator.
     guest: Option<Guest>,
 }
@@ -136,7 +141,8 @@ impl Helm {
     pub fn new(client: Client, discovery: Discovery, settings: Settings) -> Self {
         let owner = storage::owner(&settings.namespace, &settings.config_map);
         let storage = Storage::new(Requests::new(client), &settings.namespace, owner, None);
-        Self::with(storage, discovery, settings, Arc::default(), WatchReach::Cluster)
+        let shared = (Arc::default(), ArchiveSource::default());
+        Self::with(storage, discovery, settings, shared, WatchReach::Cluster)
     }
 
     /// Returns the adapter for releases of the same operator in another target, which has not asked anything yet.
@@ -154,8 +160,8 @@ impl Helm {
         };
         let owner = self.storage.owner().to_owned();
         let storage = Storage::new(Requests::new(acting), &target.namespace, owner, account);
-        let version = Arc::clone(&self.version);
-        let mut helm = Self::with(storage, discovery, settings, version, WatchReach::Namespaces);
+        let shared = (Arc::clone(&self.version), self.archives.clone());
+        let mut helm = Self::with(storage, discovery, settings, shared, WatchReach::Namespaces);
         helm.guest = account.map(|account| Guest {
             account: format!("{}/{account}", target.namespace),
             operator: Requests::new(client),
@@ -167,7 +173,7 @@ impl Helm {
         storage: Storage,
         discovery: Discovery,
         settings: Settings,
-        version: Arc<OnceLock<KubeVersion>>,
+        (version, archives): (Arc<OnceLock<KubeVersion>>, ArchiveSource),
         reach: WatchReach,
     ) -> Self {
         let requests = storage.requests();
@@ -188,7 +194,8 @@ impl Helm {
             first_list,
             storage,
             objects,
-            charts: ChartCache::default(),
+            charts: ChartCache::new(archives.clone()),
+            archives,
             last_releases,
             taken_over: TakenObjects::default(),
             version,

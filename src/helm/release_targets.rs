@@ -7,7 +7,7 @@ use engine::{Failure, Module, ModuleName, OwnedReleases, ReleaseName, ReleaseOut
 use kube::Client;
 
 use super::cancellation::Cancellation;
-use super::{CredentialsRun, Helm, ReleaseRun, Settings};
+use super::{Archives, CredentialsRun, Helm, ReleaseRun, Settings};
 use crate::cluster::Discovery;
 use crate::driver::Inbox;
 
@@ -41,6 +41,11 @@ impl ReleaseTargets {
             settings,
             others: Mutex::default(),
         }
+    }
+
+    /// Says who hands out the archives of charts that modules name.
+    pub fn set_archives(&self, archives: Arc<dyn Archives>) {
+        self.own.archives.set(archives);
     }
 
     /// Returns what changes the releases of a target.

@@ -125,6 +125,8 @@ pub(super) fn read(
         hooks: Vec::new(),
         has_unread_hooks: false,
         has_chart: path.join("Chart.yaml").is_file() || path.join("templates").is_dir(),
+        chart: None,
+        package: None,
         crds: crds(path, &options.crd_filters),
         broken: None,
     };
@@ -146,7 +148,16 @@ pub(super) fn read(
         None => module.enabled = own.enabled.or(module.enabled),
     }
     let result = broken.map_or(Ok(()), Err).and_then(|()| {
-        module.namespace = ModuleFile::read(path)?.namespace;
+        let file = ModuleFile::read(path)?;
+        (module.namespace, module.layout) = (file.namespace, file.layout);
+        if file.chart.is_some() && module.has_chart {
+            return Err(files(format!(
+                "{}: it names a chart, and the module has one of its own (Chart.yaml or templates/): remove one of them",
+                path.join("module.yaml").display()
+            )));
+        }
+        module.has_chart |= file.chart.is_some();
+        module.chart = file.chart;
         module.static_values = Arc::new(static_values(path, &key, outside, own.section.as_ref())?);
         module.schemas = schemas(path)?;
         Ok(())
@@ -182,6 +193,8 @@ fn chart_module(entry: &Entry, digest: &Digest, shared: &SharedValues, options: 
         hooks: Vec::new(),
         has_unread_hooks: false,
         has_chart: true,
+        chart: None,
+        package: None,
         crds: crds(&path, &options.crd_filters),
         broken,
         namespace: None,

@@ -4,23 +4,34 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::{Failure, FailureKind};
+use engine::{ChartReference, Failure, FailureKind, ValuesLayout, duration};
 use serde_json::{Map, Value};
 
 use super::mapping::read_mapping;
+
+/// The longest text about a chart.
+const MAX_TEXT: usize = 253;
 
 /// The name of the file.
 const FILE: &str = "module.yaml";
 
 /// All keys that there are.
-const KEYS: [&str; 1] = ["namespace"];
+const KEYS: [&str; 3] = ["chart", "namespace", "valuesLayout"];
+
+/// All keys of the chart.
+const CHART_KEYS: [&str; 5] = ["autoUpgrade", "minAge", "name", "repository", "version"];
 
 /// What `module.yaml` says.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct ModuleFile {
     /// The namespace of the release.
     pub(super) namespace: Option<Arc<str>>,
+    /// The chart of a repository that the module is.
+    pub(super) chart: Option<Arc<ChartReference>>,
+    /// How its values reach its chart.
+    pub(super) layout: ValuesLayout,
 }
 
 impl ModuleFile {
@@ -36,15 +47,61 @@ impl ModuleFile {
     }
 
     fn of(fields: &Map<String, Value>) -> Result<Self, String> {
-        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            let shown: String = unknown.chars().take(100).collect();
-            return Err(match engine::view::nearest(&shown, KEYS) {
-                Some(near) => format!("there is no key {shown:?}; did you mean {near}?"),
-                None => format!("there is no key {shown:?}; the keys are {}", KEYS.join(", ")),
-            });
-        }
-        Ok(Self { namespace: fields.get("namespace").map(namespace).transpose()? })
+        check_keys(fields, "", &KEYS)?;
+        Ok(Self {
+            namespace: fields.get("namespace").map(namespace).transpose()?,
+            chart: fields.get("chart").map(chart).transpose()?,
+            layout: fields.get("valuesLayout").map(layout).transpose()?.unwrap_or_default(),
+        })
     }
+}
+
+/// Refuses keys that nobody knows; `place` stands before them.
+fn check_keys(fields: &Map<String, Value>, place: &str, keys: &[&'static str]) -> Result<(), String> {
+    let Some(unknown) = fields.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let shown: String = unknown.chars().take(100).collect();
+    Err(match engine::view::nearest(&shown, keys.iter().copied()) {
+        Some(near) => format!("{place}there is no key {shown:?}; did you mean {near}?"),
+        None => format!("{place}there is no key {shown:?}; the keys are {}", keys.join(", ")),
+    })
+}
+
+fn layout(value: &Value) -> Result<ValuesLayout, String> {
+    match value.as_str() {
+        Some("root") => Ok(ValuesLayout::Root),
+        Some("section") => Ok(ValuesLayout::Section),
+        Some(_) | None => Err("valuesLayout: should be root or section".to_owned()),
+    }
+}
+
+fn chart(value: &Value) -> Result<Arc<ChartReference>, String> {
+    let fields = value.as_object().ok_or("chart: should be a mapping with repository, name and version")?;
+    check_keys(fields, "chart: ", &CHART_KEYS)?;
+    let text = |name: &str| {
+        let text = fields
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty() && text.len() <= MAX_TEXT);
+        text.ok_or_else(|| format!("chart.{name}: should be a text of at most {MAX_TEXT} letters"))
+    };
+    let auto_upgrade = match fields.get("autoUpgrade") {
+        None => false,
+        Some(value) => value.as_bool().ok_or("chart.autoUpgrade: should be true or false")?,
+    };
+    let min_age = match fields.get("minAge") {
+        None => Duration::ZERO,
+        Some(value) => value
+            .as_str()
+            .and_then(|text| duration::parse(text).ok())
+            .ok_or("chart.minAge: should be a duration such as 72h")?,
+    };
+    Ok(Arc::new(ChartReference {
+        repository: text("repository")?.into(),
+        name: text("name")?.into(),
+        version: text("version")?.into(),
+        auto_upgrade,
+        min_age,
+    }))
 }
 
 fn namespace(value: &Value) -> Result<Arc<str>, String> {
@@ -67,8 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn a_chart_of_a_repository_is_named_with_its_constraint() {
+        let text = "chart: {repository: corp, name: redis, version: '~1.2', autoUpgrade: true, minAge: 72h}\nvaluesLayout: root";
+        let file = read(text).unwrap();
+        let chart = file.chart.unwrap();
+        assert_eq!((&*chart.repository, &*chart.name, &*chart.version), ("corp", "redis", "~1.2"));
+        assert_eq!((chart.auto_upgrade, chart.min_age), (true, Duration::from_hours(72)));
+        assert_eq!(file.layout, ValuesLayout::Root);
+    }
+
+    #[test]
     fn what_is_not_known_or_no_name_is_an_error_that_names_file_and_key() {
-        let named = ModuleFile { namespace: Some("web-1".into()) };
+        let named = ModuleFile { namespace: Some("web-1".into()), ..ModuleFile::default() };
         assert_eq!(read("namespace: web-1"), Ok(named));
         for nothing in ["", "{}", "# c"] {
             assert_eq!(read(nothing), Ok(ModuleFile::default()), "{nothing:?}");
@@ -76,7 +143,10 @@ mod tests {
         assert_eq!(ModuleFile::read(Path::new("/nowhere")), Ok(ModuleFile::default()));
         for (text, problem) in [
             ("namspace: web", r#"module.yaml: there is no key "namspace"; did you mean namespace?"#),
-            ("colour: red", r#"module.yaml: there is no key "colour"; the keys are namespace"#),
+            (
+                "colour: red",
+                r#"module.yaml: there is no key "colour"; the keys are chart, namespace, valuesLayout"#,
+            ),
             ("namespace: Web", "module.yaml: namespace: should be the name of a namespace"),
             ("namespace: a.b", "module.yaml: namespace: should be"),
             ("namespace: ''", "module.yaml: namespace: should be"),
@@ -84,6 +154,20 @@ mod tests {
             ("namespace:", "module.yaml: namespace: should be"),
             ("- a", "module.yaml: should be a mapping"),
             ("a: [b", "module.yaml: "),
+            ("valuesLayout: top", "module.yaml: valuesLayout: should be root or section"),
+            ("chart: web", "module.yaml: chart: should be a mapping"),
+            ("chart: {repo: a}", r#"module.yaml: chart: there is no key "repo"; the keys are"#),
+            ("chart: {versions: a}", r#"chart: there is no key "versions"; did you mean version?"#),
+            ("chart: {repository: a, name: b}", "module.yaml: chart.version: should be a text"),
+            ("chart: {repository: a, name: b, version: 1.2}", "module.yaml: chart.version: should be a text"),
+            (
+                "chart: {repository: a, name: b, version: '1', autoUpgrade: maybe}",
+                "chart.autoUpgrade: should be",
+            ),
+            (
+                "chart: {repository: a, name: b, version: '1', minAge: 3}",
+                "chart.minAge: should be a duration",
+            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(problem), "{text}: {error}");

@@ -55,6 +55,20 @@ pub(crate) struct Validator {
     modified: Option<HeaderValue>,
 }
 
+impl Validator {
+    /// Returns the validator that was written down as these texts; empty ones stand for nothing.
+    pub(crate) fn of_texts(etag: &str, modified: &str) -> Self {
+        let value = |text: &str| HeaderValue::try_from(text).ok().filter(|value| !value.is_empty());
+        Self { etag: value(etag), modified: value(modified) }
+    }
+
+    /// Returns the `ETag` and the date to write down; empty texts stand for nothing.
+    pub(crate) fn texts(&self) -> [String; 2] {
+        [&self.etag, &self.modified]
+            .map(|value| value.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned())
+    }
+}
+
 /// What came of a request.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Answer<T> {

@@ -42,7 +42,7 @@ const DEFAULT_ORDER: u32 = 1;
 
 /// Fetches for all configurations.
 pub(super) struct Fetcher {
-    pub(super) http: HttpClient,
+    pub(super) http: Arc<HttpClient>,
     pub(super) store: Arc<Store>,
     pub(super) secrets: Arc<Secrets>,
     pub(super) allowed: AllowList,

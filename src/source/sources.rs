@@ -72,7 +72,7 @@ impl Sources {
         let secrets = Arc::new(Secrets::new(client, &options.namespace, &options.config_map));
         let metrics = FetchMetrics::default();
         let fetcher = Fetcher {
-            http: HttpClient::new(connector, options.in_flight, options.timeout, allowed.protocols),
+            http: Arc::new(HttpClient::new(connector, options.in_flight, options.timeout, allowed.protocols)),
             store: Arc::clone(&store),
             secrets: Arc::clone(&secrets),
             allowed,
@@ -83,6 +83,11 @@ impl Sources {
             commits: Arc::new(Semaphore::new(COMMITS_AT_A_TIME)),
         };
         Ok(Self { fetcher, store, secrets, metrics })
+    }
+
+    /// Returns what sends requests to repositories, with the limits for all of them.
+    pub(crate) fn http(&self) -> Arc<HttpClient> {
+        Arc::clone(&self.fetcher.http)
     }
 
     /// Returns what measures the requests to repositories.

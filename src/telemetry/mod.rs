@@ -11,12 +11,13 @@ pub mod progress_bar;
 mod task_log;
 mod watch_times;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{
-    Catalog, Drift, Effect, Failure, HookId, MonitorId, Notice, QueueName, ReleaseAction, TaskInfo, TaskType,
-    View,
+    Catalog, Drift, Effect, Failure, HookId, ModuleName, MonitorId, Notice, QueueName, ReleaseAction,
+    TaskInfo, TaskType, View,
 };
 use tokio::sync::watch;
 
@@ -43,6 +44,8 @@ pub struct Telemetry {
     watches: Mutex<WatchTimes>,
     config_errors: Mutex<ConfigErrors>,
     progress: watch::Sender<Progress>,
+    /// The modules that are held, with what each waits for.
+    held: Mutex<BTreeMap<ModuleName, String>>,
 }
 
 impl Telemetry {
@@ -56,6 +59,7 @@ impl Telemetry {
             watches: Mutex::default(),
             config_errors: Mutex::default(),
             progress: watch::Sender::default(),
+            held: Mutex::default(),
         })
     }
 
@@ -157,7 +161,14 @@ impl Telemetry {
             }
             Notice::Ready => {
                 tracing::info!("first converge is finished. Operator is ready now.");
-                self.progress.send_replace(Progress::Converged);
+                let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                let waits = held.iter().map(|(module, why)| format!("module {module} is held: {why}"));
+                let waits: Vec<String> = waits.collect();
+                if waits.is_empty() {
+                    self.progress.send_replace(Progress::Converged);
+                } else {
+                    self.stuck(waits.join("; "));
+                }
             }
             Notice::ReadinessWaits { hook, reason, advice } => {
                 tracing::warn!(advice, "the operator is not ready: hook {hook} waits: {reason}");
@@ -175,6 +186,13 @@ impl Telemetry {
                 }
             }
             Notice::ModuleChanged { module, phase, reason } => {
+                let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                if phase == "held" {
+                    held.insert(module.clone(), reason.clone().unwrap_or_default());
+                } else {
+                    held.remove(&module);
+                }
+                drop(held);
                 macro_rules! log {
                     ($level:ident) => {
                         tracing::$level!(
@@ -225,6 +243,7 @@ impl Telemetry {
             Notice::ReviewFailed { hook, webhook, failure } => {
                 log_failure(&failure, &format!("hook {hook} has no answer for webhook {webhook}"));
             }
+            Notice::ChartStepped { object, step } => tracing::debug!("{object}: {step}"),
             Notice::SourcesAbsent { kind } => {
                 tracing::info!(
                     "there is no kind {kind}; for modules from repositories run `addon-operator crds | kubectl apply -f -`: \

@@ -350,12 +350,14 @@ async fn operate(
 ) -> anyhow::Result<(Inbox, Questions, JoinHandle<driver::Stopped>)> {
     let settings = &around.settings;
     let (inbox, questions, channels) = driver::channels();
+    let sources = Arc::new(app::sources::of(&around)?);
     let parts = Parts {
+        repositories: Arc::new(app::repositories::of(&around, &sources)?),
         telemetry: Arc::new(Telemetry::new(&settings.metrics_prefix)?),
         helm,
         monitors: Monitors::new(around.client.clone(), discovery.clone()),
         discovery,
-        sources: Arc::new(app::sources::of(&around)?),
+        sources,
     };
     let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
     let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;

@@ -128,16 +128,20 @@ impl Recording {
             }
             Effect::DropBundles { run, .. }
             | Effect::EnsureCrds { run, .. }
+            | Effect::FetchIndex { run, .. }
             | Effect::FetchSource { run, .. }
             | Effect::KeepBundles { run, .. }
             | Effect::ListReleases { run, .. }
             | Effect::LoadModule { run, .. }
             | Effect::LoadModules { run, .. }
             | Effect::PatchObjects { run, .. }
+            | Effect::PinPackage { run, .. }
             | Effect::RegisterWebhooks { run, .. }
+            | Effect::ResolveChart { run, .. }
             | Effect::RunEnabledScript { run, .. }
             | Effect::SaveConfigValues { run, .. }
             | Effect::ServeWebhooks { run }
+            | Effect::StorePackage { run, .. }
             | Effect::UninstallRelease { run, .. }
             | Effect::UpgradeRelease { run, .. }
             | Effect::WriteCredentials { run, .. } => {
@@ -154,6 +158,7 @@ impl Recording {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::AwaitRepositoryKinds
             | Effect::AwaitSourceKinds
             | Effect::CancelRun { .. }
             | Effect::Exit
@@ -194,12 +199,16 @@ impl Recording {
             }
             Event::BundlesDropped { run, .. }
             | Event::BundlesKept { run, .. }
+            | Event::ChartResolved { run, .. }
             | Event::ConfigSaved { run, .. }
             | Event::CredentialsWritten { run, .. }
             | Event::CrdsEnsured { run, .. }
+            | Event::IndexFetched { run, .. }
             | Event::ModuleLoaded { run, .. }
             | Event::ModulesLoaded { run, .. }
             | Event::ObjectsPatched { run, .. }
+            | Event::PackagePinned { run, .. }
+            | Event::PackageStored { run, .. }
             | Event::ReleaseFinished { run, .. }
             | Event::ReleasesListed { run, .. }
             | Event::SourceFetched { run, .. }
@@ -221,6 +230,7 @@ impl Recording {
             | Event::ConfigChanged { .. }
             | Event::ConfigRejected { .. }
             | Event::CronFired { .. }
+            | Event::RepositoryKindsServed
             | Event::SourceKindsServed
             | Event::KindAppeared { .. }
             | Event::NamespaceListed { .. }

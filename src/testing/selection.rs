@@ -154,6 +154,8 @@ fn hollow(module: &Module, is_on: bool) -> Module {
         hooks: Vec::new(),
         has_unread_hooks: false,
         has_chart: false,
+        chart: None,
+        package: None,
         crds: Vec::new(),
         broken: None,
         ..module.clone()

@@ -125,6 +125,8 @@ impl Cluster {
             plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
+            chart: None,
+            package: None,
             crds: Vec::new(),
             broken: None,
         };

@@ -127,6 +127,8 @@ fn catalog() -> Catalog {
                 plans: engine::Plans::default(),
                 has_unread_hooks: false,
                 has_chart: true,
+                chart: None,
+                package: None,
                 crds: Vec::new(),
                 broken: None,
             })

@@ -70,7 +70,7 @@ const LONG_FILE: usize = 500;
 
 /// Adapters, which do not know each other.
 const ADAPTERS: &[&str] =
-    &["helm", "hook", "http", "kube", "load", "schedule", "source", "telemetry", "webhook"];
+    &["helm", "hook", "http", "kube", "load", "repository", "schedule", "source", "telemetry", "webhook"];
 
 /// What an adapter may use beside itself: leaves, and the inbox of the driver.
 const SHARED: &[&str] = &[
@@ -104,6 +104,7 @@ const ENGINE: &[&str] = &[
     "secrets",
     "hook",
     "addon",
+    "package",
     "catalog",
     "config",
     "memory",
@@ -124,6 +125,7 @@ const ENGINE: &[&str] = &[
     "controller",
     "converge",
     "source",
+    "repository",
     "webhook",
     "command",
     "engine",

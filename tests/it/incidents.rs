@@ -137,6 +137,8 @@ fn catalog(hook_config: &str) -> Catalog {
             plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
+            chart: None,
+            package: None,
             crds: Vec::new(),
             broken: None,
         })

@@ -10,6 +10,7 @@
 mod architecture;
 mod asking;
 mod chart_bundles;
+mod chart_repositories;
 mod config_map;
 mod docs;
 mod driver;

@@ -60,6 +60,8 @@ fn engine() -> Engine {
         plans: engine::Plans::default(),
         has_unread_hooks: false,
         has_chart: true,
+        chart: None,
+        package: None,
         crds: Vec::new(),
         broken: None,
     };

@@ -64,6 +64,8 @@ fn module(number: u32) -> Arc<Module> {
         plans: engine::Plans::default(),
         has_unread_hooks: false,
         has_chart: true,
+        chart: None,
+        package: None,
         crds: Vec::new(),
         broken: None,
     })

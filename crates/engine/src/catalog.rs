@@ -15,6 +15,7 @@ use crate::addon::Digest;
 use crate::failure::{Failure, FailureKind};
 use crate::hook::HookSpec;
 use crate::name::{HookId, HookName, ModuleName};
+use crate::package::{ChartReference, Package};
 
 /// Everything found below the global hooks directory and the modules directories.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,8 +134,12 @@ pub struct Module {
     /// Whether it has hooks that nobody has asked for their configuration yet: code of a bundle does not run before the
     /// module is switched on.
     pub has_unread_hooks: bool,
-    /// Whether it is a chart: `Chart.yaml` or `templates/` exists.
+    /// Whether it is a chart: `Chart.yaml` or `templates/` exists, or it names one.
     pub has_chart: bool,
+    /// The chart that it names, if it does not bring its own.
+    pub chart: Option<Arc<ChartReference>>,
+    /// What that came to. The loader leaves it empty: it is not in the files.
+    pub package: Option<Arc<Package>>,
     /// The files of its CRDs.
     pub crds: Vec<Arc<str>>,
     /// Why it can't be used as it is, if so. Its other fields hold what could be read.

@@ -46,6 +46,10 @@ pub struct Config {
     pub source_relist: Duration,
     /// How long until one is fetched again that could not be fetched. It grows to an hour while that goes on.
     pub source_retry: Duration,
+    /// How many objects of chart repositories are decided on or written at a time; 0 looks after none.
+    pub chart_workers: usize,
+    /// Whether the API server has kinds of chart repositories. Otherwise they are waited for, and nothing is watched.
+    pub are_repository_kinds_served: bool,
     /// The time of day at [`Time::START`](crate::Time::START). The engine asks no clock: times of day in the status of
     /// objects are this and the time since. They are for people, and nothing is decided by them.
     pub started_at: Timestamp,
@@ -112,6 +116,8 @@ impl Default for Config {
             source_relist: Duration::from_mins(10),
             are_source_kinds_served: true,
             source_retry: Duration::from_mins(5),
+            chart_workers: 0,
+            are_repository_kinds_served: true,
             started_at: Timestamp::UNIX_EPOCH,
             quote_values: false,
             webhooks: None,
@@ -155,6 +161,14 @@ impl Config {
         let passed = jiff::SignedDuration::try_from(at.since_start()).unwrap_or_default();
         let time = self.started_at.checked_add(passed).unwrap_or(self.started_at);
         time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Returns the time of day that long before a moment, in seconds, as objects write it.
+    pub(crate) fn time_of_day_before(&self, at: Time, age: Duration) -> String {
+        let ago = jiff::SignedDuration::try_from(age).unwrap_or(jiff::SignedDuration::MAX);
+        let passed = jiff::SignedDuration::try_from(at.since_start()).unwrap_or_default();
+        let time = self.started_at.checked_add(passed).and_then(|now| now.checked_sub(ago));
+        time.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Returns how long until a source is fetched again that could not be fetched `failures` times in a row.

@@ -19,6 +19,7 @@ use crate::name::{
     CommandId, CronLine, HookId, ModuleName, MonitorId, QueueName, ReleaseName, ReviewId, RunId, TaskId,
 };
 use crate::notice::Notice;
+use crate::package::{IndexRequest, Pin, RepositoryKey, ResolveRequest, StoreRequest};
 use crate::release_target::ReleaseTarget;
 
 /// A request to the driver.
@@ -45,6 +46,9 @@ pub enum Effect {
         /// The review with its response, or why there is none: then the API server does what the webhook's failure policy says.
         outcome: Result<Arc<Value>, ReviewRefusal>,
     },
+    /// Report when the API server has kinds of chart repositories: it has none. Answered by
+    /// [`RepositoryKindsServed`](crate::Event::RepositoryKindsServed), or never.
+    AwaitRepositoryKinds,
     /// Report when the API server has kinds of module sources: it has none. Answered by
     /// [`SourceKindsServed`](crate::Event::SourceKindsServed), or never.
     AwaitSourceKinds,
@@ -70,6 +74,14 @@ pub enum Effect {
     },
     /// Nothing is in flight any more: end.
     Exit,
+    /// Fetch the index of a chart repository, unless it is the one that is known, and write what is kept of it. Can be
+    /// cancelled.
+    FetchIndex {
+        /// The attempt.
+        run: RunId,
+        /// What is asked for.
+        request: Box<IndexRequest>,
+    },
     /// Fetch what the repositories of a configuration offer, check it and put it into the store directory.
     ///
     /// Everything is tried, also after something failed. Can be cancelled.
@@ -136,6 +148,23 @@ pub enum Effect {
         /// What is to be there.
         registration: Arc<WebhookRegistration>,
     },
+    /// Write which package a module stays with, or that it stays with none any more. What is pinned is kept, whatever becomes of
+    /// its Chart and its Repository.
+    PinPackage {
+        /// The attempt.
+        run: RunId,
+        /// The module.
+        module: ModuleName,
+        /// The package.
+        pin: Option<Box<Pin>>,
+    },
+    /// Look for versions of a chart in what is kept of the index. Nobody outside of the cluster is asked. Can be cancelled.
+    ResolveChart {
+        /// The attempt.
+        run: RunId,
+        /// What is looked for.
+        request: Box<ResolveRequest>,
+    },
     /// Run an enabled script.
     RunEnabledScript {
         /// The attempt.
@@ -195,6 +224,13 @@ pub enum Effect {
     StopMonitor {
         /// The watch.
         monitor: MonitorId,
+    },
+    /// Keep a version of a chart: fetch its archive, if it is not there, and write what is missing of it. Can be cancelled.
+    StorePackage {
+        /// The attempt.
+        run: RunId,
+        /// What is kept.
+        request: Box<StoreRequest>,
     },
     /// Remove a release with its history. Answered by `ReleaseFinished`.
     UninstallRelease {
@@ -284,6 +320,8 @@ pub struct WebhookRegistration {
 pub enum PatchAuthor {
     /// A hook wrote the changes.
     Hook(HookId),
+    /// The operator looks after an object of a chart repository.
+    Repository(RepositoryKey),
     /// The operator looks after a configuration of sources.
     Source(SourceKey),
 }
@@ -293,6 +331,7 @@ impl fmt::Display for PatchAuthor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hook(hook) => write!(f, "hook {hook}"),
+            Self::Repository(repository) => repository.fmt(f),
             Self::Source(source) => source.fmt(f),
         }
     }
@@ -361,11 +400,13 @@ impl Effect {
             Self::Announce(_)
             | Self::AnswerCommand { .. }
             | Self::AnswerReview { .. }
+            | Self::AwaitRepositoryKinds
             | Self::AwaitSourceKinds
             | Self::CancelRun { .. }
             | Self::DropBundles { .. }
             | Self::EnsureCrds { .. }
             | Self::Exit
+            | Self::FetchIndex { .. }
             | Self::FetchSource { .. }
             | Self::ForgetRelease { .. }
             | Self::KeepBundles { .. }
@@ -376,10 +417,13 @@ impl Effect {
             | Self::PatchObjects { .. }
             | Self::RegisterWebhooks { .. }
             | Self::ServeWebhooks { .. }
+            | Self::PinPackage { .. }
+            | Self::ResolveChart { .. }
             | Self::SaveConfigValues { .. }
             | Self::SetSchedules { .. }
             | Self::StartMonitor { .. }
             | Self::StopMonitor { .. }
+            | Self::StorePackage { .. }
             | Self::UninstallRelease { .. }
             | Self::WatchRelease { .. } => None,
         }

@@ -25,8 +25,10 @@ use crate::inspection::{Inspection, ScopeInspection};
 use crate::module::{self, Lower, Modules, Reloaded};
 use crate::name::{ModuleName, MonitorId, QueueName, RunId, Scope};
 use crate::notice::{HookEnd, Notice};
+use crate::package::Pins;
 use crate::queue::{End, Finished, Next, Queues, Reason};
 use crate::release_target::ReleaseTarget;
+use crate::repository::Repositories;
 use crate::source::Sources;
 use crate::task::{
     Answer, DeleteStage, HookInFlight, HookStage, ModulePurge, RunStage, Running, Task, TaskKind, Trigger,
@@ -45,6 +47,7 @@ pub struct Engine {
     controllers: Controllers,
     converges: Converges,
     sources: Sources,
+    repositories: Repositories,
     webhooks: Webhooks,
     life: Life,
     /// When the processes that still run are ended.
@@ -86,6 +89,16 @@ impl Engine {
         registry: &Registry,
         lost: &BTreeSet<Digest>,
     ) -> Self {
+        Self::restored(config, catalog, (registry, lost), Pins::new())
+    }
+
+    /// Creates an engine as [`with_registry`](Self::with_registry), whose modules stay with the packages that are pinned.
+    pub fn restored(
+        config: Config,
+        catalog: Catalog,
+        (registry, lost): (&Registry, &BTreeSet<Digest>),
+        pins: Pins,
+    ) -> Self {
         let config = Arc::new(config);
         let mut engine = Self {
             configuration: Configuration::new(Arc::clone(&config), &catalog.global),
@@ -95,6 +108,7 @@ impl Engine {
             controllers: Controllers::new(Arc::clone(&config)),
             converges: Converges::new(Arc::clone(&config)),
             sources: Sources::new(Arc::clone(&config), registry.clone()),
+            repositories: Repositories::new(Arc::clone(&config), pins),
             webhooks: Webhooks::new(Arc::clone(&config)),
             config,
             life: Life::New,
@@ -121,7 +135,9 @@ impl Engine {
 
     #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn route(&mut self, event: Event) {
-        let Self { queues, configuration, bindings, modules, controllers, sources, webhooks, cx, .. } = self;
+        let Self {
+            queues, configuration, bindings, modules, controllers, sources, repositories, webhooks, cx, ..
+        } = self;
         let mut lower = Lower { cx, queues, configuration, bindings };
         match event {
             Event::Started => self.start(),
@@ -131,6 +147,7 @@ impl Engine {
             Event::CatalogRejected { failure } => {
                 modules.catalog_rejected(lower.cx, lower.configuration, failure);
             }
+            Event::ChartResolved { run, outcome } => repositories.chart_resolved(run, outcome),
             Event::Commanded { id, command } => {
                 let may_work = self.life == Life::Running;
                 let Self { converges, .. } = self;
@@ -153,6 +170,7 @@ impl Engine {
                 controllers.hook_finished(&mut lower, run, outcome, usage);
             }
             Event::HookFinished { run, outcome, usage } => self.hook_finished(run, outcome, usage),
+            Event::IndexFetched { run, outcome } => repositories.index_fetched(run, outcome),
             Event::KindAppeared { monitor } if controllers.owns(monitor) => {
                 controllers.kind_appeared(monitor)
             }
@@ -165,6 +183,9 @@ impl Engine {
             Event::KindVanished { monitor, kind } if controllers.owns(monitor) => {
                 controllers.kind_vanished(lower.cx, monitor, kind);
                 modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), None);
+            }
+            Event::KindVanished { monitor, .. } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), None);
             }
             Event::KindVanished { monitor, kind } => modules.kind_vanished(&mut lower, monitor, kind),
             Event::Listed { lists } => self.listed(lists),
@@ -185,6 +206,9 @@ impl Engine {
                 if let Some((_, item)) = items.iter().find(|(monitor, _)| webhooks.owns(*monitor)) {
                     webhooks.definition_changed(&key, is_gone, item);
                 }
+                if let Some((monitor, item)) = items.iter().find(|(monitor, _)| repositories.owns(*monitor)) {
+                    repositories.object_changed(*monitor, &key, is_gone, item);
+                }
                 modules.object_changed(&mut lower, &key, is_gone, items);
             }
             Event::ObjectsPatched { run, outcome } if sources.awaits(run) => {
@@ -193,10 +217,15 @@ impl Engine {
             Event::ObjectsPatched { run, outcome } if controllers.awaits(run) => {
                 controllers.patched(run, outcome)
             }
+            Event::ObjectsPatched { run, outcome } if repositories.awaits(run) => {
+                repositories.patched(run, outcome);
+            }
             Event::ObjectsPatched { run, outcome } => self.objects_patched(run, outcome),
             Event::OwnWatchChanged { watch, failure } => {
                 modules.own_watch_changed(&mut lower, watch, failure);
             }
+            Event::PackagePinned { run, outcome } => repositories.package_pinned(run, outcome),
+            Event::PackageStored { run, outcome } => repositories.package_stored(run, outcome),
             Event::ReleaseDrifted { module, drift } => {
                 modules.release_drifted(lower.cx, lower.queues, &module, drift);
             }
@@ -211,6 +240,8 @@ impl Engine {
                 let may_work = self.life == Life::Running;
                 webhooks.requested(lower.cx, (id, webhook), &review, timeout, may_work);
             }
+            Event::RepositoryKindsServed => repositories.watch(&mut lower),
+            Event::ReviewRequested { id, webhook, .. } => review_requested(lower.cx, id, &webhook),
             Event::ScriptFinished { run, outcome, usage } => self.script_finished(run, outcome, usage),
             Event::ShutdownRequested => self.shut_down(),
             Event::SourceFetched { run, outcome } => sources.fetched(run, outcome),
@@ -238,6 +269,12 @@ impl Engine {
             Event::WatchRestored { monitor } if controllers.owns(monitor) => {
                 modules.own_watch_changed(&mut lower, controllers.watch_of(monitor), None);
             }
+            Event::WatchFailed { monitor, failure } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), Some(failure));
+            }
+            Event::WatchRestored { monitor } if repositories.owns(monitor) => {
+                modules.own_watch_changed(&mut lower, repositories.watch_of(monitor), None);
+            }
             Event::WatchFailed { monitor, failure } => {
                 modules.watch_failed(&mut lower, monitor, failure);
             }
@@ -256,6 +293,7 @@ impl Engine {
                     .chain(self.converges.next_wakeup())
                     .chain(self.controllers.next_wakeup())
                     .chain(of_sources)
+                    .chain(self.repositories.next_wakeup())
                     .chain(self.webhooks.next_wakeup())
                     .min()
             }
@@ -278,6 +316,7 @@ impl Engine {
             if self.life == Life::Running {
                 self.advance_sources();
                 self.advance_controllers();
+                self.advance_repositories();
             }
             if self.life != Life::Running || !self.queues.has_dirty() {
                 break;
@@ -300,6 +339,7 @@ impl Engine {
             && !self.configuration.is_saving()
             && self.sources.is_at_rest()
             && self.controllers.is_at_rest()
+            && self.repositories.is_at_rest()
             && self.webhooks.is_at_rest();
         if self.life == Life::Draining && at_rest {
             self.life = Life::Stopped;
@@ -554,6 +594,8 @@ impl Engine {
     fn load(&mut self, catalog: Catalog) {
         let (_, modules, mut lower) = self.split();
         modules.load(&mut lower, catalog);
+        let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
+        repositories.hand_out_pins(modules, &mut Lower { cx, queues, configuration, bindings });
     }
 
     /// Queues what happens once, and the first converge.
@@ -568,8 +610,10 @@ impl Engine {
         let mut tasks = modules.start(lower.cx, &cause);
         tasks.push(converges.first(lower.cx, &cause));
         lower.queues.put(lower.cx, &QueueName::main(), End::Back, tasks);
-        let Self { queues, configuration, bindings, sources, cx, .. } = self;
-        sources.start(&mut Lower { cx, queues, configuration, bindings });
+        let Self { queues, configuration, bindings, sources, repositories, cx, .. } = self;
+        let mut lower = Lower { cx, queues, configuration, bindings };
+        sources.start(&mut lower);
+        repositories.start(&mut lower);
     }
 
     /// Hands the lists of watches to who watches.
@@ -592,6 +636,13 @@ impl Engine {
         for (monitor, objects) in ours {
             self.controllers.listed(&mut self.cx, monitor, objects);
             let watch = self.controllers.watch_of(monitor);
+            let (_, modules, mut lower) = self.split();
+            modules.own_watch_changed(&mut lower, watch, None);
+        }
+        while let Some(place) = lists.iter().position(|(monitor, _)| self.repositories.owns(*monitor)) {
+            let (monitor, objects) = lists.remove(place);
+            self.repositories.listed(monitor, objects);
+            let watch = self.repositories.watch_of(monitor);
             let (_, modules, mut lower) = self.split();
             modules.own_watch_changed(&mut lower, watch, None);
         }
@@ -622,6 +673,18 @@ impl Engine {
                 self.values_changed(&scope, Trigger::of_objects(&scope), &cause);
             }
         }
+    }
+
+    /// Lets work on chart repositories go on. Modules whose package is another one now run.
+    fn advance_repositories(&mut self) {
+        let Self { queues, configuration, bindings, modules, repositories, cx, .. } = self;
+        let repackaged = repositories.advance(modules, &mut Lower { cx, queues, configuration, bindings });
+        if repackaged.is_empty() || !self.converges.has_begun() {
+            return;
+        }
+        let (converges, _, lower) = self.split();
+        let cause = Cause::outside("chart");
+        converges.look_again(lower.cx, lower.queues, repackaged, Trigger::ChartResolved, &cause);
     }
 
     /// Puts the modules of bundles into force as they were loaded. A failure blocks nothing: it is tried again later.
@@ -1016,6 +1079,7 @@ impl Engine {
             self.cancels_at = Some(self.cx.now + self.config.shutdown_grace());
             self.converges.end_scripts_ahead(&mut self.cx);
             self.sources.end(&mut self.cx);
+            self.repositories.end(&mut self.cx);
         }
     }
 
@@ -1048,6 +1112,7 @@ impl Engine {
                 let mut queues = self.queues.views(now);
                 self.sources.add_queue_view(&mut queues, now);
                 self.controllers.add_queue_views(&mut queues, now);
+                self.repositories.add_queue_view(&mut queues, now);
                 queues
             },
             sources: self.sources.views(now),
@@ -1104,7 +1169,10 @@ impl Engine {
     /// Returns how much the engine holds.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint {
-            entries: self.configuration.entries() + self.sources.entries() + self.webhooks.entries(),
+            entries: self.configuration.entries()
+                + self.sources.entries()
+                + self.repositories.entries()
+                + self.webhooks.entries(),
             ..Footprint::default()
         };
         self.queues.count_in(&mut footprint);

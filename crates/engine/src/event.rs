@@ -17,6 +17,7 @@ use crate::hook::response::{AdmissionResponse, ConversionResponse};
 use crate::hook::reconcile::ReconcileResult;
 use crate::hook::snapshot::{Item, Key, Objects};
 use crate::name::{CommandId, CronLine, ModuleName, MonitorId, ReleaseName, ReviewId, RunId};
+use crate::package::{FetchedIndex, ResolvedChart, StoredPackage};
 use crate::release_target::ReleaseTarget;
 
 /// Something that happened.
@@ -47,6 +48,13 @@ pub enum Event {
     CatalogRejected {
         /// Why.
         failure: Failure,
+    },
+    /// Answers [`ResolveChart`](crate::Effect::ResolveChart).
+    ChartResolved {
+        /// The attempt.
+        run: RunId,
+        /// What was found, or what is wrong with the chart or its repository. A failure is one of the API server or of ourselves.
+        outcome: Result<Result<ResolvedChart, String>, Failure>,
     },
     /// A person or program asked for something through HTTP or the socket.
     Commanded {
@@ -101,6 +109,13 @@ pub enum Event {
         outcome: Result<HookOutput, Failure>,
         /// What the process used; absent when none was started.
         usage: Option<Usage>,
+    },
+    /// Answers [`FetchIndex`](crate::Effect::FetchIndex).
+    IndexFetched {
+        /// The attempt.
+        run: RunId,
+        /// What was kept, or what is wrong with the repository. A failure is one of the API server or of ourselves.
+        outcome: Result<Result<FetchedIndex, String>, Failure>,
     },
     /// The kind of a monitor exists (again).
     KindAppeared {
@@ -173,6 +188,20 @@ pub enum Event {
         /// Why not all patches were carried out; names the index and what was done before.
         outcome: Result<(), Failure>,
     },
+    /// Answers [`PinPackage`](crate::Effect::PinPackage).
+    PackagePinned {
+        /// The attempt.
+        run: RunId,
+        /// Why it was not written.
+        outcome: Result<(), Failure>,
+    },
+    /// Answers [`StorePackage`](crate::Effect::StorePackage).
+    PackageStored {
+        /// The attempt.
+        run: RunId,
+        /// What is kept, or what is wrong with the archive or may not be written. A failure is one of the API server or of ourselves.
+        outcome: Result<Result<StoredPackage, String>, Failure>,
+    },
     /// A release differs from what the chart says, or does no longer.
     ReleaseDrifted {
         /// The module.
@@ -208,6 +237,9 @@ pub enum Event {
         /// The review.
         id: ReviewId,
     },
+    /// The API server has kinds of chart repositories now. Answers
+    /// [`AwaitRepositoryKinds`](crate::Effect::AwaitRepositoryKinds).
+    RepositoryKindsServed,
     /// The API server asks a hook (admission, conversion).
     ReviewRequested {
         /// Where the answer goes.

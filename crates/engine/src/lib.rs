@@ -5,16 +5,16 @@
 //! adapters ─────────▶ Engine::handle ─────────▶ adapters
 //!                        │    ▲
 //!                        ▼    │ time is an argument
-//!  configuration, queues, bindings, modules, controllers, converges, sources, webhooks
+//!  configuration, queues, bindings, modules, controllers, converges, sources, repositories, webhooks
 //! ```
 //!
-//! `engine` holds eight machines and routes between them. Each is a folder with one main type, which alone changes its
+//! `engine` holds nine machines and routes between them. Each is a folder with one main type, which alone changes its
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
-//!   ◀ source ◀ webhook ◀ command ◀ engine
+//!   ◀ source ◀ repository ◀ webhook ◀ command ◀ engine
 //! ```
 //!
 //! A step of a machine gets the `Context`, the machines below it, and returns plain values: what a
@@ -44,9 +44,11 @@ mod memory;
 mod module;
 mod name;
 mod notice;
+mod package;
 mod queue;
 mod reconcile;
 mod release_target;
+mod repository;
 mod secrets;
 mod source;
 mod task;
@@ -85,6 +87,12 @@ pub use name::{
     Scope, TaskId,
 };
 pub use notice::{HookEnd, Notice, ObservedBinding, ReviewEnd, TaskInfo, TaskType};
+pub use package::{
+    ChartReference, ChartRepositorySpec, ChartSpec, FetchedIndex, IndexRequest, IndexValidator, ListedChart,
+    MAX_CHARTS, MAX_VERSIONS, Package, PackageDependency, Pin, Pins, RepoGroupSpec, RepositoryAccess,
+    RepositoryKey, RepositoryKind, ResolveRequest, ResolvedChart, ResolvedVersion, StoreRequest,
+    StoredPackage, WantedVersion,
+};
 pub use release_target::ReleaseTarget;
 pub use time::Time;
 pub use view::{Footprint, TaskEnd, View};

@@ -136,6 +136,11 @@ impl QueueName {
         Self::from("addons")
     }
 
+    /// Returns the name under which work on chart repositories is shown. Its tasks do not wait for each other.
+    pub fn charts() -> Self {
+        Self::from("charts")
+    }
+
     /// Returns whether this is the queue that converges run in.
     pub fn is_main(&self) -> bool {
         self.as_str() == "main"

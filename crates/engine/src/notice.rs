@@ -219,6 +219,13 @@ pub enum Notice {
         /// Why.
         failure: Failure,
     },
+    /// A step of the work on a chart was taken.
+    ChartStepped {
+        /// The object.
+        object: String,
+        /// The step, in words.
+        step: String,
+    },
     /// Nothing looks after module sources, as their kind does not exist. It is told once.
     SourcesAbsent {
         /// The kind.
@@ -287,12 +294,14 @@ pub struct TaskInfo {
 }
 
 /// What type of task it is, by the names of the reference operator.
-#[derive(Clone, Copy, Debug, strum::Display, Eq, PartialEq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, strum::Display, Eq, Ord, PartialEq, PartialOrd, strum::IntoStaticStr)]
 pub enum TaskType {
     /// Puts the modules of bundles into force as they are registered.
     AddonsCommit,
     /// Looks after a configuration of module sources.
     AddonsReconcile,
+    /// Looks after a Chart of a chart repository, or after the chart of a module.
+    ChartReconcile,
     /// Finds out which modules are on, and runs them.
     ConvergeModules,
     /// Looks for releases that no module owns any more.
@@ -320,6 +329,10 @@ pub enum TaskType {
     ParallelModuleRun,
     /// Runs a hook for an object that it is the controller of, and makes what it says so.
     ReconcileRun,
+    /// Looks after a group of chart repositories.
+    RepoGroupReconcile,
+    /// Looks after a chart repository.
+    RepositoryReconcile,
 }
 
 impl TaskType {

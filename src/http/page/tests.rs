@@ -45,6 +45,8 @@ fn catalog(word: &str, count: u32) -> Catalog {
             plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: false,
+            chart: None,
+            package: None,
             crds: Vec::new(),
             broken: None,
         })

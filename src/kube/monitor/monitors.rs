@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::hook::selection::{MonitorSpec, Selection};
-use engine::{Event, Failure, FailureKind, MonitorId, SourceKind};
+use engine::{Event, Failure, FailureKind, MonitorId, RepositoryKind, SourceKind};
 use kube::Client;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -103,6 +103,19 @@ impl Monitors {
             let is_there = |crds: &Crds| kinds.iter().any(|kind| crds.is_established(kind.crd()));
             if crds.wait_for(is_there).await.is_ok() {
                 inbox.event(Event::SourceKindsServed).await;
+            }
+        });
+    }
+
+    /// Reports once when the API server has kinds of chart repositories.
+    pub fn await_repository_kinds(&mut self, inbox: &Inbox) {
+        let (mut crds, inbox) = (self.discovery.crd_changes(), inbox.clone());
+        self.waiting.spawn(async move {
+            // It fails only when the watch of CRDs ends, which it does not while somebody listens.
+            let is_there =
+                |crds: &Crds| RepositoryKind::ALL.iter().all(|kind| crds.is_established(kind.crd()));
+            if crds.wait_for(is_there).await.is_ok() {
+                inbox.event(Event::RepositoryKindsServed).await;
             }
         });
     }

@@ -1,6 +1,7 @@
 //! What several files of tests need: files, an API server that is asked, the program and the operator in this process.
 
 pub(crate) mod browser;
+pub(crate) mod charts;
 pub(crate) mod files;
 pub(crate) mod git_server;
 pub(crate) mod held;

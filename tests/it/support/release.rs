@@ -146,6 +146,8 @@ impl ReleaseFixture {
             plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
+            chart: None,
+            package: None,
             crds: self.crds(),
             broken: None,
         })

@@ -55,6 +55,7 @@ impl Configuration {
             | Notice::ReleaseRan { .. }
             | Notice::ReviewAnswered { .. }
             | Notice::SnapshotChanged { .. }
+            | Notice::ChartStepped { .. }
             | Notice::SourcesAbsent { .. }
             | Notice::Stuck { .. }
             | Notice::TaskFinished { failure: None, .. }

@@ -166,6 +166,9 @@ impl Converges {
                 }
                 continue;
             }
+            if module.is_held() {
+                continue;
+            }
             groups.entry(module.spec().order).or_default().push((name.clone(), !module.first_run_done()));
             if module.needs_crds() {
                 crds.push(Task::of(cx, head, TaskKind::ModuleEnsureCrds(name), event, why));
@@ -289,7 +292,7 @@ fn changed_runs(
     names: &BTreeSet<ModuleName>,
 ) -> Vec<Task> {
     let mut runs = Vec::new();
-    let changed = |module: &&ModuleState| names.contains(&module.spec().name) && module.is_on();
+    let changed = |module: &&ModuleState| names.contains(&module.spec().name) && module.can_run();
     for module in modules.in_order().filter(changed) {
         let name = &module.spec().name;
         if queues.is_pending(name) {

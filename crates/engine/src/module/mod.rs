@@ -1,6 +1,7 @@
 //! Modules and global hooks: their files in force, what is known about each, their runs, removals and releases.
 
 mod broken_files;
+mod chart_package;
 mod delete;
 mod events;
 mod hook_run;

@@ -9,7 +9,7 @@ use super::state::Release;
 use super::{ModuleState, Phase};
 use crate::addon::Digest;
 use crate::binding::Bindings;
-use crate::catalog::{Catalog, Global, Hook, Module};
+use crate::catalog::{Catalog, Global, Hook};
 use crate::cause::Cause;
 use crate::config::Config;
 use crate::configuration::{Configuration, Decision};
@@ -21,7 +21,6 @@ use crate::failure::{Failure, FailureKind};
 use crate::name::{HookId, ModuleName, QueueName, RunId, Scope};
 use crate::notice::Notice;
 use crate::queue::{End, Queues, Reason};
-use crate::release_target::ReleaseTarget;
 use crate::task::{Question, ScriptAnswer, Task, TaskKind, Trigger};
 
 /// All modules and global hooks.
@@ -48,6 +47,9 @@ pub(crate) struct Modules {
     pub(super) in_service: u64,
     /// The modules of bundles that changed since the last call of [`Modules::take_changed`].
     pub(super) changed: BTreeSet<ModuleName>,
+    /// The modules whose chart may be another one since the last call of [`Modules::take_chart_changes`], or that were switched on
+    /// or off and name one.
+    pub(super) chart_changes: BTreeSet<ModuleName>,
 }
 
 /// The surroundings of a call, and the machines below the modules, which steps of modules and hooks work with.
@@ -100,6 +102,9 @@ impl Modules {
             lower.bindings.limit(&module.hooks);
             let is_withdrawn = lower.configuration.withdrawn_by(&module.name).is_some();
             let mut state = ModuleState::new(module, lower.cx.now);
+            if state.spec.chart.is_some() {
+                self.chart_changes.insert(state.spec.name.clone());
+            }
             // Its removal began in a process before this one, and may not have come to its last hook.
             state.is_active = is_withdrawn && state.spec.origin.digest().is_some();
             self.states.insert(state.spec.name.clone(), state);
@@ -268,12 +273,16 @@ impl Modules {
         }
         let change = module.phase.change_to(phase);
         module.phase = phase;
+        let names_chart = module.spec.chart.is_some();
         if let Some(change) = change {
             let why = reason.as_deref().map(|why| configuration.without_values(name, why));
             self.announce(cx, name, change, why.as_deref());
         }
         if configuration.source_of(name).is_some() {
             self.changed.insert(name.clone());
+        }
+        if phase == Phase::Disabled && names_chart {
+            self.chart_changes.insert(name.clone());
         }
         cx.notify(Notice::ModuleChanged { module: name.clone(), phase: phase.as_str(), reason });
     }
@@ -368,6 +377,9 @@ impl Modules {
             if is_new && lower.configuration.source_of(name).is_some() {
                 self.changed.insert(name.clone());
             }
+            if module.spec.chart.is_some() && (is_new || module.is_on() != was_on) {
+                self.chart_changes.insert(name.clone());
+            }
             let (is_on, is_active) = (module.is_on(), module.is_active);
             let has_missed = is_on && std::mem::take(&mut module.missed_events);
             if was_on && !is_on {
@@ -425,6 +437,10 @@ impl Modules {
         if let Some(module) = self.states.get_mut(name).filter(|module| !module.first_run_done) {
             module.started_hooks.clear();
         }
+        if let Some(module) = self.states.get_mut(name).filter(|module| module.spec.package.is_some()) {
+            module.package_failures = module.package_failures.saturating_add(1);
+            self.chart_changes.insert(name.clone());
+        }
         self.set_phase(
             cx,
             configuration,
@@ -450,7 +466,7 @@ impl Modules {
         trigger: Trigger,
         cause: &Cause,
     ) {
-        let Some(module) = self.states.get(name).filter(|module| module.is_on()) else { return };
+        let Some(module) = self.states.get(name).filter(|module| module.can_run()) else { return };
         if queues.is_pending(name) {
             return;
         }
@@ -485,17 +501,5 @@ impl Modules {
         if let Some(module) = self.states.get_mut(name) {
             module.script = None;
         }
-    }
-
-    /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.
-    pub(crate) fn chart_input(
-        &self,
-        configuration: &Configuration,
-        name: &ModuleName,
-    ) -> Option<((Arc<Module>, ReleaseTarget), ValuesInput)> {
-        let module = Arc::clone(&self.states.get(name)?.spec);
-        let input = self.input(configuration, &Scope::Module(name.clone()));
-        let target = self.release_target(configuration, name);
-        Some(((module, target), ValuesInput { enabled_modules: None, ..input }))
     }
 }

@@ -114,6 +114,7 @@ impl Modules {
             self.orphan(lower, name);
         }
         for module in new {
+            let module = &self.with_package(module);
             match self.states.get_mut(&module.name) {
                 None => {
                     reloaded.others = true;
@@ -153,6 +154,9 @@ impl Modules {
     }
 
     fn add(&mut self, lower: &mut Lower<'_>, state: ModuleState) {
+        if state.spec.chart.is_some() {
+            self.chart_changes.insert(state.spec.name.clone());
+        }
         lower.configuration.add_module(lower.cx, &state.spec);
         lower.bindings.limit(&state.spec.hooks);
         self.states.insert(state.spec.name.clone(), state);
@@ -175,6 +179,7 @@ impl Modules {
     ///
     /// Configuration and patches of hooks stay; bindings that are gone or different are switched off.
     pub(crate) fn adopt_module(&mut self, lower: &mut Lower<'_>, new: &Arc<Module>) -> Result<(), Failure> {
+        let new = &self.with_package(new);
         let name = &new.name;
         let Some(module) = self.states.get_mut(name) else { return Ok(()) };
         let scope = Scope::Module(name.clone());
@@ -183,6 +188,9 @@ impl Modules {
             Failure::of(FailureKind::Values, &error).advise("correct values.yaml of the module")
         })?;
         let old = std::mem::replace(&mut module.spec, Arc::clone(new));
+        if old.chart != new.chart {
+            self.chart_changes.insert(name.clone());
+        }
         if old.origin.digest() != new.origin.digest() && module.is_active {
             // Its code is new as a whole, whatever parts are as they were.
             module.started_hooks.clear();

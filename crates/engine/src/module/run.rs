@@ -25,7 +25,7 @@ impl Modules {
         run: &mut ModuleRun,
     ) -> Next {
         loop {
-            let Some(module) = self.states.get(&run.module).filter(|module| module.is_on()) else {
+            let Some(module) = self.states.get(&run.module).filter(|module| module.can_run()) else {
                 return Next::Gone;
             };
             let spec = Arc::clone(&module.spec);
@@ -90,7 +90,7 @@ impl Modules {
 
     /// Begins to install the CRDs of a module.
     pub(crate) fn advance_crds(&self, cx: &mut Context, name: &ModuleName) -> Next {
-        let Some(module) = self.states.get(name).filter(|module| module.is_on()) else { return Next::Gone };
+        let Some(module) = self.states.get(name).filter(|module| module.can_run()) else { return Next::Gone };
         let (run, module) = (cx.ids.run(), Arc::clone(&module.spec));
         Next::Run(run, Answer::Task, Box::new(Effect::EnsureCrds { run, module }))
     }
@@ -255,6 +255,7 @@ impl Modules {
         let Some(module) = self.states.get_mut(name) else { return Next::Gone };
         module.first_run_done = true;
         module.last_error = None;
+        (module.package_failures, module.is_package_good) = (0, true);
         module.is_reloaded = false;
         let why = module.parked.as_ref().map(|parked| parked.why.clone());
         let phase = if why.is_some() { Phase::Parked } else { Phase::Running };

@@ -69,6 +69,10 @@ pub(crate) struct ModuleState {
     pub(super) is_reloaded: bool,
     /// The Kubernetes Events about it.
     pub(super) announced: Announced,
+    /// How many runs failed since it has its package, without a success between them.
+    pub(super) package_failures: u32,
+    /// Whether a run succeeded since it has its package.
+    pub(super) is_package_good: bool,
 }
 
 /// What a module is doing.
@@ -81,6 +85,8 @@ pub(crate) enum Phase {
     Deleting,
     /// Its last run failed.
     Failed,
+    /// It is on, and its chart was never found: it is neither run nor removed.
+    Held,
     /// Its directory is gone; its release is left alone.
     Orphaned,
     /// Its release is left alone until a person or a change helps.
@@ -168,7 +174,7 @@ impl Phase {
             Self::Orphaned => Some(Change::Orphaned),
             Self::Parked => Some(Change::Parked),
             Self::Running => (self == Self::Failed).then_some(Change::Recovered),
-            Self::Disabled | Self::Starting => None,
+            Self::Disabled | Self::Held | Self::Starting => None,
         }
     }
 }
@@ -201,6 +207,8 @@ impl ModuleState {
             missed_events: false,
             is_reloaded: false,
             announced: Announced::default(),
+            package_failures: 0,
+            is_package_good: false,
         }
     }
 
@@ -222,6 +230,16 @@ impl ModuleState {
     /// Returns whether the last discovery found the module enabled.
     pub(crate) fn is_on(&self) -> bool {
         self.phase != Phase::Orphaned && self.decision.as_ref().is_some_and(|decision| decision.enabled)
+    }
+
+    /// Returns whether it names a chart that was never found. It is on, and does not run.
+    pub(crate) fn is_held(&self) -> bool {
+        self.spec.chart.is_some() && self.spec.package.is_none()
+    }
+
+    /// Returns whether it is on and can run.
+    pub(crate) fn can_run(&self) -> bool {
+        self.is_on() && !self.is_held()
     }
 
     /// Returns its files, as they are in force.
@@ -254,7 +272,8 @@ impl ModuleState {
 
     /// Returns whether its CRDs are not installed as they are now.
     pub(crate) fn needs_crds(&self) -> bool {
-        !self.spec.crds.is_empty() && self.crds_of != Some(self.spec.content)
+        let has_crds = !self.spec.crds.is_empty() || self.spec.package.is_some();
+        has_crds && self.crds_of != Some(self.spec.content)
     }
 
     /// Forgets what a deletion undoes. What is known about release and files stays.

@@ -1,7 +1,7 @@
 //! Pictures of modules for people.
 
 use super::state::Release;
-use super::{ModuleState, Modules};
+use super::{ModuleState, Modules, Phase};
 use crate::configuration::{Configuration, Opinion};
 use crate::failure::Failure;
 use crate::name::{BindingKey, HookName};
@@ -73,6 +73,8 @@ fn view(
         elsewhere,
         maintenance: configuration.is_in_maintenance(&spec.key),
         parked: module.parked.as_ref().map(|parked| parked.why.clone()),
+        held: module.reason.clone().filter(|_| module.phase == Phase::Held),
+        package: spec.package.clone(),
         changed_objects: module.drift.differing().collect(),
         taken_objects: module.drift.taken().to_vec(),
         unwatched_kinds: module.drift.unwatched_kinds().to_vec(),

@@ -19,6 +19,8 @@ pub(crate) trait Subject: Clone + Ord + fmt::Display {
 /// An object that the operator itself looks after.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct WorkKey {
+    /// What type of task the work is.
+    pub(crate) task: TaskType,
     /// Who does it: a kind of objects.
     pub(crate) controller: &'static str,
     /// The namespace of the object; empty if it is in none.
@@ -30,7 +32,7 @@ pub(crate) struct WorkKey {
 /// Writes `ClusterAddonsConfiguration platform` or `AddonsConfiguration team/platform`.
 impl fmt::Display for WorkKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { controller, namespace, name } = self;
+        let Self { controller, namespace, name, .. } = self;
         if namespace.is_empty() {
             write!(f, "{controller} {name}")
         } else {
@@ -44,7 +46,7 @@ impl Subject for WorkKey {
         TaskInfo {
             id,
             queue: queue.clone(),
-            kind: TaskType::AddonsReconcile,
+            kind: self.task,
             scope: Scope::Global,
             hook: None,
             binding: None,

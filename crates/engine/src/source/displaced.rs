@@ -7,6 +7,7 @@ use super::pass::SourceAnswer;
 use crate::addon::{RegisteredAddon, SourceKey};
 use crate::failure::Failure;
 use crate::name::ModuleName;
+use crate::notice::TaskType;
 use crate::reconcile::WorkKey;
 
 /// Who removes them.
@@ -92,5 +93,6 @@ pub(super) fn is_removal(work: &WorkKey) -> bool {
 /// Returns the key of the removal of a release.
 pub(super) fn removal_key(addon: &RegisteredAddon) -> WorkKey {
     let namespace = Arc::clone(&addon.source.namespace);
-    WorkKey { controller: CONTROLLER, namespace, name: addon.bundle.name.as_str().into() }
+    let task = TaskType::AddonsReconcile;
+    WorkKey { task, controller: CONTROLLER, namespace, name: addon.bundle.name.as_str().into() }
 }

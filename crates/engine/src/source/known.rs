@@ -8,6 +8,7 @@ use super::pass::{Pass, SourceAnswer};
 use super::status::{SourcePhase, Status};
 use crate::addon::SourceKey;
 use crate::name::ModuleName;
+use crate::notice::TaskType;
 use crate::reconcile::WorkKey;
 use crate::time::Time;
 
@@ -71,7 +72,7 @@ pub(super) struct Decided {
 /// The work on a configuration.
 pub(super) fn work_key(key: &SourceKey) -> WorkKey {
     let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
-    WorkKey { controller: key.kind.as_str(), namespace, name }
+    WorkKey { task: TaskType::AddonsReconcile, controller: key.kind.as_str(), namespace, name }
 }
 
 impl Source {

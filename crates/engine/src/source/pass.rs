@@ -7,6 +7,7 @@ use super::assessment::Assessment;
 use crate::addon::{Fetched, SourceSpec};
 use crate::event::StoreError;
 use crate::failure::{Failure, FailureKind};
+use crate::notice::TaskType;
 use crate::reconcile::{Step, WorkKey};
 
 /// How far the work on a configuration is.
@@ -133,5 +134,6 @@ impl Sweep {
 
 /// Returns the key of this work.
 pub(super) fn sweep_key() -> WorkKey {
-    WorkKey { controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
+    let task = TaskType::AddonsReconcile;
+    WorkKey { task, controller: CONTROLLER, namespace: "".into(), name: "addons".into() }
 }

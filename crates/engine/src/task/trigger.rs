@@ -15,6 +15,8 @@ pub(crate) enum Trigger {
     AfterAllChangedValues,
     #[strum(to_string = "AfterHelm-Hooks-Change-Values")]
     AfterHelmChangedValues,
+    #[strum(to_string = "Chart-Resolved")]
+    ChartResolved,
     #[strum(to_string = "Command-Converge")]
     CommandConverge,
     #[strum(to_string = "Command-Module-Purge")]

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::memory::ShortMemory;
 use crate::name::{HookId, HookName, ModuleName, MonitorId, QueueName, TaskId};
 use crate::notice::{TaskInfo, TaskType};
+use crate::package::Package;
 use crate::release_target::ReleaseTarget;
 use crate::time::Time;
 
@@ -208,7 +209,7 @@ pub struct ModuleView {
     pub path: Arc<str>,
     /// Where it comes from, if a module source brought it.
     pub origin: Option<ModuleOriginView>,
-    /// `disabled`, `starting`, `running`, `failed`, `deleting`, `parked` or `orphaned`.
+    /// `disabled`, `starting`, `running`, `failed`, `held`, `deleting`, `parked` or `orphaned`.
     pub phase: &'static str,
     /// How long it has been so.
     pub since: Duration,
@@ -232,6 +233,10 @@ pub struct ModuleView {
     pub maintenance: bool,
     /// Why its release is left alone, if it is.
     pub parked: Option<String>,
+    /// Why it is neither run nor removed, if its chart was never found.
+    pub held: Option<String>,
+    /// What it is installed from, if it names a chart.
+    pub package: Option<Arc<Package>>,
     /// Objects of its release that somebody else changed since the last upgrade, each with the place.
     pub changed_objects: Vec<String>,
     /// Objects that its last upgrade took over from other releases.

@@ -95,6 +95,18 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
     if let Some(why) = &module.parked {
         data.insert("parked".to_owned(), (format.show)(why).into());
     }
+    if let Some(why) = &module.held {
+        data.insert("held".to_owned(), (format.show)(why).into());
+    }
+    if let Some(package) = &module.package {
+        let chart = json!({
+            "repository": &*package.repository,
+            "name": &*package.chart,
+            "version": &*package.version,
+            "digest": package.digest.as_str(),
+        });
+        data.insert("chart".to_owned(), chart);
+    }
     if !module.changed_objects.is_empty() {
         data.insert("changedObjects".to_owned(), json!(module.changed_objects));
     }
@@ -200,7 +212,7 @@ fn sources_text(view: &View) -> String {
 fn by_need(module: &ModuleView) -> u8 {
     match module.phase {
         "failed" => 0,
-        "parked" | "orphaned" => 1,
+        "held" | "parked" | "orphaned" => 1,
         _ if module.broken_version.is_some() || module.config_problem.is_some() => 2,
         "starting" | "deleting" => 3,
         "running" => 4,
@@ -230,6 +242,8 @@ fn modules_text(view: &View, format: Format<'_>) -> String {
 fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
     let note = if let Some(error) = &module.last_error {
         short(&format.failure(error))
+    } else if let Some(why) = &module.held {
+        short(&(format.show)(why))
     } else if module.parked.is_some() {
         "its release is left alone, see below".to_owned()
     } else if module.broken_version.is_some() {

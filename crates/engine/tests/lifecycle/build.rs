@@ -52,6 +52,8 @@ impl Files {
             plans: engine::Plans::default(),
             has_unread_hooks: false,
             has_chart: true,
+            chart: None,
+            package: None,
             crds: Vec::new(),
             broken: None,
         });

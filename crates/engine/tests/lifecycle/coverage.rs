@@ -28,24 +28,25 @@ macro_rules! variants {
 }
 
 variants! { EVENTS, event_name, Event:
-    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
-    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
-    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, ReleaseDrifted, ReleaseFinished, ReleasesListed,
-    ReleaseUnwatched, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
+    Started, BundlesDropped, BundlesKept, CatalogChanged, CatalogRejected, ChartResolved, Commanded, ConfigChanged, ConfigRejected, ConfigSaved,
+    CredentialsWritten, CrdsEnsured, CronFired, HookFinished, IndexFetched, KindAppeared, KindVanished, Listed, MemoryChanged, ModuleLoaded, ModulesLoaded,
+    NamespaceListed, ObjectChanged, ObjectsPatched, OwnWatchChanged, PackagePinned, PackageStored, ReleaseDrifted, ReleaseFinished, ReleasesListed,
+    ReleaseUnwatched, RepositoryKindsServed, ReviewAbandoned, ReviewRequested, ScriptFinished, ShutdownRequested, SourceFetched, SourceKindsServed,
     TimerFired, WatchFailed, WatchRestored, WebhookCertificateRenewed, WebhooksRegistered, WebhooksServed,
 }
 
 variants! { EFFECTS, effect_name, Effect:
-    Announce, AnswerCommand, AnswerReview, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchSource, ForgetRelease,
+    Announce, AnswerCommand, AnswerReview, AwaitRepositoryKinds, AwaitSourceKinds, CancelRun, DropBundles, EnsureCrds, Exit, FetchIndex, FetchSource, ForgetRelease,
     KeepBundles, ListReleases,
-    LoadModule, LoadModules, Notify, PatchObjects, RegisterWebhooks, RunEnabledScript, RunHook, SaveConfigValues,
+    LoadModule, LoadModules, Notify, PatchObjects, PinPackage, RegisterWebhooks, ResolveChart, RunEnabledScript, RunHook, SaveConfigValues,
     ServeWebhooks, SetSchedules,
-    StartMonitor, StopMonitor, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
+    StartMonitor, StopMonitor, StorePackage, UninstallRelease, UpgradeRelease, WatchRelease, WriteCredentials,
 }
 
-const TASKS: [&str; 15] = [
+const TASKS: [&str; 18] = [
     "AddonsCommit",
     "AddonsReconcile",
+    "ChartReconcile",
     "ConvergeModules",
     "DiscoverHelmReleases",
     "GlobalHookEnableKubernetesBindings",
@@ -59,6 +60,8 @@ const TASKS: [&str; 15] = [
     "ModuleRun",
     "ParallelModuleRun",
     "ReconcileRun",
+    "RepoGroupReconcile",
+    "RepositoryReconcile",
 ];
 
 /// What tasks wait for: the beginning of each reason.
@@ -164,6 +167,7 @@ fn tour() {
     crate::plans::tour();
     crate::webhooks::tour();
     crate::controllers::tour();
+    crate::charts::tour();
     // The end in the middle of a hook.
     let mut world =
         World::new(&files().global_hook("slow.sh", "onStartup: 1")).takes("global/slow.sh", 9_000);

@@ -9,6 +9,8 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "the pretend outside knows the answers it sent")]
 
 mod build;
+mod chart_world;
+mod charts;
 mod config_map;
 mod contexts;
 mod control_plane;

@@ -95,6 +95,7 @@ pub(crate) struct World {
     pub(crate) context_files: Option<String>,
     /// What sources are about.
     pub(crate) repositories: Repositories,
+    pub(crate) charts: crate::chart_world::Charts,
 }
 
 impl World {
@@ -144,6 +145,7 @@ impl World {
             repeats_answers: false,
             context_files: None,
             repositories: Repositories::default(),
+            charts: crate::chart_world::Charts::default(),
         };
         world.send_in(0, Event::Started);
         world
@@ -460,13 +462,17 @@ impl World {
     fn note_answer(&mut self, event: &Event) -> bool {
         if let Event::BundlesDropped { run, .. }
         | Event::BundlesKept { run, .. }
+        | Event::ChartResolved { run, .. }
         | Event::HookFinished { run, .. }
+        | Event::IndexFetched { run, .. }
         | Event::ModulesLoaded { run, .. }
         | Event::ObjectsPatched { run, .. }
         | Event::ConfigSaved { run, .. }
         | Event::CredentialsWritten { run, .. }
         | Event::CrdsEnsured { run, .. }
         | Event::ModuleLoaded { run, .. }
+        | Event::PackagePinned { run, .. }
+        | Event::PackageStored { run, .. }
         | Event::ReleaseFinished { run, .. }
         | Event::ReleasesListed { run, .. }
         | Event::ScriptFinished { run, .. }
@@ -503,6 +509,7 @@ impl World {
             Effect::Announce(_)
             | Effect::AnswerCommand { .. }
             | Effect::AnswerReview { .. }
+            | Effect::AwaitRepositoryKinds
             | Effect::AwaitSourceKinds
             | Effect::Exit
             | Effect::ForgetRelease { .. }
@@ -566,6 +573,13 @@ impl World {
             Effect::PatchObjects { run, author: PatchAuthor::Source(source), patches } => {
                 self.patch_source(run, &source, &patches);
             }
+            Effect::PatchObjects { run, author: PatchAuthor::Repository(_), patches } => {
+                self.patch_chart(run, &patches);
+            }
+            Effect::FetchIndex { run, request } => self.fetch_index(run, &request),
+            Effect::PinPackage { run, module, pin } => self.pin_package(run, module, pin.map(|pin| *pin)),
+            Effect::ResolveChart { run, request } => self.resolve_chart(run, &request),
+            Effect::StorePackage { run, request } => self.store_package(run, &request),
             Effect::PatchObjects { run, .. } => {
                 self.in_flight.insert(run, None);
                 let outcome = self.patching.pop_front().unwrap_or(Ok(()));
@@ -866,7 +880,16 @@ impl World {
             }
             Effect::ServeWebhooks { run } => format!("serve webhooks {run}"),
             Effect::CancelRun { run } => format!("cancel {run}"),
+            Effect::AwaitRepositoryKinds => "await kinds of charts".to_owned(),
             Effect::AwaitSourceKinds => "await kinds of sources".to_owned(),
+            Effect::FetchIndex { run, request } => {
+                format!("fetch index of {} {run}", request.repository.name)
+            }
+            Effect::PinPackage { run, module, .. } => format!("pin {module} {run}"),
+            Effect::ResolveChart { run, request } => format!("resolve {} {run}", request.chart),
+            Effect::StorePackage { run, request } => {
+                format!("store {} {} {run}", request.chart, request.version.version)
+            }
             Effect::DropBundles { run, keep } => format!("drop bundles but {} {run}", keep.len()),
             Effect::FetchSource { run, source, .. } => format!("fetch {source} {run}"),
             Effect::KeepBundles { run, registry, .. } => {
@@ -1035,6 +1058,11 @@ fn shown_event(event: &Event) -> String {
         Event::MemoryChanged { used, limit } => format!("memory {used} of {limit}"),
         Event::TimerFired => "timer".to_owned(),
         Event::WatchFailed { monitor, failure } => format!("watch {monitor} failed: {failure}"),
+        Event::ChartResolved { run, outcome } => format!("resolved {run} {}", end(outcome)),
+        Event::IndexFetched { run, outcome } => format!("index fetched {run} {}", end(outcome)),
+        Event::PackagePinned { run, outcome } => format!("pinned {run} {}", end(outcome)),
+        Event::PackageStored { run, outcome } => format!("stored {run} {}", end(outcome)),
+        Event::RepositoryKindsServed => "kinds of charts are served".to_owned(),
         Event::SourceKindsServed => "kinds of sources are served".to_owned(),
         Event::WatchRestored { monitor } => format!("watch {monitor} works"),
     }

@@ -169,6 +169,13 @@ fn on(
 ) {
     let name = &module.name;
     let first = tasks.first();
+    if let Some(why) = &module.held {
+        answer.state = "held";
+        answer.verdict =
+            format!("module {name} is on, and held until its chart is there: {}", (format.show)(why));
+        answer.advice.push(format!("`kubectl describe chart.yaho.soer3n.dev module-{name}` shows its Chart"));
+        return;
+    }
     if let Some(why) = &module.parked {
         answer.state = "parked";
         answer.verdict = format!("module {name} is on and parked: {}", (format.show)(why));

@@ -1,0 +1,104 @@
+//! What modules are installed from: the packages of those that name a chart, and what charts read.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::state::Release;
+use super::{Modules, Phase};
+use crate::catalog::Module;
+use crate::configuration::Configuration;
+use crate::context::Context;
+use crate::effect::ValuesInput;
+use crate::name::{ModuleName, Scope};
+use crate::package::{ChartReference, Package};
+use crate::release_target::ReleaseTarget;
+
+impl Modules {
+    /// Returns the modules whose chart may be another one since the last call, or that were switched on or off and name one.
+    pub(crate) fn take_chart_changes(&mut self) -> BTreeSet<ModuleName> {
+        std::mem::take(&mut self.chart_changes)
+    }
+
+    /// Returns the chart that a module names. One whose directory is gone names none.
+    pub(crate) fn chart_reference(&self, name: &ModuleName) -> Option<Arc<ChartReference>> {
+        let module = self.states.get(name).filter(|module| module.phase != Phase::Orphaned)?;
+        module.spec.chart.clone()
+    }
+
+    /// Returns how many runs of a module failed since it has its package, and whether one succeeded.
+    pub(crate) fn package_runs(&self, name: &ModuleName) -> (u32, bool) {
+        self.states.get(name).map_or((0, false), |module| (module.package_failures, module.is_package_good))
+    }
+
+    /// Returns whether a module has a package to be installed from.
+    pub(crate) fn has_package(&self, name: &ModuleName) -> bool {
+        self.states.get(name).is_some_and(|module| module.spec.package.is_some())
+    }
+
+    /// Has a module installed from this package from now on. Returns whether that is another one than before.
+    pub(crate) fn set_package(&mut self, name: &ModuleName, package: &Arc<Package>) -> bool {
+        let Some(module) = self.states.get_mut(name) else { return false };
+        if module.spec.package.as_ref() == Some(package) {
+            return false;
+        }
+        module.spec = Arc::new(packaged(&module.spec, Some(package)));
+        (module.package_failures, module.is_package_good) = (0, false);
+        true
+    }
+
+    /// Returns the module as it was loaded, with the package that it has as long as it names a chart.
+    pub(super) fn with_package(&self, new: &Arc<Module>) -> Arc<Module> {
+        let package = self.states.get(&new.name).and_then(|module| module.spec.package.as_ref());
+        match package.filter(|_| new.chart.is_some() && new.package.is_none()) {
+            Some(package) => Arc::new(packaged(new, Some(package))),
+            None => Arc::clone(new),
+        }
+    }
+
+    /// Records why a module has no package yet.
+    pub(crate) fn hold(
+        &mut self,
+        cx: &mut Context,
+        configuration: &Configuration,
+        name: &ModuleName,
+        why: &str,
+    ) {
+        if self.states.get(name).is_some_and(|module| module.is_on() && module.is_held()) {
+            self.set_phase(cx, configuration, name, Phase::Held, Some(why.to_owned()));
+        }
+    }
+
+    /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.
+    pub(crate) fn chart_input(
+        &self,
+        configuration: &Configuration,
+        name: &ModuleName,
+    ) -> Option<((Arc<Module>, ReleaseTarget), ValuesInput)> {
+        let module = Arc::clone(&self.states.get(name)?.spec);
+        let input = self.input(configuration, &Scope::Module(name.clone()));
+        let target = self.release_target(configuration, name);
+        Some(((module, target), ValuesInput { enabled_modules: None, ..input }))
+    }
+
+    /// Returns whether a module is off, and nothing is left of it.
+    pub(crate) fn is_removed(&self, name: &ModuleName) -> bool {
+        let Some(module) = self.states.get(name) else { return false };
+        let has_release = match module.release {
+            Release::Absent => false,
+            Release::Unknown => !self.are_releases_known,
+            Release::Broken | Release::Deployed { .. } | Release::Unmanaged => true,
+        };
+        module.is_decided() && !module.is_on() && !module.is_active && !has_release
+    }
+}
+
+/// Returns a module with a package. Its content is another one with each package.
+fn packaged(module: &Module, package: Option<&Arc<Package>>) -> Module {
+    let hash = |digest: &str| {
+        let digits = digest.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        digits.unwrap_or_default()
+    };
+    let of = |package: Option<&Arc<Package>>| package.map_or(0, |package| hash(package.digest.hex()));
+    let content = module.content ^ of(module.package.as_ref()) ^ of(package);
+    Module { package: package.cloned(), content, ..module.clone() }
+}

@@ -1,0 +1,137 @@
+//! What is asked of a repository and of the cluster for it, and what comes of that.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::addon::Digest;
+
+/// How a Repository is reached.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RepositoryAccess {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The identity of its object.
+    pub uid: String,
+    /// Its URL.
+    pub url: String,
+    /// The Secret with user and password.
+    pub secret: Option<String>,
+}
+
+/// The index of a repository that is asked for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IndexRequest {
+    /// The repository.
+    pub repository: RepositoryAccess,
+    /// The charts whose versions are kept in any case.
+    pub charts: BTreeSet<Arc<str>>,
+    /// Whether all other charts are kept, too, as far as they are not too many.
+    pub is_open: bool,
+    /// What says whether the index is still the one that is kept.
+    pub known: Option<IndexValidator>,
+}
+
+/// What says whether an answer is the one that is known already.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct IndexValidator {
+    /// The `ETag`; empty if there was none.
+    pub etag: String,
+    /// The `Last-Modified`; empty if there was none.
+    pub modified: String,
+}
+
+/// What was kept of an index.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct FetchedIndex {
+    /// What stands for it, if the server said that.
+    pub validator: IndexValidator,
+    /// Whether it is the one that was known; then nothing was written.
+    pub is_unchanged: bool,
+    /// The charts whose versions are others now.
+    pub changed: BTreeSet<String>,
+    /// The charts that were asked for and are not in it, each with the nearest name that is.
+    pub missing: Vec<(Arc<str>, Option<String>)>,
+    /// How many charts it has, if not all of them are kept because there are too many.
+    pub truncated: Option<usize>,
+}
+
+/// A version that is looked for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WantedVersion {
+    /// The constraint.
+    pub constraint: String,
+    /// The time until which a version has to have been published that a range takes, in RFC 3339; `None` if that does not matter.
+    pub not_after: Option<String>,
+}
+
+/// The versions of a chart that are looked for in what is kept of an index.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ResolveRequest {
+    /// The repository.
+    pub repository: RepositoryAccess,
+    /// The name of the chart.
+    pub chart: Arc<str>,
+    /// What is wanted.
+    pub versions: Vec<WantedVersion>,
+}
+
+/// What was found for each constraint, in their order.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ResolvedChart {
+    /// The version that each takes, or why it takes none.
+    pub versions: Vec<Result<ResolvedVersion, String>>,
+    /// The highest version that there is, whatever is wanted.
+    pub highest: Option<String>,
+}
+
+/// A version that a constraint takes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ResolvedVersion {
+    /// The version as the index writes it.
+    pub version: Arc<str>,
+    /// Where its archive is, as the index writes it.
+    pub url: String,
+    /// The digest that the archive must have, if the index names one.
+    pub digest: Option<Digest>,
+    /// Whether it should not be used any more.
+    pub deprecated: bool,
+    /// `application` or `library`; empty means the former.
+    pub kind: String,
+}
+
+/// A version that is to be kept: fetched, if it is not there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StoreRequest {
+    /// The repository.
+    pub repository: RepositoryAccess,
+    /// The name of the chart.
+    pub chart: Arc<str>,
+    /// The version.
+    pub version: ResolvedVersion,
+    /// The Chart that wants it, with its identity: what is kept belongs to it.
+    pub owner: (Arc<str>, String),
+    /// Whether an archive that was published again takes the place of the one that is kept.
+    pub replaces: bool,
+}
+
+/// What is kept of a version.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StoredPackage {
+    /// The digest of the archive that is kept.
+    pub digest: Digest,
+    /// The digest that the index names, if it is another one: the archive was published again.
+    pub republished: Option<Digest>,
+    /// The charts that it needs with its default values, as far as they come from a repository.
+    pub dependencies: Vec<PackageDependency>,
+}
+
+/// A chart that another one needs.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct PackageDependency {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The constraint on its version.
+    pub version: String,
+    /// The URL of its repository.
+    pub repository: String,
+}

@@ -1,0 +1,282 @@
+//! The work on a Chart: *Metadata → Index → Version(n) → Write(n) → Dependents(n) → Status*.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use objects::legal;
+use serde_json::json;
+
+use super::chart::{Chart, Resolved, Stage, Written};
+use super::object::{CHART, GROUP, MODULE, Object, REPO, UNMANAGED, status_change, without_nulls};
+use super::patches::Change;
+use super::repositories::Repositories;
+use super::work::{RepositoryAnswer, retry_after};
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::failure::Failure;
+use crate::name::ModuleName;
+use crate::notice::Notice;
+use crate::package::{
+    ChartSpec, RepositoryKey, RepositoryKind, ResolveRequest, ResolvedVersion, StoreRequest, WantedVersion,
+};
+use crate::reconcile::Step;
+use crate::time::Time;
+
+/// The first thing that is not as it should be.
+enum Todo {
+    Nothing,
+    Change(Change, Written),
+    Resolve(ResolveRequest),
+    Store(StoreRequest),
+}
+
+impl Repositories {
+    pub(super) fn observe_chart(&mut self, name: &Arc<str>, json: Option<&[u8]>) {
+        let object = json.map(|json| Object::read(json, ChartSpec::read));
+        let chart = self.charts.entry(Arc::clone(name)).or_default();
+        let repositories: Vec<Arc<str>> = chart
+            .repository()
+            .into_iter()
+            .chain(object.as_ref().and_then(|o| Some(&o.spec.as_ref().ok()?.repository)))
+            .cloned()
+            .collect();
+        let before = chart.object.as_ref().map(|object| (object.generation, object.reprocess));
+        let was_synced = chart.is_synced();
+        if chart.object.is_none()
+            && let Some(object) = &object
+        {
+            chart.reprocessed = u64::try_from(object.status_number("reprocessed")).unwrap_or_default();
+        }
+        let now = object.as_ref().map(|object| (object.generation, object.reprocess));
+        let labels = object.as_ref().map(|object| object.labels.clone()).unwrap_or_default();
+        chart.object = object;
+        if before != now {
+            chart.look += 1;
+            chart.failures = 0;
+        }
+        let is_news = before != now || was_synced != chart.is_synced();
+        if chart.object.is_none() {
+            self.charts.remove(name);
+        }
+        for repository in repositories {
+            self.wake(RepositoryKind::Repository, &repository);
+        }
+        if is_news {
+            self.wake_dependents_of(name);
+        }
+        if let Some(module) = labels
+            .get(MODULE)
+            .map(|module| ModuleName::from(module.as_str()))
+            .or_else(|| self.module_of(name))
+        {
+            self.wake_module(&module);
+        }
+    }
+
+    /// Asks for the work on those Charts of a Repository that are meant, as if they were new.
+    pub(super) fn wake_charts_of(&mut self, repository: &Arc<str>, is_meant: impl Fn(&Chart) -> bool) {
+        let of_it = self.charts.iter().filter(|(_, chart)| chart.repository() == Some(repository));
+        let names: Vec<Arc<str>> =
+            of_it.filter(|(_, chart)| is_meant(chart)).map(|(name, _)| Arc::clone(name)).collect();
+        for name in names {
+            self.look_again_at_chart(&name);
+        }
+    }
+
+    /// Has a Chart looked at once more.
+    pub(super) fn look_again_at_chart(&mut self, name: &Arc<str>) {
+        if let Some(chart) = self.charts.get_mut(name) {
+            chart.look += 1;
+            self.wake(RepositoryKind::Chart, name);
+        }
+    }
+
+    pub(super) fn chart_has_work(&self, name: &Arc<str>, now: Time) -> bool {
+        !matches!(self.chart_todo(name, now), Todo::Nothing)
+    }
+
+    pub(super) fn advance_chart(&mut self, cx: &mut Context, name: &Arc<str>) -> Step {
+        if let Some(failure) = self.chart_answered(name) {
+            return Step::Failed(failure);
+        }
+        if let Some(chart) = self.charts.get_mut(name)
+            && chart.retry_at.take_if(|at| *at <= cx.now).is_some()
+        {
+            chart.look += 1;
+        }
+        let todo = self.chart_todo(name, cx.now);
+        let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(name) };
+        let mut step = |step: String| cx.notify(Notice::ChartStepped { object: key.to_string(), step });
+        match &todo {
+            Todo::Nothing => {}
+            Todo::Change(_, Written::Labels(_)) => step("metadata".to_owned()),
+            Todo::Change(_, Written::Chart(chart)) => step(format!("dependents: Chart {chart}")),
+            Todo::Change(_, Written::Status(_)) => step("status".to_owned()),
+            Todo::Resolve(request) => {
+                step("metadata".to_owned());
+                step("index".to_owned());
+                for WantedVersion { constraint, .. } in &request.versions {
+                    for part in ["parse", "repository", "url", "values", "dependencies"] {
+                        step(format!("version {constraint}: {part}"));
+                    }
+                }
+            }
+            Todo::Store(request) => {
+                for part in ["download", "load", "maps"] {
+                    step(format!("write {}: {part}", request.version.version));
+                }
+            }
+        }
+        let Some(chart) = self.charts.get_mut(name) else { return Step::Done };
+        match todo {
+            Todo::Nothing => {
+                chart.applied.clear();
+                self.chart_settled(cx.now, name)
+            }
+            Todo::Change(change, written) => {
+                chart.stage = Stage::Writing(written);
+                change.begin(cx, &key)
+            }
+            Todo::Resolve(request) => {
+                chart.stage = Stage::Resolving(chart.look);
+                let run = cx.ids.run();
+                Step::Fetch(run, Box::new(Effect::ResolveChart { run, request: Box::new(request) }))
+            }
+            Todo::Store(request) => {
+                chart.stage = Stage::Storing(chart.look, Arc::clone(&request.version.version));
+                let run = cx.ids.run();
+                Step::Fetch(run, Box::new(Effect::StorePackage { run, request: Box::new(request) }))
+            }
+        }
+    }
+
+    /// Takes in the answer to what was begun. Returns why the API server or we failed.
+    fn chart_answered(&mut self, name: &Arc<str>) -> Option<Failure> {
+        let chart = self.charts.get_mut(name)?;
+        match (std::mem::take(&mut chart.stage), chart.answer.take()) {
+            (Stage::Resolving(look), Some(RepositoryAnswer::Resolved(Ok(outcome)))) => {
+                chart.resolved = Some(Resolved { look, outcome });
+                None
+            }
+            (Stage::Storing(look, version), Some(RepositoryAnswer::Stored(Ok(outcome)))) => {
+                chart.stored.insert(version, (look, outcome));
+                let is_new = |version: &ResolvedVersion| {
+                    let stored = chart.stored.get(&version.version).filter(|(look, _)| *look == chart.look);
+                    stored.is_some_and(|(_, outcome)| {
+                        outcome.as_ref().is_ok_and(|stored| stored.republished.is_none())
+                    })
+                };
+                if chart.versions().all(is_new) {
+                    chart.reprocessed = chart.object.as_ref().map_or(0, |object| object.reprocess);
+                }
+                None
+            }
+            (Stage::Writing(written), Some(RepositoryAnswer::Patched(Ok(())))) => {
+                match (written, &mut chart.object) {
+                    (Written::Chart(chart_name), _) => drop(chart.applied.insert(chart_name)),
+                    (Written::Labels(labels), Some(object)) => object.labels.extend(labels),
+                    (Written::Status(status), Some(object)) => object.status = status,
+                    (Written::Labels(_) | Written::Status(_), None) => {}
+                }
+                None
+            }
+            (_, answer) => {
+                answer.and_then(RepositoryAnswer::failure).filter(|failure| !failure.is_cancelled())
+            }
+        }
+    }
+
+    /// Ends the work on a Chart, about which nothing is to be done now. What is wrong is looked at again.
+    fn chart_settled(&mut self, now: Time, name: &Arc<str>) -> Step {
+        self.wake_dependents_of(name);
+        if let Some(module) = self.module_of(name) {
+            self.wake_module(&module);
+        }
+        let is_wrong = self.charts.get(name).is_some_and(|chart| {
+            chart.spec().is_some() && chart.object.is_some() && self.problems_of(name).reason().is_some()
+        });
+        let Some(chart) = self.charts.get_mut(name) else { return Step::Done };
+        if !is_wrong {
+            (chart.failures, chart.retry_at) = (0, None);
+            return Step::Done;
+        }
+        let at = *chart.retry_at.get_or_insert_with(|| {
+            chart.failures = chart.failures.saturating_add(1);
+            now + retry_after(chart.failures)
+        });
+        Step::Again(at.since(now))
+    }
+
+    /// Returns the first thing about a Chart that is not as it should be.
+    fn chart_todo(&self, name: &Arc<str>, now: Time) -> Todo {
+        let Some(chart) = self.charts.get(name) else { return Todo::Nothing };
+        let Some(object) = chart.object.as_ref().filter(|object| !object.is_deleting) else {
+            return Todo::Nothing;
+        };
+        let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(name) };
+        if let Ok(spec) = &object.spec {
+            let labels = self.labels_for(object, spec);
+            if !object.has_labels(&labels) {
+                let change = Change::merge(key, json!({"metadata": {"labels": labels}}));
+                return Todo::Change(change, Written::Labels(labels));
+            }
+            let access =
+                self.repositories.get(&spec.repository).and_then(|known| known.access(&spec.repository));
+            if let Some(repository) = access {
+                let is_known = chart.resolved.as_ref().is_some_and(|resolved| resolved.look == chart.look);
+                if !is_known && !spec.versions.is_empty() {
+                    let not_after = self.not_after(name, now);
+                    let wanted = |constraint: &String| WantedVersion {
+                        constraint: constraint.clone(),
+                        not_after: not_after.clone(),
+                    };
+                    let versions = spec.versions.iter().map(wanted).collect();
+                    return Todo::Resolve(ResolveRequest {
+                        repository,
+                        chart: Arc::clone(&spec.name),
+                        versions,
+                    });
+                }
+                let is_kept = |version: &&ResolvedVersion| {
+                    chart.stored.get(&version.version).is_some_and(|(look, _)| *look == chart.look)
+                };
+                if let Some(version) = chart.versions().find(|version| !is_kept(version)).filter(|_| is_known)
+                {
+                    return Todo::Store(StoreRequest {
+                        repository,
+                        chart: Arc::clone(&spec.name),
+                        version: version.clone(),
+                        owner: (Arc::clone(name), object.uid.clone()),
+                        replaces: object.reprocess > chart.reprocessed,
+                    });
+                }
+            }
+            if let Some((dependent, change)) = self.dependent_to_write(name, chart, &chart.applied) {
+                return Todo::Change(change, Written::Chart(dependent));
+            }
+        }
+        let status = self.chart_status(name, chart, object);
+        match status_change(&object.status, &status, &self.config.time_of_day(now)) {
+            None => Todo::Nothing,
+            Some(change) => {
+                let written = Written::Status(without_nulls(&change));
+                Todo::Change(Change::status(key, change), written)
+            }
+        }
+    }
+
+    /// Returns the labels that a Chart has to have.
+    fn labels_for(&self, object: &Object<ChartSpec>, spec: &ChartSpec) -> BTreeMap<String, String> {
+        let mut labels = BTreeMap::from([(CHART.to_owned(), legal::label(&spec.name))]);
+        let repo = legal::label(&spec.repository);
+        if object.labels.get(REPO) != Some(&repo) {
+            labels.insert(REPO.to_owned(), repo);
+        }
+        if !object.labels.contains_key(REPO) && object.owners.is_empty() {
+            labels.insert(UNMANAGED.to_owned(), "true".to_owned());
+        }
+        let group = self.repositories.get(&spec.repository).and_then(|repository| repository.group());
+        labels.extend(group.map(|group| (GROUP.to_owned(), group.to_owned())));
+        labels
+    }
+}

@@ -1,0 +1,169 @@
+//! The Charts that a Chart needs: they are made, get the constraints as they are written, and are waited for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::chart::Chart;
+use super::object::UNMANAGED;
+use super::patches::Change;
+use super::repositories::Repositories;
+use crate::package::{PackageDependency, RepositoryKey, RepositoryKind};
+
+impl Repositories {
+    /// Returns the Repository from which a chart comes that a chart of `own` needs: its own if the URLs are equal, else one with
+    /// that URL, which is of the same group if its own is in one, else its own.
+    fn repository_for(&self, dependency: &PackageDependency, own: &Arc<str>) -> Arc<str> {
+        let url = dependency.repository.trim_end_matches('/');
+        if let Some(alias) = url
+            .strip_prefix('@')
+            .or_else(|| url.strip_prefix("alias:"))
+            .or_else(|| url.strip_prefix("catalog://"))
+        {
+            return alias.into();
+        }
+        let has_url = |name: &Arc<str>| {
+            let access = self.repositories.get(name).and_then(|repository| repository.access(name));
+            access.is_some_and(|access| access.url.trim_end_matches('/') == url)
+        };
+        if has_url(own) {
+            return Arc::clone(own);
+        }
+        let group = self.repositories.get(own).and_then(|repository| repository.group());
+        let fits = |name: &&Arc<str>| {
+            has_url(name)
+                && (group.is_none() || self.repositories.get(*name).and_then(|other| other.group()) == group)
+        };
+        self.repositories.keys().find(fits).unwrap_or(own).clone()
+    }
+
+    /// Returns the name of the Chart that is made for a dependency, and its Repository.
+    fn dependent_of(&self, dependency: &PackageDependency, own: &Arc<str>) -> (Arc<str>, Arc<str>) {
+        let repository = self.repository_for(dependency, own);
+        let name = self.name_for_chart(&dependency.name, &repository, |_| true);
+        (name, repository)
+    }
+
+    /// Returns the dependencies of a Chart, each with the Chart and the Repository that it comes to.
+    fn dependents(&self, chart: &Chart) -> Vec<(PackageDependency, Arc<str>, Arc<str>)> {
+        let Some(spec) = chart.spec().filter(|spec| spec.create_deps) else { return Vec::new() };
+        let all: BTreeSet<&PackageDependency> =
+            chart.packages().flat_map(|stored| &stored.dependencies).collect();
+        let dependent = |dependency: &PackageDependency| {
+            let (name, repository) = self.dependent_of(dependency, &spec.repository);
+            (dependency.clone(), name, repository)
+        };
+        all.into_iter().map(dependent).collect()
+    }
+
+    /// Returns the constraints on a Chart of those that need it.
+    pub(super) fn wanted_by_others(&self, name: &Arc<str>) -> BTreeSet<String> {
+        let all = self.charts.values().flat_map(|chart| self.dependents(chart));
+        all.filter(|(_, dependent, _)| dependent == name)
+            .map(|(dependency, _, _)| dependency.version)
+            .collect()
+    }
+
+    /// Asks for the work on those Charts that need one, and on the Repository that lists it.
+    pub(super) fn wake_dependents_of(&mut self, name: &Arc<str>) {
+        let needs = |chart: &Chart| self.dependents(chart).iter().any(|(_, dependent, _)| dependent == name);
+        let parents: Vec<Arc<str>> = self
+            .charts
+            .iter()
+            .filter(|(_, chart)| needs(chart))
+            .map(|(parent, _)| Arc::clone(parent))
+            .collect();
+        for parent in parents {
+            self.wake(RepositoryKind::Chart, &parent);
+        }
+    }
+
+    /// Returns the next Chart that has to be made or changed because another one needs it.
+    pub(super) fn dependent_to_write(
+        &self,
+        name: &Arc<str>,
+        chart: &Chart,
+        applied: &BTreeSet<Arc<str>>,
+    ) -> Option<(Arc<str>, Change)> {
+        for (dependency, dependent, repository_name) in self.dependents(chart) {
+            if applied.contains(&dependent) || dependent == *name {
+                continue;
+            }
+            let Some(repository) = self.repositories.get(&repository_name) else { continue };
+            let Some(access) = repository.access(&repository_name) else { continue };
+            let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(&dependent) };
+            let Some(known) = self.charts.get(&dependent).and_then(|known| known.object.as_ref()) else {
+                let versions: Vec<String> = self.wanted_by_others(&dependent).into_iter().collect();
+                let mut made =
+                    self.new_chart(&dependency.name, &versions, repository, &repository_name, &access.uid);
+                made["metadata"]["labels"][UNMANAGED] = "true".into();
+                return Some((dependent, Change::apply(key, made)));
+            };
+            let Ok(spec) = &known.spec else { continue };
+            // What a Repository lists it writes itself, with what others need.
+            let is_managed = known.owners.contains(&access.uid) && !known.labels.contains_key(UNMANAGED);
+            if !is_managed && !known.is_deleting && !spec.versions.contains(&dependency.version) {
+                let mut versions = spec.versions.clone();
+                versions.push(dependency.version);
+                let patch =
+                    json!({"metadata": {"resourceVersion": known.version}, "spec": {"versions": versions}});
+                return Some((dependent, Change::merge(key, patch)));
+            }
+        }
+        None
+    }
+
+    /// Returns what is wrong with the Charts that a Chart needs, or what it waits for.
+    pub(super) fn dependency_problems(&self, name: &Arc<str>, chart: &Chart) -> Vec<String> {
+        if let Some(circle) = self.circle_through(name) {
+            return vec![format!("its dependencies go round in a circle: {}", circle.join(" → "))];
+        }
+        let mut problems = Vec::new();
+        for (dependency, dependent, repository) in self.dependents(chart) {
+            let what = &dependency.name;
+            match self.charts.get(&dependent) {
+                _ if !self.repositories.contains_key(&repository) => {
+                    problems.push(format!("{what}: there is no Repository {:?}", &*repository));
+                }
+                Some(known) if known.is_synced() => {}
+                Some(known) => {
+                    let said = known.object.as_ref().map(|object| object.synced().1).unwrap_or_default();
+                    let why = if said.is_empty() { "it is not synced yet" } else { said };
+                    problems.push(format!("{what}: Chart {dependent}: {why}"));
+                }
+                None => problems.push(format!("{what}: Chart {dependent} is not there yet")),
+            }
+        }
+        problems
+    }
+
+    /// Returns the Charts of a circle of dependencies that leads through one, if there is such a circle.
+    fn circle_through(&self, name: &Arc<str>) -> Option<Vec<String>> {
+        let next = |of: &Arc<str>| -> Vec<Arc<str>> {
+            let chart = self.charts.get(of);
+            chart
+                .map(|chart| self.dependents(chart))
+                .into_iter()
+                .flatten()
+                .map(|(_, dependent, _)| dependent)
+                .collect()
+        };
+        let mut seen = BTreeSet::new();
+        // Paths are short, and each Chart is entered once.
+        let mut paths = vec![vec![Arc::clone(name)]];
+        while let Some(path) = paths.pop() {
+            let last = path.last()?;
+            for dependent in next(last) {
+                if dependent == *name {
+                    let names = path.iter().chain([&dependent]).map(ToString::to_string);
+                    return Some(names.collect());
+                }
+                if seen.insert(Arc::clone(&dependent)) {
+                    paths.push(path.iter().cloned().chain([dependent]).collect());
+                }
+            }
+        }
+        None
+    }
+}

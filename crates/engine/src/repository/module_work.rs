@@ -1,0 +1,349 @@
+//! The work on the chart of a module: a Chart is there for it, and a version is pinned.
+
+use std::sync::Arc;
+
+use objects::legal;
+use serde_json::json;
+
+use super::module_chart::Stage;
+use super::object::MODULE;
+use super::patches::Change;
+use super::repositories::Repositories;
+use super::work::{RepositoryAnswer, module_key};
+use crate::context::Context;
+use crate::effect::{Announcement, Effect};
+use crate::failure::Failure;
+use crate::module::{Lower, Modules};
+use crate::name::ModuleName;
+use crate::package::{ChartReference, ChartSpec, Package, Pin, RepositoryKey, RepositoryKind};
+use crate::reconcile::Step;
+use crate::time::Time;
+
+/// With how many failed runs a version is given up, if there is one before it with which the module ran.
+const GIVEN_UP: u32 = 3;
+
+/// The first thing that is not as it should be.
+enum Todo {
+    Nothing,
+    Apply(Arc<ChartReference>),
+    Delete,
+    GoBack(Box<Pin>),
+    Pin(Option<Box<Pin>>),
+}
+
+/// Announces that a module is installed from another package from now on.
+fn announce(
+    cx: &mut Context,
+    (module, package): (&ModuleName, &Package),
+    (warning, reason): (bool, &'static str),
+    why: &str,
+) {
+    let Package { repository, chart, version, .. } = package;
+    let message =
+        format!("module {module} takes version {version} of chart {chart} of Repository {repository}: {why}");
+    let module = Some(module.clone());
+    cx.push(Effect::Announce(Announcement { module, source: None, warning, reason, message }));
+}
+
+/// Returns the name of the Chart of a module.
+fn chart_of(module: &ModuleName) -> Arc<str> {
+    legal::object(&format!("module-{module}")).into()
+}
+
+impl Repositories {
+    /// Hands modules the packages that they stay with, before anything has begun.
+    pub(crate) fn hand_out_pins(&mut self, modules: &mut Modules, lower: &mut Lower<'_>) {
+        self.observe_modules(modules, lower);
+        self.repackaged.clear();
+    }
+
+    /// Takes in which modules name which charts now.
+    pub(super) fn observe_modules(&mut self, modules: &mut Modules, lower: &mut Lower<'_>) {
+        for name in modules.take_chart_changes() {
+            let named = modules.chart_reference(&name);
+            if named.is_none() && !self.modules.contains_key(&name) {
+                continue;
+            }
+            let module = self.modules.entry(name.clone()).or_default();
+            if module.pin.is_none() {
+                module.pin = self.pins.remove(&name);
+            }
+            let is_on = modules.is_on(&name);
+            module.reference = named.clone().filter(|_| is_on);
+            module.is_deleted &= module.reference.is_none();
+            if let (Some(named), Some(pin)) = (&named, &module.pin)
+                && (&named.repository, &named.name) == (&pin.package.repository, &pin.package.chart)
+                && modules.set_package(&name, &Arc::new(pin.package.clone()))
+            {
+                self.repackaged.insert(name.clone());
+            }
+            if module.reference.is_some() && !modules.has_package(&name) {
+                let why = self.why_held(&name);
+                modules.hold(lower.cx, lower.configuration, &name, &why);
+            }
+            self.wakes.insert(module_key(&name));
+        }
+    }
+
+    /// Returns the module whose Chart this is, if it is that of one.
+    pub(super) fn module_of(&self, chart: &Arc<str>) -> Option<ModuleName> {
+        let is_its = |name: &&ModuleName| chart_of(name) == *chart;
+        self.modules.keys().find(is_its).cloned()
+    }
+
+    /// Asks for the work on the chart of a module.
+    pub(super) fn wake_module(&mut self, name: &ModuleName) {
+        if self.modules.contains_key(name) {
+            self.wakes.insert(module_key(name));
+        }
+    }
+
+    /// Returns until when a version has to have been published that the Chart of a module takes.
+    pub(super) fn not_after(&self, chart: &Arc<str>, now: Time) -> Option<String> {
+        let module = self.modules.get(&self.module_of(chart)?)?;
+        let age = module.reference.as_ref()?.min_age;
+        (!age.is_zero()).then(|| self.config.time_of_day_before(now, age))
+    }
+
+    /// Returns whether there is anything to do for the chart of a module.
+    pub(super) fn module_has_work(&self, modules: &Modules, name: &ModuleName) -> bool {
+        !matches!(self.module_todo(modules, name), Todo::Nothing)
+    }
+
+    /// Says of a module that has no package why that is so.
+    pub(super) fn say_why_held(&self, modules: &mut Modules, lower: &mut Lower<'_>, name: &ModuleName) {
+        if !modules.has_package(name) {
+            let why = self.why_held(name);
+            modules.hold(lower.cx, lower.configuration, name, &why);
+        }
+    }
+
+    pub(super) fn advance_module(
+        &mut self,
+        modules: &mut Modules,
+        lower: &mut Lower<'_>,
+        name: &ModuleName,
+    ) -> Step {
+        if let Some(failure) = self.module_answered(modules, name) {
+            return Step::Failed(failure);
+        }
+        let chart = chart_of(name);
+        let key = RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(&chart) };
+        match self.module_todo(modules, name) {
+            Todo::Nothing => {
+                self.say_why_held(modules, lower, name);
+                Step::Done
+            }
+            Todo::Apply(reference) => {
+                let wanted = json!({
+                    "metadata": {"labels": {MODULE: legal::label(name.as_str())}},
+                    "spec": {
+                        "name": &*reference.name,
+                        "repository": &*reference.repository,
+                        "versions": [&*reference.version],
+                    },
+                });
+                self.begin(
+                    lower.cx,
+                    name,
+                    Stage::Applying(reference),
+                    Change::apply(key.clone(), wanted),
+                    &key,
+                )
+            }
+            Todo::Delete => self.begin(lower.cx, name, Stage::Deleting, Change::delete(key.clone()), &key),
+            Todo::GoBack(pin) => {
+                let why = format!("{GIVEN_UP} runs failed with the version after it");
+                announce(lower.cx, (name, &pin.package), (true, "ChartRolledBack"), &why);
+                self.pin(lower.cx, name, Some(pin))
+            }
+            Todo::Pin(pin) => {
+                let before = self.modules.get(name).and_then(|module| module.pin.as_ref());
+                if let Some(pin) = &pin
+                    && before.is_some_and(|before| before.package.digest != pin.package.digest)
+                {
+                    let why = format!("{} takes it", pin.constraint);
+                    announce(lower.cx, (name, &pin.package), (false, "ChartUpgraded"), &why);
+                }
+                self.pin(lower.cx, name, pin)
+            }
+        }
+    }
+
+    /// Returns the first thing about the chart of a module that is not as it should be.
+    fn module_todo(&self, modules: &Modules, name: &ModuleName) -> Todo {
+        let Some(module) = self.modules.get(name) else { return Todo::Nothing };
+        let chart = chart_of(name);
+        let known = self.charts.get(&chart).and_then(|chart| chart.object.as_ref());
+        let Some(reference) = &module.reference else {
+            let label = legal::label(name.as_str());
+            let is_ours =
+                known.is_some_and(|known| known.labels.get(MODULE) == Some(&label) && !known.is_deleting);
+            return match modules.is_removed(name) {
+                true if is_ours && !module.is_deleted => Todo::Delete,
+                true if module.pin.is_some() => Todo::Pin(None),
+                true | false => Todo::Nothing,
+            };
+        };
+        let is_so = known.is_some_and(|known| {
+            let is_its = |spec: &ChartSpec| {
+                spec.name == reference.name
+                    && spec.repository == reference.repository
+                    && spec.versions.iter().map(String::as_str).eq([&*reference.version])
+            };
+            known.is_deleting || known.spec.as_ref().is_ok_and(is_its)
+        });
+        if !is_so && module.applied.as_ref() != Some(reference) {
+            return Todo::Apply(Arc::clone(reference));
+        }
+        let runs = modules.package_runs(name);
+        if let Some(pin) = self.last_good(name, reference, runs) {
+            return Todo::GoBack(Box::new(pin));
+        }
+        let found = self.found(&chart, reference);
+        let pin = found.and_then(|package| self.next_pin(name, reference, package, runs.1));
+        pin.map_or(Todo::Nothing, |pin| Todo::Pin(Some(Box::new(pin))))
+    }
+
+    /// Takes in that the Chart of a module is as it has to be: what becomes of it from now on is news.
+    pub(super) fn chart_of_module_seen(&mut self, name: &ModuleName) {
+        let chart = chart_of(name);
+        let known = self.charts.get(&chart).and_then(|chart| chart.spec()).cloned();
+        let Some(module) = self.modules.get_mut(name) else { return };
+        let is_it = module.applied.as_ref().zip(known).is_some_and(|(applied, spec)| {
+            (&spec.name, &spec.repository) == (&applied.name, &applied.repository)
+                && spec.versions.iter().map(String::as_str).eq([&*applied.version])
+        });
+        if is_it {
+            module.applied = None;
+        }
+    }
+
+    /// Begins to change the Chart of a module.
+    fn begin(
+        &mut self,
+        cx: &mut Context,
+        name: &ModuleName,
+        stage: Stage,
+        change: Change,
+        author: &RepositoryKey,
+    ) -> Step {
+        if let Some(module) = self.modules.get_mut(name) {
+            module.stage = stage;
+        }
+        change.begin(cx, author)
+    }
+
+    /// Begins to write what a module stays with.
+    fn pin(&mut self, cx: &mut Context, name: &ModuleName, pin: Option<Box<Pin>>) -> Step {
+        let run = cx.ids.run();
+        if let Some(module) = self.modules.get_mut(name) {
+            module.stage = Stage::Pinning(pin.clone());
+        }
+        Step::Write(run, Box::new(Effect::PinPackage { run, module: name.clone(), pin }))
+    }
+
+    /// Takes in the answer to what was begun. Returns why the API server or we failed.
+    fn module_answered(&mut self, modules: &mut Modules, name: &ModuleName) -> Option<Failure> {
+        let module = self.modules.get_mut(name)?;
+        match (std::mem::take(&mut module.stage), module.answer.take()) {
+            (Stage::Applying(reference), Some(RepositoryAnswer::Patched(Ok(())))) => {
+                module.applied = Some(reference);
+                None
+            }
+            (Stage::Deleting, Some(RepositoryAnswer::Patched(Ok(())))) => {
+                (module.applied, module.is_deleted) = (None, true);
+                None
+            }
+            (Stage::Pinning(pin), Some(RepositoryAnswer::Pinned(Ok(())))) => {
+                module.pin = pin.map(|pin| *pin);
+                if let Some(pin) = &module.pin
+                    && modules.set_package(name, &Arc::new(pin.package.clone()))
+                {
+                    self.repackaged.insert(name.clone());
+                }
+                None
+            }
+            (_, answer) => answer.and_then(RepositoryAnswer::failure),
+        }
+    }
+
+    /// Returns the package that the Chart of a module came to, if it did.
+    fn found(&self, chart: &Arc<str>, reference: &ChartReference) -> Option<Package> {
+        let known = self.charts.get(chart)?;
+        let spec = known.spec()?;
+        let is_its = spec.name == reference.name
+            && spec.repository == reference.repository
+            && spec.versions.first().map(String::as_str) == Some(&*reference.version);
+        let (version, stored) = known.package_of(0).filter(|_| is_its)?.ok()?;
+        Some(Package {
+            repository: Arc::clone(&reference.repository),
+            chart: Arc::clone(&reference.name),
+            version: Arc::clone(&version.version),
+            digest: stored.digest.clone(),
+        })
+    }
+
+    /// Returns what a module stays with from now on; `None` if that is what it stays with already.
+    ///
+    /// `is_good` says whether it ran with the package that it has.
+    fn next_pin(
+        &self,
+        name: &ModuleName,
+        reference: &ChartReference,
+        package: Package,
+        is_good: bool,
+    ) -> Option<Pin> {
+        let constraint = Arc::clone(&reference.version);
+        let Some(pin) = self.modules.get(name).and_then(|module| module.pin.as_ref()) else {
+            return Some(Pin { constraint, package, previous: None, rejected: None });
+        };
+        if pin.package == package {
+            let is_same = pin.constraint == constraint;
+            return (!is_same).then(|| Pin { constraint, rejected: None, ..pin.clone() });
+        }
+        let moves = !reference.is_met_by(pin) || reference.auto_upgrade;
+        let is_rejected = reference.is_met_by(pin) && pin.rejected.as_ref() == Some(&package.digest);
+        (moves && !is_rejected).then(|| Pin {
+            constraint,
+            package,
+            previous: if is_good { Some(pin.package.clone()) } else { pin.previous.clone() },
+            rejected: None,
+        })
+    }
+
+    /// Returns what a module goes back to, with which it ran before, if too many runs failed with what it has.
+    fn last_good(
+        &self,
+        name: &ModuleName,
+        reference: &ChartReference,
+        (failures, is_good): (u32, bool),
+    ) -> Option<Pin> {
+        let pin = self.modules.get(name)?.pin.as_ref()?;
+        let previous = pin.previous.as_ref().filter(|previous| previous.digest != pin.package.digest)?;
+        let is_its = reference.repository == previous.repository && reference.name == previous.chart;
+        (is_its && failures >= GIVEN_UP && !is_good).then(|| Pin {
+            constraint: Arc::clone(&pin.constraint),
+            package: previous.clone(),
+            previous: None,
+            rejected: Some(pin.package.digest.clone()),
+        })
+    }
+
+    /// Returns why there is no package for a module yet, for people.
+    fn why_held(&self, name: &ModuleName) -> String {
+        let chart = chart_of(name);
+        if self.config.chart_workers == 0 {
+            return "chart repositories are not looked after".to_owned();
+        }
+        if !self.watches.are_all_listed() {
+            return "its chart comes from a Repository, and the API server has no such kind: apply the CRDs (`addon-operator crds`)".to_owned();
+        }
+        let said =
+            self.charts.get(&chart).and_then(|known| known.object.as_ref()).map(|object| object.synced().1);
+        match said.filter(|said| !said.is_empty()) {
+            Some(said) => format!("Chart {chart}: {said}"),
+            None => format!("Chart {chart} is not synced yet"),
+        }
+    }
+}

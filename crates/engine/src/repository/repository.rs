@@ -1,0 +1,87 @@
+//! What is known about a Repository, and how far the work on it is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::object::{GROUP, Object};
+use super::work::RepositoryAnswer;
+use crate::package::{ChartRepositorySpec, FetchedIndex, RepositoryAccess};
+use crate::time::Time;
+
+/// What is known about a Repository.
+#[derive(Debug, Default)]
+pub(super) struct Repository {
+    /// Its object; `None` when that is gone.
+    pub(super) object: Option<Object<ChartRepositorySpec>>,
+    pub(super) stage: Stage,
+    /// The answer to the effect of its stage.
+    pub(super) answer: Option<RepositoryAnswer>,
+    /// What the last look at its index found.
+    pub(super) index: Option<Index>,
+    /// When the index is looked at again by itself.
+    pub(super) fetch_at: Option<Time>,
+    /// How many times in a row it could not be fetched.
+    pub(super) failures: u32,
+    /// The Charts that were written in this pass; what a watch says of them may be older.
+    pub(super) applied: BTreeSet<Arc<str>>,
+}
+
+/// What its work is doing.
+#[derive(Debug, Default)]
+pub(super) enum Stage {
+    #[default]
+    Idle,
+    Fetching(Asked),
+    Writing(Written),
+}
+
+/// What is written, so that it is known before the watch says so.
+#[derive(Debug)]
+pub(super) enum Written {
+    Chart(Arc<str>),
+    Finalizers(Vec<String>),
+    Status(Value),
+}
+
+/// Of which object an index was asked for, and which charts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) url: String,
+    pub(super) secret: Option<String>,
+    pub(super) charts: BTreeSet<Arc<str>>,
+    pub(super) is_open: bool,
+}
+
+/// What a look at an index found.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) asked: Asked,
+    pub(super) outcome: Result<FetchedIndex, String>,
+}
+
+impl Repository {
+    /// Forgets how far the work is.
+    pub(super) fn begin_anew(&mut self) {
+        self.stage = Stage::Idle;
+        self.applied.clear();
+    }
+
+    /// Returns how it is reached, if its object is there and can be read.
+    pub(super) fn access(&self, name: &Arc<str>) -> Option<RepositoryAccess> {
+        let object = self.object.as_ref().filter(|object| !object.is_deleting)?;
+        let spec = object.spec.as_ref().ok()?;
+        Some(RepositoryAccess {
+            name: Arc::clone(name),
+            uid: object.uid.clone(),
+            url: spec.url.clone(),
+            secret: spec.auth_secret.clone().filter(|secret| !secret.is_empty()),
+        })
+    }
+
+    /// Returns the name of its group, if it is in one.
+    pub(super) fn group(&self) -> Option<&str> {
+        self.object.as_ref()?.labels.get(GROUP).map(String::as_str)
+    }
+}

@@ -1,0 +1,411 @@
+//! The work on a Repository: its index, the Charts that it lists, and its status.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use objects::legal;
+use serde_json::{Map, Value, json};
+
+use super::chart::Chart;
+use super::object::{CHART, GROUP, Object, REPO, UNMANAGED, condition, owner, status_change, without_nulls};
+use super::patches::Change;
+use super::repositories::Repositories;
+use super::repository::{Asked, Index, Repository, Stage, Written};
+use super::work::{RepositoryAnswer, retry_after};
+use crate::context::Context;
+use crate::effect::Effect;
+use crate::failure::Failure;
+use crate::package::{
+    ChartRepositorySpec, ChartSpec, FetchedIndex, IndexRequest, IndexValidator, RepositoryKey, RepositoryKind,
+};
+use crate::reconcile::Step;
+use crate::time::Time;
+
+/// The finalizer of Repositories.
+const FINALIZER: &str = "finalizer.repo.yaho.soer3n.dev";
+
+/// The first thing that is not as it should be.
+enum Todo {
+    Nothing,
+    Change(Change, Written),
+    Fetch(Box<IndexRequest>, Asked),
+}
+
+impl Repositories {
+    pub(super) fn observe_repository(&mut self, name: &Arc<str>, json: Option<&[u8]>) {
+        let object = json.map(|json| Object::read(json, ChartRepositorySpec::read));
+        let repository = self.repositories.entry(Arc::clone(name)).or_default();
+        let before = repository.access(name);
+        let group = repository.group().map(str::to_owned);
+        repository.object = object;
+        let is_other = before != repository.access(name) || group.as_deref() != repository.group();
+        if repository.object.is_none() {
+            self.repositories.remove(name);
+        }
+        if is_other {
+            self.wake_charts_of(name, |_| true);
+            let needs = |chart: &Chart| chart.spec().is_some_and(|spec| spec.create_deps);
+            let names: Vec<Arc<str>> = self
+                .charts
+                .iter()
+                .filter(|(_, chart)| needs(chart))
+                .map(|(name, _)| Arc::clone(name))
+                .collect();
+            names.iter().for_each(|name| self.wake(RepositoryKind::Chart, name));
+        }
+        let now = self.repositories.get(name).and_then(|repository| repository.group().map(str::to_owned));
+        for group in BTreeSet::from([group, now]).into_iter().flatten() {
+            self.wake_groups(&group);
+        }
+    }
+
+    pub(super) fn repository_has_work(&self, name: &Arc<str>, now: Time) -> bool {
+        let Some(repository) = self.repositories.get(name) else { return false };
+        repository.object.is_some() && !matches!(self.repository_todo(name, now), Todo::Nothing)
+    }
+
+    /// Returns whether an index is being fetched that nobody asks for any more.
+    pub(super) fn is_fetch_outdated(&self, name: &Arc<str>) -> bool {
+        let Some(repository) = self.repositories.get(name) else { return true };
+        let Stage::Fetching(asked) = &repository.stage else { return false };
+        let spec = repository.object.as_ref().and_then(|object| object.spec.as_ref().ok());
+        spec.is_none_or(|spec| (&spec.url, spec.auth_secret.as_ref()) != (&asked.url, asked.secret.as_ref()))
+    }
+
+    pub(super) fn advance_repository(&mut self, cx: &mut Context, name: &Arc<str>) -> Step {
+        if let Some(failure) = self.repository_answered(cx, name) {
+            return Step::Failed(failure);
+        }
+        let todo = self.repository_todo(name, cx.now);
+        let Some(repository) = self.repositories.get_mut(name) else { return Step::Done };
+        match todo {
+            Todo::Nothing => {
+                repository.applied.clear();
+                repository.fetch_at.map_or(Step::Done, |at| Step::Again(at.since(cx.now)))
+            }
+            Todo::Change(change, written) => {
+                repository.stage = Stage::Writing(written);
+                change.begin(cx, &RepositoryKey { kind: RepositoryKind::Repository, name: Arc::clone(name) })
+            }
+            Todo::Fetch(request, asked) => {
+                repository.stage = Stage::Fetching(asked);
+                repository.fetch_at = None;
+                let run = cx.ids.run();
+                Step::Fetch(run, Box::new(Effect::FetchIndex { run, request }))
+            }
+        }
+    }
+
+    /// Takes in the answer to what was begun. Returns why the API server or we failed.
+    fn repository_answered(&mut self, cx: &Context, name: &Arc<str>) -> Option<Failure> {
+        let repository = self.repositories.get_mut(name)?;
+        let stage = std::mem::take(&mut repository.stage);
+        match (stage, repository.answer.take()) {
+            (Stage::Fetching(asked), Some(RepositoryAnswer::Fetched(Ok(outcome)))) => {
+                self.index_known(cx.now, name, asked, outcome);
+                None
+            }
+            (Stage::Fetching(_), Some(RepositoryAnswer::Fetched(Err(failure)))) => {
+                // It is still due.
+                repository.fetch_at = Some(cx.now);
+                Some(failure).filter(|failure| !failure.is_cancelled())
+            }
+            (Stage::Writing(written), Some(RepositoryAnswer::Patched(Ok(())))) => {
+                match (written, &mut repository.object) {
+                    (Written::Chart(chart), _) => drop(repository.applied.insert(chart)),
+                    (Written::Finalizers(names), Some(object)) => object.finalizers = names,
+                    (Written::Status(status), Some(object)) => object.status = status,
+                    (Written::Finalizers(_) | Written::Status(_), None) => {}
+                }
+                None
+            }
+            (_, answer) => answer.and_then(RepositoryAnswer::failure),
+        }
+    }
+
+    /// Records what a look at an index found. Charts whose versions are others now, and those that were not synced, are looked at.
+    fn index_known(
+        &mut self,
+        now: Time,
+        name: &Arc<str>,
+        asked: Asked,
+        mut outcome: Result<FetchedIndex, String>,
+    ) {
+        let Some(repository) = self.repositories.get_mut(name) else { return };
+        if let (Ok(index), Some(Index { outcome: Ok(before), .. })) = (&mut outcome, &repository.index)
+            && index.is_unchanged
+        {
+            index.missing.clone_from(&before.missing);
+            index.truncated = before.truncated;
+        }
+        let interval = repository.object.as_ref().and_then(|object| object.spec.as_ref().ok()?.interval());
+        let changed = match &outcome {
+            Ok(index) => {
+                repository.failures = 0;
+                repository.fetch_at = interval.map(|interval| now + interval);
+                index.changed.clone()
+            }
+            Err(_) => {
+                repository.failures = repository.failures.saturating_add(1);
+                repository.fetch_at = Some(now + retry_after(repository.failures));
+                BTreeSet::new()
+            }
+        };
+        let is_fine = outcome.is_ok();
+        repository.index = Some(Index { asked, outcome });
+        let charts = self.charts.iter();
+        let concerned: Vec<Arc<str>> = charts
+            .filter(|(_, chart)| chart.repository() == Some(name))
+            .filter(|(_, chart)| {
+                chart.name().is_some_and(|chart| changed.contains(&**chart))
+                    || (is_fine && chart.is_unresolved())
+            })
+            .map(|(name, _)| Arc::clone(name))
+            .collect();
+        for chart in concerned {
+            self.look_again_at_chart(&chart);
+        }
+    }
+
+    /// Returns the first thing about a Repository that is not as it should be.
+    fn repository_todo(&self, name: &Arc<str>, now: Time) -> Todo {
+        let Some(repository) = self.repositories.get(name) else { return Todo::Nothing };
+        let Some(object) = &repository.object else { return Todo::Nothing };
+        let key = RepositoryKey { kind: RepositoryKind::Repository, name: Arc::clone(name) };
+        let has_finalizer = object.finalizers.iter().any(|name| name == FINALIZER);
+        if object.is_deleting == has_finalizer {
+            let is_on = !object.is_deleting;
+            let others = object.finalizers.iter().filter(|name| *name != FINALIZER).cloned();
+            let names = others.chain(is_on.then(|| FINALIZER.to_owned())).collect();
+            return Todo::Change(
+                Change::finalizer(key, object, FINALIZER, is_on),
+                Written::Finalizers(names),
+            );
+        }
+        if object.is_deleting {
+            return Todo::Nothing;
+        }
+        if let Ok(spec) = &object.spec {
+            let asked = self.asked_of(name, spec);
+            if self.is_index_due(repository, object, spec, &asked, now) {
+                let request = index_request(repository, object, name, &asked);
+                return Todo::Fetch(Box::new(request), asked);
+            }
+            if let Some((chart, change)) = self.chart_to_write(name, repository, object, spec) {
+                return Todo::Change(change, Written::Chart(chart));
+            }
+        }
+        let status = self.repository_status(name, repository, object);
+        match status_change(&object.status, &status, &self.config.time_of_day(now)) {
+            None => Todo::Nothing,
+            Some(change) => {
+                let written = Written::Status(without_nulls(&change));
+                Todo::Change(Change::status(key, change), written)
+            }
+        }
+    }
+
+    /// Returns which charts of an index are kept: those that are listed, and those that Charts are about.
+    fn asked_of(&self, name: &Arc<str>, spec: &ChartRepositorySpec) -> Asked {
+        let listed = spec.charts.iter().map(|chart| Arc::from(chart.name.as_str()));
+        let wanted = self.charts.values().filter(|chart| chart.repository() == Some(name));
+        let wanted = wanted.filter_map(|chart| chart.name().cloned());
+        let charts = listed.chain(wanted).filter(|chart| !chart.is_empty()).collect();
+        let secret = spec.auth_secret.clone().filter(|secret| !secret.is_empty());
+        Asked { url: spec.url.clone(), secret, charts, is_open: spec.charts.is_empty() }
+    }
+
+    fn is_index_due(
+        &self,
+        repository: &Repository,
+        object: &Object<ChartRepositorySpec>,
+        spec: &ChartRepositorySpec,
+        asked: &Asked,
+        now: Time,
+    ) -> bool {
+        match &repository.index {
+            // Another operator, or this one before its restart, looked at it, and only a change is a reason to do that again.
+            None if spec.interval().is_none() => !was_synced(object),
+            None => true,
+            Some(index) => {
+                let same = (&index.asked.url, &index.asked.secret) == (&asked.url, &asked.secret);
+                let is_wider =
+                    asked.charts.is_subset(&index.asked.charts) && (index.asked.is_open || !asked.is_open);
+                !same || !is_wider || repository.fetch_at.is_some_and(|at| at <= now)
+            }
+        }
+    }
+
+    fn repository_status(
+        &self,
+        name: &Arc<str>,
+        repository: &Repository,
+        object: &Object<ChartRepositorySpec>,
+    ) -> Map<String, Value> {
+        let count = self.charts.values().filter(|chart| chart.repository() == Some(name)).count();
+        let mut fields = Map::new();
+        fields.insert("charts".to_owned(), count.into());
+        fields.insert("observedGeneration".to_owned(), object.generation.into());
+        let outcome = match (&object.spec, &repository.index) {
+            (Err(problem), _) => Err(problem.as_str()),
+            (Ok(_), Some(index)) => index.outcome.as_ref().map_err(String::as_str),
+            (Ok(_), None) => {
+                // Nobody asked yet: what was said stays.
+                for field in ["synced", "conditions", "etag", "modified"] {
+                    fields.extend(object.status.get(field).map(|value| (field.to_owned(), value.clone())));
+                }
+                return fields;
+            }
+        };
+        fields.insert("synced".to_owned(), outcome.is_ok().into());
+        let mut conditions = vec![match outcome {
+            Ok(index) => condition(true, "install", &missing(index)),
+            Err(problem) => condition(false, "fetchIndexFailed", problem),
+        }];
+        if let Ok(index) = outcome {
+            for (field, text) in [("etag", &index.validator.etag), ("modified", &index.validator.modified)] {
+                if !text.is_empty() {
+                    fields.insert(field.to_owned(), text.as_str().into());
+                }
+            }
+            if let Some(offered) = index.truncated {
+                let message = format!(
+                    "the index has {offered} charts; the first by name are kept (--charts-index-max), and those that spec.charts lists"
+                );
+                conditions.push(json!({
+                    "type": "IndexTruncated", "status": "True", "reason": "IndexTruncated", "message": message,
+                }));
+            }
+        }
+        fields.insert("conditions".to_owned(), conditions.into());
+        fields
+    }
+
+    /// Returns the next Chart that has to be made, changed or deleted because of what a Repository lists.
+    fn chart_to_write(
+        &self,
+        name: &Arc<str>,
+        repository: &Repository,
+        object: &Object<ChartRepositorySpec>,
+        spec: &ChartRepositorySpec,
+    ) -> Option<(Arc<str>, Change)> {
+        let chart_key =
+            |chart: &Arc<str>| RepositoryKey { kind: RepositoryKind::Chart, name: Arc::clone(chart) };
+        let mut managed = BTreeSet::new();
+        for listed in spec.charts.iter().filter(|listed| !listed.name.is_empty()) {
+            let chart = self.name_for_chart(&listed.name, name, |known| known.owners.contains(&object.uid));
+            managed.insert(Arc::clone(&chart));
+            if repository.applied.contains(&chart) {
+                continue;
+            }
+            let versions = union(&listed.versions, self.wanted_by_others(&chart));
+            let known = self.charts.get(&chart).and_then(|chart| chart.object.as_ref());
+            let is_so = known.is_some_and(|known| {
+                let is_spec =
+                    known.spec.as_ref().is_ok_and(|spec| spec.versions == versions && spec.create_deps);
+                is_spec && !known.labels.contains_key(UNMANAGED) && known.owners.contains(&object.uid)
+            });
+            if !is_so && known.is_none_or(|known| !known.is_deleting) {
+                let mut wanted = self.new_chart(&listed.name, &versions, repository, name, &object.uid);
+                if known.is_some_and(|known| known.labels.contains_key(UNMANAGED)) {
+                    wanted["metadata"]["labels"][UNMANAGED] = Value::Null;
+                }
+                return Some((Arc::clone(&chart), Change::apply(chart_key(&chart), wanted)));
+            }
+        }
+        let is_left = |(chart, known): &(&Arc<str>, &Chart)| {
+            let object_of = known.object.as_ref().filter(|known| !known.is_deleting);
+            let is_ours = object_of.is_some_and(|known| {
+                known.owners.contains(&object.uid) && !known.labels.contains_key(UNMANAGED)
+            });
+            is_ours && !managed.contains(*chart) && !repository.applied.contains(*chart)
+        };
+        let (chart, _) = self.charts.iter().find(is_left)?;
+        Some((Arc::clone(chart), Change::delete(chart_key(chart))))
+    }
+
+    /// Returns the name that a Chart of `repository` has for a chart: `<chart>-<repository>`, or one that is told apart from it
+    /// if something else has that name. `is_ours` says whether a Chart that is about the same may be changed.
+    pub(super) fn name_for_chart(
+        &self,
+        chart: &str,
+        repository: &Arc<str>,
+        is_ours: impl Fn(&Object<ChartSpec>) -> bool,
+    ) -> Arc<str> {
+        let text = format!("{chart}-{repository}");
+        let name: Arc<str> = legal::object(&text).into();
+        let known = self.charts.get(&name).and_then(|known| known.object.as_ref());
+        let is_free = known.is_none_or(|known| {
+            let is_same =
+                known.spec.as_ref().is_ok_and(|spec| *spec.name == *chart && spec.repository == *repository);
+            is_same && is_ours(known)
+        });
+        if is_free { name } else { legal::told_apart(&text, &[chart, repository]).into() }
+    }
+
+    /// Returns a Chart of a Repository that belongs to it.
+    pub(super) fn new_chart(
+        &self,
+        chart: &str,
+        versions: &[String],
+        repository: &Repository,
+        name: &Arc<str>,
+        uid: &str,
+    ) -> Value {
+        let mut labels = BTreeMap::from([(CHART, legal::label(chart)), (REPO, legal::label(name))]);
+        labels.extend(repository.group().map(|group| (GROUP, group.to_owned())));
+        json!({
+            "metadata": {"labels": labels, "ownerReferences": [owner(RepositoryKind::Repository, name, uid)]},
+            "spec": {"name": chart, "repository": &**name, "versions": versions, "createDeps": true},
+        })
+    }
+}
+
+/// Returns the constraints of a list and those of others that are not in it.
+pub(super) fn union(list: &[String], others: BTreeSet<String>) -> Vec<String> {
+    let mut all = list.to_vec();
+    all.extend(others.into_iter().filter(|other| !list.contains(other)));
+    all
+}
+
+fn was_synced(object: &Object<ChartRepositorySpec>) -> bool {
+    object.synced().0 && object.status_number("observedGeneration") == object.generation
+}
+
+fn index_request(
+    repository: &Repository,
+    object: &Object<ChartRepositorySpec>,
+    name: &Arc<str>,
+    asked: &Asked,
+) -> IndexRequest {
+    let mut charts = asked.charts.clone();
+    let known = match &repository.index {
+        // What was kept before a restart is what the status says.
+        None if was_synced(object) => Some(IndexValidator {
+            etag: object.status_text("etag").to_owned(),
+            modified: object.status_text("modified").to_owned(),
+        }),
+        None => None,
+        Some(Index { asked: before, outcome: Ok(index) }) if before == asked => {
+            charts.retain(|chart| !index.missing.iter().any(|(missing, _)| missing == chart));
+            Some(index.validator.clone())
+        }
+        Some(_) => None,
+    };
+    IndexRequest {
+        repository: repository.access(name).unwrap_or_default(),
+        // What is not in the index is looked for again when the index is another one.
+        charts: if known.is_some() { charts } else { asked.charts.clone() },
+        is_open: asked.is_open,
+        known: known.filter(|known| *known != IndexValidator::default()),
+    }
+}
+
+/// Returns which charts that were asked for are not in an index.
+fn missing(index: &FetchedIndex) -> String {
+    let line = |(name, near): &(Arc<str>, Option<String>)| match near {
+        Some(near) => format!("the index has no chart {name:?}; did you mean {near}?"),
+        None => format!("the index has no chart {name:?}"),
+    };
+    index.missing.iter().map(line).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,321 @@
+//! A pretend outside for chart repositories: objects, indexes, and what is kept of charts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::object_patch::{ObjectPatch, Operation};
+use engine::snapshot::{Item, Key};
+use engine::{
+    Config, Digest, Engine, Event, Failure, FetchedIndex, IndexRequest, IndexValidator, ModuleName,
+    PackageDependency, Pin, Pins, ResolveRequest, ResolvedChart, ResolvedVersion, RunId, StoreRequest,
+    StoredPackage,
+};
+use serde_json::{Value, json};
+
+use crate::build::Files;
+use crate::repositories::digest;
+use crate::world::World;
+
+/// A version that a repository offers.
+#[derive(Clone)]
+pub(crate) struct Offered {
+    pub(crate) chart: String,
+    pub(crate) version: String,
+    pub(crate) digest: u64,
+    /// The charts that it needs: name and URL.
+    pub(crate) needs: Vec<(String, String)>,
+}
+
+#[derive(Default)]
+pub(crate) struct Charts {
+    files: Files,
+    pub(crate) objects: BTreeMap<(String, String), Value>,
+    version: u64,
+    /// What is at each URL; nothing if it can't be fetched.
+    pub(crate) repositories: BTreeMap<String, Vec<Offered>>,
+    /// What is kept of indexes, by the name of the Repository.
+    pub(crate) indexes: BTreeMap<String, Vec<Offered>>,
+    /// What is kept of versions: repository, chart and version.
+    pub(crate) stored: BTreeMap<(String, String, String), u64>,
+    pub(crate) pins: Pins,
+    /// The archives that can't be fetched.
+    pub(crate) broken: BTreeSet<String>,
+    /// How many indexes were fetched and archives downloaded.
+    pub(crate) fetches: usize,
+    pub(crate) downloads: usize,
+    /// Each write of an object: which, and what.
+    pub(crate) writes: Vec<String>,
+}
+
+pub(crate) fn offered(chart: &str, version: &str, digest: u64) -> Offered {
+    Offered { chart: chart.to_owned(), version: version.to_owned(), digest, needs: Vec::new() }
+}
+
+pub(crate) fn config() -> Config {
+    Config { namespace: "ops".to_owned(), chart_workers: 2, ..Config::default() }
+}
+
+/// A world in which chart repositories are looked after.
+pub(crate) fn charted(files: &Files) -> World {
+    charted_with(files, config())
+}
+
+pub(crate) fn charted_with(files: &Files, config: Config) -> World {
+    let mut world = World::with_config(files, config);
+    world.charts.files = files.clone();
+    world
+}
+
+impl World {
+    /// Applies an object, as a person does.
+    pub(crate) fn applies_chart(&mut self, kind: &str, name: &str, spec: Value) {
+        let key = (kind.to_owned(), name.to_owned());
+        let new = || json!({"metadata": {"name": name, "uid": format!("uid-of-{name}"), "generation": 0}});
+        let mut object = self.charts.objects.get(&key).cloned().unwrap_or_else(new);
+        object["spec"] = spec;
+        raise(&mut object);
+        self.stores_chart(kind, name, object);
+    }
+
+    pub(crate) fn annotates_chart(&mut self, kind: &str, name: &str, annotations: Value) {
+        let mut object = self.chart_object(kind, name);
+        object["metadata"]["annotations"] = annotations;
+        self.stores_chart(kind, name, object);
+    }
+
+    pub(crate) fn deletes_chart(&mut self, kind: &str, name: &str) {
+        let mut object = self.chart_object(kind, name);
+        object["metadata"]["deletionTimestamp"] = json!("now");
+        raise(&mut object);
+        self.stores_chart(kind, name, object);
+    }
+
+    pub(crate) fn chart_object(&self, kind: &str, name: &str) -> Value {
+        self.charts.objects.get(&(kind.to_owned(), name.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// Returns the reason and the message of the condition of an object.
+    pub(crate) fn condition(&self, kind: &str, name: &str) -> (String, String) {
+        let object = self.chart_object(kind, name);
+        let condition = &object["status"]["conditions"][0];
+        let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        (text("reason"), text("message"))
+    }
+
+    fn stores_chart(&mut self, kind: &str, name: &str, mut object: Value) {
+        let key = (kind.to_owned(), name.to_owned());
+        if self.charts.objects.get(&key) == Some(&object) {
+            return;
+        }
+        self.charts.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.charts.version.to_string());
+        let is_gone = !object["metadata"]["deletionTimestamp"].is_null()
+            && object["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
+        let item = Item::unfiltered(object.to_string().into_bytes().into(), true);
+        if is_gone {
+            self.charts.objects.remove(&key);
+            let uid = object["metadata"]["uid"].clone();
+            self.watched(kind, Key::new("", name), true, &Arc::new(item));
+            return self.collects_garbage(&uid);
+        }
+        self.charts.objects.insert(key, object);
+        self.watched(kind, Key::new("", name), false, &Arc::new(item));
+    }
+
+    /// Deletes what only that object owned.
+    fn collects_garbage(&mut self, uid: &Value) {
+        let is_owned = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"] == *uid;
+        let left: Vec<_> = self
+            .charts
+            .objects
+            .iter()
+            .filter(|(_, object)| is_owned(object))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for (kind, name) in left {
+            self.deletes_chart(&kind, &name);
+        }
+    }
+
+    /// Changes an object, as the API server does.
+    pub(crate) fn patch_chart(&mut self, run: RunId, patches: &[ObjectPatch]) {
+        let outcome = match self.patching.pop_front() {
+            Some(Err(failure)) => Err(failure),
+            Some(Ok(())) | None => patches.iter().try_for_each(|patch| self.patch_chart_object(patch)),
+        };
+        self.in_flight.insert(run, None);
+        self.send_in(5, Event::ObjectsPatched { run, outcome });
+    }
+
+    fn patch_chart_object(&mut self, patch: &ObjectPatch) -> Result<(), Failure> {
+        let (kind, name) = (patch.target.kind.clone(), patch.target.name.clone());
+        let known = self.charts.objects.get(&(kind.clone(), name.clone())).cloned();
+        let is_status = patch.target.subresource.is_some();
+        self.charts.writes.push(format!("{kind} {name}{}", if is_status { " status" } else { "" }));
+        let Some(mut object) = known else {
+            if let Operation::Create { object, .. } = &patch.operation {
+                let mut made = object.clone();
+                made["metadata"]["uid"] = json!(format!("uid-of-{name}"));
+                made["metadata"]["generation"] = json!(1);
+                self.stores_chart(&kind, &name, made);
+            }
+            return Ok(());
+        };
+        match &patch.operation {
+            Operation::MergePatch { patch: change } if is_status => {
+                let before = object["status"].clone();
+                object["status"] = before;
+                merge(&mut object["status"], &change["status"]);
+            }
+            Operation::MergePatch { patch: change } | Operation::Create { object: change, .. } => {
+                let before = object["spec"].clone();
+                merge(&mut object, change);
+                if object["spec"] != before {
+                    raise(&mut object);
+                }
+            }
+            Operation::JsonPatch { patch } => {
+                assert_eq!(patch[0]["value"], object["metadata"]["resourceVersion"]);
+                object["metadata"]["finalizers"] = patch[1]["value"].clone();
+            }
+            Operation::Delete(_) => {
+                self.deletes_chart(&kind, &name);
+                return Ok(());
+            }
+            Operation::Apply { .. } | Operation::Jq { .. } => panic!("nobody does this here: {patch}"),
+        }
+        self.stores_chart(&kind, &name, object);
+        Ok(())
+    }
+
+    pub(crate) fn fetch_index(&mut self, run: RunId, request: &IndexRequest) {
+        self.in_flight.insert(run, None);
+        self.charts.fetches += 1;
+        let name = request.repository.name.to_string();
+        let outcome = match self.charts.repositories.get(&request.repository.url).cloned() {
+            None => Err("the index can't be fetched: 404".to_owned()),
+            Some(offered) => {
+                let listed =
+                    |offered: &Offered| request.is_open || request.charts.contains(offered.chart.as_str());
+                let stamp: String = offered
+                    .iter()
+                    .map(|its| format!("{}{}{};", its.chart, its.version, its.digest))
+                    .collect();
+                let is_unchanged = request.known.as_ref().is_some_and(|known| known.etag == stamp);
+                let kept: Vec<Offered> = offered.iter().filter(|its| listed(its)).cloned().collect();
+                let changed = kept.iter().map(|its| its.chart.clone()).filter(|_| !is_unchanged).collect();
+                self.charts.indexes.insert(name, kept);
+                let is_missing = |chart: &&Arc<str>| !offered.iter().any(|its| its.chart == ***chart);
+                let missing =
+                    request.charts.iter().filter(is_missing).map(|chart| (Arc::clone(chart), None)).collect();
+                Ok(FetchedIndex {
+                    validator: IndexValidator { etag: stamp, modified: String::new() },
+                    is_unchanged,
+                    changed,
+                    missing,
+                    truncated: None,
+                })
+            }
+        };
+        self.send_in(20, Event::IndexFetched { run, outcome: Ok(outcome) });
+    }
+
+    pub(crate) fn resolve_chart(&mut self, run: RunId, request: &ResolveRequest) {
+        self.in_flight.insert(run, None);
+        let index = self.charts.indexes.get(&*request.repository.name).cloned().unwrap_or_default();
+        let mut entries: Vec<&Offered> = index.iter().filter(|its| its.chart == *request.chart).collect();
+        entries.sort_by(|a, b| b.version.cmp(&a.version));
+        let outcome = if entries.is_empty() {
+            Err(format!("there is no chart {}", request.chart))
+        } else {
+            let find = |constraint: &str| {
+                let found =
+                    entries.iter().find(|its| constraint == "*" || its.version.starts_with(constraint));
+                let version = |its: &&Offered| ResolvedVersion {
+                    version: its.version.as_str().into(),
+                    url: format!("{}-{}.tgz", its.chart, its.version),
+                    digest: Some(digest(its.digest)),
+                    ..ResolvedVersion::default()
+                };
+                found.map(version).ok_or_else(|| format!("nothing fits {constraint}"))
+            };
+            let versions = request.versions.iter().map(|wanted| find(&wanted.constraint)).collect();
+            Ok(ResolvedChart { versions, highest: None })
+        };
+        self.send_in(5, Event::ChartResolved { run, outcome: Ok(outcome) });
+    }
+
+    pub(crate) fn store_package(&mut self, run: RunId, request: &StoreRequest) {
+        self.in_flight.insert(run, None);
+        let repository = request.repository.name.to_string();
+        let (chart, version) = (request.chart.to_string(), request.version.version.to_string());
+        let key = (repository, chart.clone(), version.clone());
+        let offered = self.charts.repositories.get(&request.repository.url).into_iter().flatten();
+        let offered = offered.filter(|its| its.chart == chart && its.version == version);
+        let offered = offered.filter(|its| !self.charts.broken.contains(&its.chart)).next_back().cloned();
+        let kept = self.charts.stored.get(&key).copied().filter(|_| !request.replaces);
+        let outcome = match (kept, &offered) {
+            (None, None) => Err("the archive can't be fetched: 404".to_owned()),
+            (Some(kept), _) => {
+                Ok((kept, request.version.digest.clone().filter(|wanted| *wanted != digest(kept))))
+            }
+            (None, Some(offered)) => {
+                self.charts.downloads += 1;
+                self.charts.stored.insert(key, offered.digest);
+                Ok((offered.digest, None))
+            }
+        };
+        let needs = offered.map(|its| its.needs).unwrap_or_default();
+        let needs = needs.into_iter().map(|(name, repository)| PackageDependency {
+            name: name.as_str().into(),
+            version: "*".to_owned(),
+            repository,
+        });
+        let dependencies = needs.collect();
+        let stored = |(kept, republished): (u64, Option<Digest>)| StoredPackage {
+            digest: digest(kept),
+            republished,
+            dependencies,
+        };
+        self.send_in(20, Event::PackageStored { run, outcome: Ok(outcome.map(stored)) });
+    }
+
+    pub(crate) fn pin_package(&mut self, run: RunId, module: ModuleName, pin: Option<Pin>) {
+        self.in_flight.insert(run, None);
+        match pin {
+            Some(pin) => drop(self.charts.pins.insert(module, pin)),
+            None => drop(self.charts.pins.remove(&module)),
+        }
+        self.send_in(5, Event::PackagePinned { run, outcome: Ok(()) });
+    }
+
+    /// The operator ends at once and starts again.
+    pub(crate) fn restarts_charted(&mut self) {
+        let config = Config { started_at: "2024-05-01T10:00:00Z".parse().unwrap(), ..config() };
+        let catalog = self.charts.files.catalog();
+        self.engine =
+            Engine::restored(config, catalog, &engine::Registry::default(), self.charts.pins.clone());
+        self.forgets_everything();
+        self.send_in(0, Event::Started);
+    }
+}
+
+fn raise(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+    object["metadata"]["generation"] = json!(generation + 1);
+}
+
+/// Applies a merge patch.
+fn merge(value: &mut Value, change: &Value) {
+    let Value::Object(fields) = change else { return value.clone_from(change) };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    for (name, change) in fields {
+        if change.is_null() {
+            value.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut value[name], change);
+        }
+    }
+}

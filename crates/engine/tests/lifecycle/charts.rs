@@ -1,0 +1,377 @@
+//! Chart repositories: from an object to what is kept, and from a module that names a chart to its release.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{ChartReference, Config, Event, Failure, FailureKind, Notice};
+use serde_json::{Value, json};
+
+use crate::build::{Files, config as config_map, files};
+use crate::chart_world::{Offered, charted, charted_with, config, offered};
+use crate::world::World;
+
+const URL: &str = "https://corp/charts";
+
+/// Returns a module `cache` that names a chart of `corp`.
+fn cache(version: &str, auto_upgrade: bool) -> Files {
+    let reference = ChartReference {
+        repository: "corp".into(),
+        name: "alpha".into(),
+        version: version.into(),
+        auto_upgrade,
+        min_age: Duration::ZERO,
+    };
+    files()
+        .module(10, "base")
+        .module(20, "cache")
+        .with(move |module| module.chart = Some(Arc::new(reference.clone())))
+}
+
+fn corp(world: &mut World, charts: Value) {
+    world.applies_chart("Repository", "corp", json!({"name": "corp", "url": URL, "charts": charts}));
+}
+
+fn offers(world: &mut World, all: &[Offered]) {
+    world.charts.repositories.insert(URL.to_owned(), all.to_vec());
+}
+
+fn needs(chart: &str, other: &str) -> Offered {
+    Offered { needs: vec![(other.to_owned(), URL.to_owned())], ..offered(chart, "1.0", 1) }
+}
+
+fn phase(world: &World, name: &str) -> &'static str {
+    let view = world.engine.view();
+    view.modules.iter().find(|module| module.name.as_str() == name).unwrap().phase
+}
+
+/// One life with a module that names a chart, and with all kinds of objects.
+pub(crate) fn tour() {
+    let mut world = charted(&cache("*", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    world.run_for(1_000);
+    let repos = json!([{"name": "corp", "url": URL}]);
+    world.applies_chart("RepoGroup", "group", json!({"labelSelector": "group", "repos": repos}));
+    world.run_for(3_000);
+    assert_eq!(phase(&world, "cache"), "running");
+    let mut world = charted_with(&files(), Config { are_repository_kinds_served: false, ..config() });
+    world.run_for(100);
+    world.send_in(0, Event::RepositoryKindsServed);
+    world.run_for(100);
+}
+
+#[test]
+fn b01_b02_a_repository_gets_its_finalizer_its_index_and_the_charts_that_it_lists() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 2)]);
+    corp(&mut world, json!([]));
+    world.run_for(1_000);
+    assert_eq!(world.charts.indexes["corp"].len(), 2);
+    let object = world.chart_object("Repository", "corp");
+    assert_eq!((&object["status"]["synced"], &object["status"]["charts"]), (&json!(true), &json!(0)));
+    assert_eq!(object["metadata"]["finalizers"], json!(["finalizer.repo.yaho.soer3n.dev"]));
+    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    world.run_for(1_000);
+    let chart = world.chart_object("Chart", "alpha-corp");
+    assert_eq!(
+        chart["spec"],
+        json!({"name": "alpha", "repository": "corp", "versions": ["*"], "createDeps": true})
+    );
+    assert_eq!(chart["status"]["versions"], "synced");
+    assert_eq!(world.chart_object("Repository", "corp")["status"]["charts"], 1);
+    corp(&mut world, json!([]));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Chart", "alpha-corp"), Value::Null, "it is not listed any more");
+}
+
+#[test]
+fn b05_a_chart_that_a_person_made_is_labelled_and_never_deleted() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("beta", "1.0", 2)]);
+    corp(&mut world, json!([{"name": "beta"}]));
+    let spec = json!({"name": "alpha", "repository": "corp", "versions": ["*"]});
+    world.applies_chart("Chart", "alpha-corp", spec.clone());
+    world.run_for(1_000);
+    let chart = world.chart_object("Chart", "alpha-corp");
+    let labels = json!({"yaho.soer3n.dev/chart": "alpha", "yaho.soer3n.dev/repo": "corp", "yaho.soer3n.dev/unmanaged": "true"});
+    assert_eq!((&chart["metadata"]["labels"], &chart["spec"]), (&labels, &spec));
+    assert_eq!(chart["status"]["versions"], "synced", "its index is kept although it is not listed");
+    // Its name is taken: what is listed gets another one.
+    corp(&mut world, json!([{"name": "alpha"}]));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"], spec);
+    assert_eq!(world.charts.objects.keys().filter(|(kind, _)| kind == "Chart").count(), 2);
+    corp(&mut world, json!([{"name": "beta"}]));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"], spec);
+}
+
+#[test]
+fn b06_b08_what_is_wrong_is_a_condition_and_hinders_nothing_else() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    world.applies_chart(
+        "Chart",
+        "mine",
+        json!({"name": "alpha", "repository": "corp", "versions": ["1", "9"]}),
+    );
+    world.run_for(1_000);
+    let (reason, message) = world.condition("Chart", "mine");
+    assert!(reason == "initChartFailed" && message.contains("there is no Repository"), "{message}");
+    corp(&mut world, json!([]));
+    world.run_for(1_000);
+    assert_eq!(world.condition("Chart", "mine"), ("initChartFailed".to_owned(), "nothing fits 9".to_owned()));
+    assert_eq!(world.charts.stored.len(), 1, "the good one is kept");
+    world.charts.broken.insert("alpha".to_owned());
+    world.charts.stored.clear();
+    world.applies_chart("Chart", "mine", json!({"name": "alpha", "repository": "corp", "versions": ["1"]}));
+    world.run_for(1_000);
+    assert_eq!(world.condition("Chart", "mine").0, "createConfigmapsFailed");
+    let before = world.charts.writes.len();
+    world.run_for(100_000);
+    assert_eq!(world.charts.writes.len(), before, "the same message is not written again");
+    world.charts.broken.clear();
+    world.run_for(3_600_000);
+    assert_eq!(world.condition("Chart", "mine").0, "success");
+}
+
+#[test]
+fn an_index_is_looked_at_again_and_a_repository_that_fails_ever_more_rarely() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, json!([]));
+    world.run_for(1_000);
+    let writes = world.charts.writes.len();
+    world.run_for(1_510_000);
+    assert_eq!(
+        (world.charts.fetches, world.charts.writes.len()),
+        (6, writes),
+        "every 5 minutes, and nothing is written"
+    );
+    world.charts.repositories.clear();
+    world.run_for(310_000);
+    assert_eq!(world.condition("Repository", "corp").0, "fetchIndexFailed");
+    let before = world.charts.fetches;
+    world.run_for(36_000_000);
+    let tries = world.charts.fetches - before;
+    assert!((12..20).contains(&tries), "{tries} in 10 h");
+    world.applies_chart(
+        "Repository",
+        "corp",
+        json!({"name": "corp", "url": URL, "sync": {"enabled": false}}),
+    );
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    world.run_for(3_600_000);
+    let before = world.charts.fetches;
+    world.run_for(3_600_000);
+    assert_eq!(world.charts.fetches, before);
+}
+
+#[test]
+fn b11_what_a_chart_needs_is_made_and_waited_for() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1), needs("beta", "alpha")]);
+    corp(&mut world, json!([]));
+    let spec =
+        |create: bool| json!({"name": "beta", "repository": "corp", "versions": ["*"], "createDeps": create});
+    world.applies_chart("Chart", "mine", spec(false));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Chart", "mine")["status"]["dependencies"], Value::Null);
+    world.charts.broken.insert("alpha".to_owned());
+    world.applies_chart("Chart", "mine", spec(true));
+    world.run_for(1_000);
+    let (reason, message) = world.condition("Chart", "mine");
+    assert!(reason == "createDepsFailed" && message.contains("404"), "{reason}: {message}");
+    let child = world.chart_object("Chart", "alpha-corp");
+    assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], "uid-of-corp");
+    world.charts.broken.clear();
+    world.run_for(100_000);
+    let mine = world.chart_object("Chart", "mine");
+    assert_eq!(
+        (&mine["status"]["dependencies"], &mine["status"]["versions"]),
+        (&json!("synced"), &json!("synced"))
+    );
+    // A Repository that lists it keeps what others need of it.
+    corp(&mut world, json!([{"name": "alpha", "versions": ["1"]}]));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Chart", "alpha-corp")["spec"]["versions"], json!(["1", "*"]));
+    assert!(
+        world.chart_object("Chart", "alpha-corp")["metadata"]["labels"]["yaho.soer3n.dev/unmanaged"]
+            .is_null()
+    );
+}
+
+#[test]
+fn charts_that_need_each_other_are_named_and_the_work_ends() {
+    let mut world = charted(&files());
+    offers(&mut world, &[needs("a", "b"), needs("b", "a")]);
+    corp(&mut world, json!([{"name": "a", "versions": ["*"]}]));
+    world.run_for(2_000);
+    let (reason, message) = world.condition("Chart", "a-corp");
+    assert!(reason == "createDepsFailed" && message.contains("a-corp → b-corp → a-corp"), "{message}");
+    let before = world.charts.writes.len();
+    world.run_for(200_000);
+    assert_eq!(world.charts.writes.len(), before);
+}
+
+#[test]
+fn b13_a_group_makes_its_repositories_and_deletes_those_that_it_does_not_list_any_more() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    let one = json!({"name": "corp", "url": URL, "charts": [{"name": "alpha", "versions": ["*"]}]});
+    let two = json!({"name": "extra", "url": "https://extra"});
+    world.applies_chart("RepoGroup", "group", json!({"labelSelector": "g", "repos": [one, two]}));
+    world.run_for(1_000);
+    assert_eq!(
+        world.chart_object("Repository", "corp")["metadata"]["labels"]["yaho.soer3n.dev/repoGroup"],
+        "g"
+    );
+    assert_eq!(
+        world.chart_object("Chart", "alpha-corp")["metadata"]["labels"]["yaho.soer3n.dev/repoGroup"],
+        "g"
+    );
+    assert_eq!(world.condition("Repository", "extra").0, "fetchIndexFailed");
+    world.applies_chart("RepoGroup", "group", json!({"labelSelector": "g", "repos": [two]}));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Repository", "corp"), Value::Null);
+    assert_eq!(world.chart_object("Chart", "alpha-corp"), Value::Null);
+    assert_ne!(world.chart_object("Repository", "extra"), Value::Null);
+    world.applies_chart("Repository", "mine", json!({"name": "mine", "url": URL}));
+    world.run_for(1_000);
+    let taken = json!({"name": "mine", "url": "https://other"});
+    world.applies_chart("RepoGroup", "group", json!({"labelSelector": "g", "repos": [taken]}));
+    world.run_for(1_000);
+    assert_eq!(world.chart_object("Repository", "mine")["spec"]["url"], URL);
+    assert!(world.condition("RepoGroup", "group").1.contains("does not belong to this group"));
+}
+
+#[test]
+fn b17_an_archive_that_was_published_again_is_taken_when_a_person_says_so() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    world.run_for(1_000);
+    offers(&mut world, &[offered("alpha", "1.0", 2)]);
+    world.run_for(400_000);
+    let conditions = world.chart_object("Chart", "alpha-corp")["status"]["conditions"].clone();
+    assert_eq!((&conditions[1]["type"], &conditions[1]["status"]), (&json!("DigestChanged"), &json!("True")));
+    assert_eq!(world.charts.stored.values().copied().collect::<Vec<_>>(), [1]);
+    world.annotates_chart("Chart", "alpha-corp", json!({"addon-operator.io/reprocess": "1"}));
+    world.run_for(1_000);
+    let status = world.chart_object("Chart", "alpha-corp")["status"].clone();
+    assert_eq!((&status["reprocessed"], &status["conditions"][1]), (&json!(1), &Value::Null));
+    assert_eq!(world.charts.stored.values().copied().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn b18_b21_a_module_is_held_until_its_chart_is_there_and_holds_back_nobody() {
+    let mut world = charted(&cache("*", false));
+    let trace = world.run_for(2_000);
+    assert!(world.deployed.keys().eq(["base"]), "{trace}");
+    assert_eq!((phase(&world, "cache"), phase(&world, "base")), ("held", "running"));
+    assert!(world.noticed(|notice| matches!(notice, Notice::Ready)) == 1, "nobody waits for it");
+    assert!(
+        world
+            .engine
+            .view()
+            .queues
+            .iter()
+            .all(|queue| queue.name.as_str() != "main" || queue.tasks.is_empty())
+    );
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, json!([]));
+    world.run_for(2_000);
+    assert!(world.deployed.keys().eq(["base", "cache"]));
+    assert_eq!(phase(&world, "cache"), "running");
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+
+    // The repository is down, and so is everything that was known.
+    world.charts.repositories.clear();
+    world.restarts_charted();
+    let before = (world.charts.downloads, world.charts.pins.clone());
+    let trace = world.run_for(2_000);
+    assert_eq!(phase(&world, "cache"), "running");
+    assert!(!trace.contains("pin "), "{trace}");
+    assert_eq!((world.charts.downloads, world.charts.pins.clone()), before);
+}
+
+#[test]
+fn a_module_moves_when_its_constraint_changes_or_when_it_follows() {
+    for (auto_upgrade, moves_to) in [(false, "1.0"), (true, "1.1")] {
+        let mut world = charted(&cache("1", auto_upgrade));
+        offers(&mut world, &[offered("alpha", "1.0", 1)]);
+        corp(&mut world, json!([]));
+        world.run_for(2_000);
+        offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+        world.run_for(400_000);
+        let pin = &world.charts.pins["cache"];
+        assert_eq!(&*pin.package.version, moves_to);
+        assert_eq!(pin.previous.as_ref().map(|package| &*package.version), auto_upgrade.then_some("1.0"));
+        let changed = cache("1.1", auto_upgrade);
+        world.send_in(0, crate::build::reread(&changed));
+        world.run_for(2_000);
+        let pin = &world.charts.pins["cache"];
+        assert_eq!((&*pin.package.version, &*pin.constraint), ("1.1", "1.1"));
+        assert_eq!(phase(&world, "cache"), "running");
+    }
+}
+
+#[test]
+fn a_module_that_is_switched_off_gives_its_chart_up_when_its_release_is_gone() {
+    let mut world = charted(&cache("*", false));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, json!([]));
+    world.run_for(2_000);
+    world.send_in(0, config_map(200, &[("cacheEnabled", "false")]));
+    world.run_for(2_000);
+    assert!(world.deployed.keys().eq(["base"]));
+    assert_eq!(world.chart_object("Chart", "module-cache"), Value::Null);
+    assert!(world.charts.pins.is_empty());
+    world.send_in(0, config_map(201, &[("cacheEnabled", "true")]));
+    world.run_for(2_000);
+    assert!(world.deployed.keys().eq(["base", "cache"]));
+}
+
+#[test]
+fn without_the_kinds_nothing_is_watched_and_a_module_says_what_it_waits_for() {
+    let settings = Config { are_repository_kinds_served: false, ..config() };
+    let mut world = charted_with(&cache("*", false), settings);
+    let trace = world.run_for(2_000);
+    assert!(!trace.contains("Repository") && trace.contains("await kinds of charts"), "{trace}");
+    assert_eq!(phase(&world, "cache"), "held");
+    let why = |notice: &Notice| matches!(notice, Notice::ModuleChanged { phase: "held", reason: Some(reason), .. } if reason.contains("apply the CRDs"));
+    assert_eq!(world.noticed(why), 1);
+}
+
+#[test]
+fn a_write_that_fails_is_tried_again() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    for _ in 0..3 {
+        world.patching.push_back(Err(Failure::new(FailureKind::Cluster, "conflict")));
+    }
+    corp(&mut world, json!([{"name": "alpha", "versions": ["*"]}]));
+    world.run_for(60_000);
+    assert_eq!(world.condition("Chart", "alpha-corp").0, "success");
+}
+
+#[test]
+fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
+    let mut world = charted(&cache("1", true));
+    offers(&mut world, &[offered("alpha", "1.0", 1)]);
+    corp(&mut world, json!([]));
+    world.run_for(2_000);
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.1", 2)]);
+    let mut world = (0..3).fold(world, |world, _| world.release("cache", Err("it does not start")));
+    world.run_for(400_000);
+    let pin = &world.charts.pins["cache"];
+    assert_eq!((&*pin.package.version, &pin.previous), ("1.0", &None));
+    assert_eq!(phase(&world, "cache"), "running");
+    let told = |reason: &str| world.announcements.iter().filter(|told| told.reason == reason).count();
+    assert_eq!((told("ChartUpgraded"), told("ChartRolledBack")), (1, 1));
+    // It is not taken again, but what comes after it is.
+    world.run_for(400_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.0");
+    offers(&mut world, &[offered("alpha", "1.0", 1), offered("alpha", "1.2", 3)]);
+    world.run_for(400_000);
+    assert_eq!(&*world.charts.pins["cache"].package.version, "1.2");
+}

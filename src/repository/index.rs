@@ -1,0 +1,195 @@
+//! Indexes of repositories, and the maps with what is kept of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Seek as _, Write as _};
+use std::path::PathBuf;
+
+use ::source::chart_repository::index::{ChartIndex, Wanted as WantedCharts};
+use ::source::chart_repository::location;
+use ::source::digest::Digest;
+use engine::{
+    Failure, FailureKind, FetchedIndex, IndexRequest, IndexValidator, RepositoryKey, RepositoryKind,
+};
+use objects::legal;
+
+use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, REPO, TYPE, Wanted, owner};
+use super::repositories::Repositories;
+use super::stop::{Stop, blocking};
+use crate::remote::http::{Answer, Get, HttpError, Sink, Validator};
+
+/// The annotation with the digest of what a map holds, so that a change by hand is seen.
+const CONTENT: &str = "addon-operator.io/content";
+
+/// The key of the versions.
+pub(super) const VERSIONS: &str = "versions";
+
+/// Takes what is read once into a file without a name. A kill leaves nothing of it.
+pub(super) struct Spool {
+    directory: PathBuf,
+    file: Option<File>,
+}
+
+impl Spool {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory, file: None }
+    }
+
+    fn into_reader(self) -> io::Result<Option<File>> {
+        let Some(mut file) = self.file else { return Ok(None) };
+        file.rewind()?;
+        Ok(Some(file))
+    }
+}
+
+impl Sink for Spool {
+    fn write(&mut self, part: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                fs::create_dir_all(&self.directory)?;
+                none.insert(tempfile::tempfile_in(&self.directory)?)
+            }
+        };
+        file.write_all(part)
+    }
+}
+
+/// Returns what an error of a request to a repository comes to.
+pub(super) fn fetching(what: &str, error: &HttpError) -> Stop {
+    if error.is_ours() {
+        return Stop::Failed(Failure::of(FailureKind::Files, error));
+    }
+    Stop::Rejected(format!("{what} can't be fetched: {error}"))
+}
+
+impl Repositories {
+    pub(super) async fn index(&self, request: &IndexRequest) -> Result<FetchedIndex, Stop> {
+        let repository = &request.repository;
+        let base = self.base(repository).await?;
+        let url = location::index(&repository.url, self.options.allowed.protocols);
+        let url = url.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?;
+        let url = match base.credentials() {
+            Some(credentials) => url.with_credentials(credentials.user(), credentials.password()),
+            None => url,
+        };
+        let is_kept = request.known.is_some() && self.is_kept(request).await?;
+        let known = request.known.as_ref().filter(|_| is_kept);
+        let validator = known.map(|known| Validator::of_texts(&known.etag, &known.modified));
+        let get = Get { url: &url, known: validator.as_ref(), limit: self.options.index_bytes };
+        let spool = Spool::new(self.options.directory.clone());
+        let (spool, validator) = match self.http.get(get, spool).await {
+            Err(error) => return Err(fetching("the index", &error)),
+            Ok(Answer::Unchanged) => {
+                let validator = known.cloned().unwrap_or_default();
+                return Ok(FetchedIndex { validator, is_unchanged: true, ..FetchedIndex::default() });
+            }
+            Ok(Answer::New(spool, validator)) => (spool, validator),
+        };
+        let [etag, modified] = validator.texts();
+        let index = self.read_index(spool, request).await?;
+        let mut changed = BTreeSet::new();
+        for (chart, versions) in &index.charts {
+            if self.keep_index(request, chart, versions).await? {
+                changed.insert(chart.clone());
+            }
+        }
+        let missing = request.charts.iter().filter(|chart| !index.charts.contains_key(&***chart));
+        let near = |chart: &str| {
+            engine::view::nearest(chart, index.names.iter().map(String::as_str)).map(str::to_owned)
+        };
+        Ok(FetchedIndex {
+            validator: IndexValidator { etag, modified },
+            is_unchanged: false,
+            missing: missing.map(|chart| (chart.clone(), near(chart))).collect(),
+            changed,
+            truncated: index.is_truncated.then_some(index.offered),
+        })
+    }
+
+    async fn read_index(&self, spool: Spool, request: &IndexRequest) -> Result<ChartIndex, Stop> {
+        let first = if request.is_open { self.options.index_max } else { 0 };
+        let named = request.charts.iter().map(ToString::to_string).collect();
+        let (wanted, most) = (WantedCharts { named, first }, self.options.index_bytes);
+        // It can't be closed.
+        let _turn = self.turns.acquire().await;
+        let read = blocking(move || {
+            let ours = |error: io::Error| Stop::Failed(Failure::of(FailureKind::Files, &error));
+            let file = spool.into_reader().map_err(ours)?;
+            let index = match file {
+                Some(file) => ChartIndex::read(file, most, wanted),
+                None => ChartIndex::read(io::empty(), most, wanted),
+            };
+            index.map_err(|error| Stop::Rejected(error.to_string()))
+        });
+        read.await?
+    }
+
+    fn index_map(&self, request: &IndexRequest, chart: &str, versions: &[u8]) -> Wanted {
+        let repository = &request.repository;
+        let label = |(name, value): (&str, &str)| (name.to_owned(), legal::label(value));
+        let annotation = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let content = Digest::of(versions).to_string();
+        Wanted {
+            name: format!("helm-{}-{chart}-index", repository.name),
+            identity: vec![repository.name.to_string(), chart.to_owned()],
+            labels: [(REPO, &*repository.name), (CHART, chart), (TYPE, "index")].map(label).into(),
+            annotations: [(OF_REPOSITORY, &*repository.name), (OF_CHART, chart), (CONTENT, &content)]
+                .map(annotation)
+                .into(),
+            data: BTreeMap::new(),
+            binary: [(VERSIONS.to_owned(), versions.to_vec())].into(),
+            is_immutable: false,
+            owner: owner(
+                RepositoryKind::Repository.as_str(),
+                RepositoryKey::API_VERSION,
+                &repository.name,
+                &repository.uid,
+            ),
+        }
+    }
+
+    /// Makes the map of a chart say these versions. Returns whether it said others.
+    async fn keep_index(&self, request: &IndexRequest, chart: &str, versions: &[u8]) -> Result<bool, Stop> {
+        let wanted = self.index_map(request, chart, versions);
+        let known = self.maps.find(&wanted).await?;
+        let (is_written, version) = self.maps.ensure(&wanted, known.as_ref()).await?;
+        let name = known.and_then(|map| map.metadata.name).unwrap_or_else(|| legal::object(&wanted.name));
+        self.verified.set(&name, &version);
+        Ok(is_written)
+    }
+
+    /// Returns whether all that was kept of an index is there, as it was written.
+    async fn is_kept(&self, request: &IndexRequest) -> Result<bool, Stop> {
+        let selector = format!("{REPO}={},{TYPE}=index", legal::label(&request.repository.name));
+        let mut there = BTreeSet::new();
+        for map in self.maps.metadata(&selector).await? {
+            let annotations = map.metadata.annotations.unwrap_or_default();
+            if annotations.get(OF_REPOSITORY).map(String::as_str) != Some(&*request.repository.name) {
+                continue;
+            }
+            let is_owned = map
+                .metadata
+                .owner_references
+                .iter()
+                .flatten()
+                .any(|owner| owner.uid == request.repository.uid);
+            let (name, version) =
+                (map.metadata.name.unwrap_or_default(), map.metadata.resource_version.unwrap_or_default());
+            if !is_owned {
+                return Ok(false);
+            }
+            if !self.verified.has(&name, &version) {
+                let Some(map) = self.maps.get(&name).await? else { return Ok(false) };
+                let versions = map.binary_data.as_ref().and_then(|data| data.get(VERSIONS));
+                let content = versions.map(|versions| Digest::of(&versions.0).to_string());
+                if content.is_none() || annotations.get(CONTENT) != content.as_ref() {
+                    return Ok(false);
+                }
+                self.verified.set(&name, &map.metadata.resource_version.unwrap_or_default());
+            }
+            there.extend(annotations.get(OF_CHART).cloned());
+        }
+        Ok(!there.is_empty() && request.charts.iter().all(|chart| there.contains(&**chart)))
+    }
+}

@@ -1,0 +1,17 @@
+//! Chart repositories: fetches indexes and archives, and keeps in the cluster what is wanted of them.
+//!
+//! ```text
+//! repository ─▶ remote ─▶ index ─▶ index maps
+//!                 └─▶ archive ─▶ package, maps ◀─ pins
+//! ```
+
+mod config_maps;
+mod index;
+mod package;
+mod pins;
+mod repositories;
+mod resolve;
+mod stop;
+mod verified;
+
+pub use repositories::{Options, Repositories};

@@ -1,0 +1,283 @@
+//! Versions of charts as they are kept: the archive byte for byte, and the maps that people can read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ::source::chart_repository::location;
+use ::source::chart_repository::projection::{self, ChartMap, MapType};
+use ::source::chunk;
+use ::source::digest::Digest;
+use ::source::url::{BundleUrl, HttpUrl};
+use chart::chart::Chart;
+use chart::warnings::Warnings;
+use engine::{
+    Failure, FailureKind, Package, PackageDependency, RepositoryKey, RepositoryKind, StoreRequest,
+    StoredPackage,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use objects::legal;
+
+use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, OF_VERSION, REPO, SUBNAME, TYPE, Wanted, owner};
+use super::index::fetching;
+use super::repositories::Repositories;
+use super::stop::{Stop, blocking};
+use crate::remote::http::{Answer, Get};
+
+/// The label of the parts of packages: the beginning of the digest.
+pub(super) const PACKAGE: &str = "addon-operator.io/package";
+
+/// The annotation with the digest of the archive.
+pub(super) const DIGEST: &str = "addon-operator.io/digest";
+
+/// The annotations with the number of a part, and with how many there are.
+const PART: &str = "addon-operator.io/part";
+const PARTS: &str = "addon-operator.io/parts";
+
+/// The annotation with the names of files whose keys are others, as JSON.
+const FILES: &str = "addon-operator.io/files";
+
+/// The key of a part.
+const PART_KEY: &str = "part";
+
+/// The most bytes of a packed chart.
+const MOST_PACKED: u64 = 20 << 20;
+
+/// The most parts of a package.
+const MOST_PARTS: usize = 24;
+
+/// How much of a digest is in a label.
+const SHORT: usize = 40;
+
+/// Returns a digest as labels of parts have it.
+pub(super) fn short(hex: &str) -> String {
+    hex.chars().take(SHORT).collect()
+}
+
+impl Repositories {
+    pub(super) async fn package(&self, request: &StoreRequest) -> Result<StoredPackage, Stop> {
+        let base = self.base(&request.repository).await?;
+        let wanted = request.version.digest.as_ref().and_then(|digest| Digest::parse(digest.as_str()).ok());
+        let kept = self.kept(request).await?;
+        let (bytes, digest, republished) = match kept {
+            Some((bytes, digest)) if !request.replaces => {
+                let other = wanted.filter(|wanted| *wanted != digest);
+                (bytes, digest, other)
+            }
+            Some((bytes, digest)) if wanted.as_ref() == Some(&digest) => (bytes, digest, None),
+            Some(_) | None => {
+                let bytes = self.download(&base, request).await?;
+                let digest = Digest::of(&bytes);
+                if let Some(wanted) = wanted.filter(|wanted| *wanted != digest) {
+                    return Err(Stop::Rejected(format!(
+                        "the digest of the archive is {digest}, that of the index is {wanted}"
+                    )));
+                }
+                (bytes, digest, None)
+            }
+        };
+        let bytes = Arc::new(bytes);
+        let (chart, maps) = self.load(Arc::clone(&bytes)).await?;
+        for part in self.parts(request, &bytes, &digest) {
+            let known = self.maps.find(&part).await?;
+            self.maps.ensure(&part, known.as_ref()).await?;
+        }
+        for map in &maps {
+            let wanted = shown(request, map);
+            let known = self.maps.find(&wanted).await?;
+            self.maps.ensure(&wanted, known.as_ref()).await?;
+        }
+        let as_ours = |digest: &Digest| digest.to_string().parse();
+        let defect = |error: engine::NotADigest| Stop::Failed(Failure::of(FailureKind::Bug, &error));
+        Ok(StoredPackage {
+            digest: as_ours(&digest).map_err(defect)?,
+            republished: republished.as_ref().map(as_ours).transpose().map_err(defect)?,
+            dependencies: dependencies(chart),
+        })
+    }
+
+    /// Returns the archive of a version that is kept, if all of it is there.
+    async fn kept(&self, request: &StoreRequest) -> Result<Option<(Vec<u8>, Digest)>, Stop> {
+        let mut bytes = Vec::new();
+        let (mut number, mut count, mut digest) = (0, 1, None);
+        while number < count {
+            number += 1;
+            let Some(map) = self.maps.find(&part(request, number, BTreeMap::new(), &[])).await? else {
+                return Ok(None);
+            };
+            let (data, parts, said) = read_part(map);
+            if number == 1 {
+                (count, digest) = (parts.min(MOST_PARTS), said);
+            } else if digest != said {
+                return Ok(None);
+            }
+            bytes.extend_from_slice(&data);
+        }
+        let found = Digest::of(&bytes);
+        Ok((digest.as_deref() == Some(&found.to_string())).then_some((bytes, found)))
+    }
+
+    async fn download(&self, base: &HttpUrl, request: &StoreRequest) -> Result<Vec<u8>, Stop> {
+        let url = location::archive(base, &request.version.url, self.options.allowed.protocols);
+        let url =
+            url.map_err(|error| Stop::Rejected(format!("the URL of the archive can't be used: {error}")))?;
+        let allowed = self.options.allowed.check_bundle(&BundleUrl::Http(url.clone()));
+        allowed.map_err(|error| Stop::Rejected(format!("the archive: {error}")))?;
+        let get = Get { url: &url, known: None, limit: MOST_PACKED };
+        match self.http.get(get, Vec::new()).await {
+            Ok(Answer::New(bytes, _)) => Ok(bytes),
+            Ok(Answer::Unchanged) => {
+                Err(Stop::Rejected("the server says that the archive did not change".to_owned()))
+            }
+            Err(error) => Err(fetching("the archive", &error)),
+        }
+    }
+
+    async fn load(&self, bytes: Arc<Vec<u8>>) -> Result<(Chart, Vec<ChartMap>), Stop> {
+        // It can't be closed.
+        let _turn = self.turns.acquire().await;
+        let loaded = blocking(move || {
+            let chart = chart::load::from_archive(&bytes, &mut Warnings::default())
+                .map_err(|error| Stop::Rejected(format!("the archive is no chart: {error}")))?;
+            let maps = projection::maps(&chart).map_err(|error| Stop::Rejected(error.to_string()))?;
+            Ok((chart, maps))
+        });
+        loaded.await?
+    }
+
+    fn parts(&self, request: &StoreRequest, bytes: &[u8], digest: &Digest) -> Vec<Wanted> {
+        let count = chunk::split(bytes).len();
+        let labels = BTreeMap::from([(PACKAGE.to_owned(), short(digest.hex()))]);
+        let annotations = [(DIGEST.to_owned(), digest.to_string()), (PARTS.to_owned(), count.to_string())];
+        let one = |(place, data): (usize, &[u8])| {
+            let mut wanted = part(request, place + 1, labels.clone(), data);
+            wanted.annotations.extend(annotations.clone());
+            wanted
+        };
+        chunk::split(bytes).enumerate().map(one).collect()
+    }
+
+    /// Returns the archive of a package, by its digest.
+    pub(super) async fn read_archive(&self, package: &Package) -> Result<Vec<u8>, Failure> {
+        let lost = |problem: &str| {
+            let Package { repository, chart, version, digest } = package;
+            let text = format!(
+                "the package of chart {chart} {version} of Repository {repository} ({digest}) {problem}"
+            );
+            Failure::new(FailureKind::Files, text)
+                .advise("it is kept in ConfigMaps and written again when its Chart is synced")
+        };
+        let selector = format!("{PACKAGE}={}", short(package.digest.hex()));
+        let listed = self.maps.list(&selector).await.map_err(|stop| match stop {
+            Stop::Rejected(problem) => Failure::new(FailureKind::Forbidden, problem),
+            Stop::Failed(failure) => failure,
+        })?;
+        // The same archive may be kept for several versions.
+        let mut sets: BTreeMap<String, BTreeMap<usize, Vec<u8>>> = BTreeMap::new();
+        for map in listed {
+            let annotations = map.metadata.annotations.clone().unwrap_or_default();
+            let of = |name: &str| annotations.get(name).cloned().unwrap_or_default();
+            let number = of(PART).parse().unwrap_or_default();
+            let of = format!("{}\n{}\n{}", of(OF_REPOSITORY), of(OF_CHART), of(OF_VERSION));
+            sets.entry(of).or_default().insert(number, read_part(map).0);
+        }
+        if sets.is_empty() {
+            return Err(lost("is not there"));
+        }
+        let whole = sets.into_values().map(|parts| parts.into_values().collect::<Vec<_>>().concat());
+        let is_it = |bytes: &Vec<u8>| Digest::of(bytes).to_string() == package.digest.as_str();
+        let mut whole = whole.filter(is_it);
+        whole.next().ok_or_else(|| lost("is not whole: somebody removed or changed a part"))
+    }
+}
+
+fn read_part(map: ConfigMap) -> (Vec<u8>, usize, Option<String>) {
+    let annotations = map.metadata.annotations.unwrap_or_default();
+    let parts = annotations.get(PARTS).and_then(|count| count.parse().ok()).unwrap_or(1);
+    let data = map.binary_data.unwrap_or_default().remove(PART_KEY).unwrap_or_default();
+    (data.0, parts, annotations.get(DIGEST).cloned())
+}
+
+fn about(request: &StoreRequest) -> BTreeMap<String, String> {
+    let annotation = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let about = [
+        (OF_REPOSITORY, &*request.repository.name),
+        (OF_CHART, &*request.chart),
+        (OF_VERSION, &*request.version.version),
+    ];
+    about.map(annotation).into()
+}
+
+fn wanted(request: &StoreRequest, name: String) -> Wanted {
+    let (chart, uid) = &request.owner;
+    let identity = [&*request.repository.name, &*request.chart, &*request.version.version];
+    Wanted {
+        name,
+        identity: identity.map(str::to_owned).into(),
+        labels: BTreeMap::new(),
+        annotations: about(request),
+        data: BTreeMap::new(),
+        binary: BTreeMap::new(),
+        is_immutable: true,
+        owner: owner(RepositoryKind::Chart.as_str(), RepositoryKey::API_VERSION, chart, uid),
+    }
+}
+
+fn part(request: &StoreRequest, number: usize, labels: BTreeMap<String, String>, data: &[u8]) -> Wanted {
+    let (repository, version) = (&request.repository.name, &request.version.version);
+    let mut wanted = wanted(request, format!("helm-pkg-{repository}-{}-{version}-{number}", request.chart));
+    wanted.labels = labels;
+    wanted.annotations.insert(PART.to_owned(), number.to_string());
+    wanted.binary.insert(PART_KEY.to_owned(), data.to_vec());
+    wanted
+}
+
+/// Returns a map that people can read.
+fn shown(request: &StoreRequest, map: &ChartMap) -> Wanted {
+    let (repository, chart, version) =
+        (&*request.repository.name, &*request.chart, &*request.version.version);
+    let mut wanted = wanted(request, map.text(repository, chart, version));
+    let of = format!("{chart}-{version}");
+    let label = |(name, value): (&str, &str)| (name.to_owned(), legal::label(value));
+    wanted.labels = [(REPO, repository), (CHART, &*of), (TYPE, map.map_type.word())].map(label).into();
+    if !map.directory.is_empty() {
+        wanted.labels.insert(SUBNAME.to_owned(), legal::label(&map.directory));
+    }
+    if !map.renamed.is_empty() {
+        let names = serde_json::to_string(&map.renamed).unwrap_or_default();
+        wanted.annotations.insert(FILES.to_owned(), names);
+    }
+    match map.map_type {
+        MapType::Default => {
+            let text = |(key, value): (&String, &Vec<u8>)| {
+                (key.clone(), String::from_utf8_lossy(value).into_owned())
+            };
+            wanted.data = map.data.iter().map(text).collect();
+        }
+        MapType::Crds | MapType::Templates => wanted.binary.clone_from(&map.data),
+    }
+    wanted
+}
+
+/// Returns the charts of repositories that a chart needs with its default values.
+fn dependencies(mut chart: Chart) -> Vec<PackageDependency> {
+    let listed = chart.metadata.dependencies.clone();
+    // What can't be decided is needed.
+    let decided = chart::dependency::resolve(&mut chart, &serde_json::Map::new(), &mut Warnings::default());
+    let is_used = |name: &str| chart.metadata.dependencies.iter().any(|kept| kept.name == name);
+    let is_remote = |repository: &str| !repository.is_empty() && !repository.starts_with("file:");
+    let mut needed: Vec<PackageDependency> = listed
+        .into_iter()
+        .filter(|wanted| {
+            let name = if wanted.alias.is_empty() { &wanted.name } else { &wanted.alias };
+            is_remote(&wanted.repository) && (decided.is_err() || is_used(name))
+        })
+        .map(|wanted| PackageDependency {
+            name: wanted.name.as_str().into(),
+            version: wanted.version,
+            repository: wanted.repository,
+        })
+        .collect();
+    needed.sort();
+    needed.dedup();
+    needed
+}

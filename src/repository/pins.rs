@@ -1,0 +1,120 @@
+//! Which packages modules stay with: one `ConfigMap`, which owns the packages that it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::{Digest, Failure, FailureKind, ModuleName, Pin, Pins};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ObjectMeta;
+
+use super::config_maps::owner;
+use super::package::{DIGEST, PACKAGE, short};
+use super::repositories::Repositories;
+use super::stop::Stop;
+
+fn failed(stop: Stop) -> Failure {
+    match stop {
+        Stop::Rejected(problem) => Failure::new(FailureKind::Cluster, problem),
+        Stop::Failed(failure) => failure,
+    }
+}
+
+/// Returns the packages that stay.
+fn digests(data: &BTreeMap<String, String>) -> BTreeSet<Digest> {
+    let pins = data.values().filter_map(|text| serde_json::from_str::<Pin>(text).ok());
+    pins.flat_map(|pin| std::iter::once(pin.package).chain(pin.previous))
+        .map(|package| package.digest)
+        .collect()
+}
+
+impl Repositories {
+    fn pins_name(&self) -> String {
+        format!("{}-charts", self.options.config_map)
+    }
+
+    pub(super) async fn read_pins(&self) -> Result<Pins, Failure> {
+        let map = self.maps.get(&self.pins_name()).await.map_err(failed)?;
+        let mut pins = Pins::new();
+        for (module, text) in map.and_then(|map| map.data).unwrap_or_default() {
+            match serde_json::from_str(&text) {
+                Ok(pin) => drop(pins.insert(ModuleName::from(module), pin)),
+                Err(error) => {
+                    tracing::warn!(module, "ConfigMap {}: the pin can't be read: {error}", self.pins_name());
+                }
+            }
+        }
+        Ok(pins)
+    }
+
+    /// Writes a pin. Packages belong to the map before it names them, and until it names them no more.
+    pub(super) async fn write_pin(&self, module: &ModuleName, pin: Option<&Pin>) -> Result<(), Failure> {
+        let _turn = self.pinning.lock().await;
+        let name = self.pins_name();
+        let known = self.maps.get(&name).await.map_err(failed)?;
+        let map = match (known, pin) {
+            (Some(map), _) => map,
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {
+                let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+                self.maps.put(&ConfigMap { metadata, ..ConfigMap::default() }).await.map_err(failed)?
+            }
+        };
+        let uid = map.metadata.uid.clone().unwrap_or_default();
+        let mut data = map.data.clone().unwrap_or_default();
+        match pin {
+            Some(pin) => {
+                self.hold(&name, &uid, &pin.package.digest).await.map_err(failed)?;
+                let text =
+                    serde_json::to_string(pin).map_err(|error| Failure::of(FailureKind::Bug, &error))?;
+                data.insert(module.to_string(), text);
+            }
+            None => drop(data.remove(module.as_str())),
+        }
+        let stays = digests(&data);
+        let map = ConfigMap { data: Some(data), ..map };
+        self.maps.put(&map).await.map_err(failed)?;
+        self.let_go(&uid, &stays).await.map_err(failed)
+    }
+
+    /// Makes the parts of a package belong to the map of pins.
+    async fn hold(&self, name: &str, uid: &str, digest: &Digest) -> Result<(), Stop> {
+        let own = owner("ConfigMap", "v1", name, uid);
+        for part in self.maps.metadata(&format!("{PACKAGE}={}", short(digest.hex()))).await? {
+            let metadata = part.metadata;
+            let mut owners = metadata.owner_references.unwrap_or_default();
+            if owners.iter().any(|owner| owner.uid == uid) {
+                continue;
+            }
+            let controller = Some(!owners.iter().any(|owner| owner.controller == Some(true)));
+            owners.push(k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
+                controller,
+                ..own.clone()
+            });
+            let (part, version) =
+                (metadata.name.unwrap_or_default(), metadata.resource_version.unwrap_or_default());
+            self.maps.set_owners(&part, &version, &owners).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the packages that no pin names. One that nobody else owns goes.
+    async fn let_go(&self, uid: &str, stays: &BTreeSet<Digest>) -> Result<(), Stop> {
+        for part in self.maps.metadata(PACKAGE).await? {
+            let metadata = part.metadata;
+            let mut owners = metadata.owner_references.unwrap_or_default();
+            let digest = metadata.annotations.unwrap_or_default().remove(DIGEST).unwrap_or_default();
+            let is_pinned = stays.iter().any(|stays| stays.as_str() == digest);
+            if is_pinned || !owners.iter().any(|owner| owner.uid == uid) {
+                continue;
+            }
+            owners.retain(|owner| owner.uid != uid);
+            let (part, version) =
+                (metadata.name.unwrap_or_default(), metadata.resource_version.unwrap_or_default());
+            if owners.is_empty() {
+                self.maps.delete(&part).await?;
+            } else {
+                self.maps.set_owners(&part, &version, &owners).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! What the effects of chart repositories come to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::source::allow::AllowList;
+use ::source::template::SecretData;
+use ::source::url::{HttpUrl, IndexUrl, UrlError};
+use engine::{
+    Failure, FetchedIndex, IndexRequest, ModuleName, Package, Pin, Pins, RepositoryAccess, ResolveRequest,
+    ResolvedChart, StoreRequest, StoredPackage,
+};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use tokio::sync::Semaphore;
+
+use super::config_maps::ConfigMaps;
+use super::stop::{Stop, outcome};
+use super::verified::Verified;
+use crate::remote::http::HttpClient;
+
+/// How charts are fetched and kept.
+#[derive(Clone)]
+pub struct Options {
+    /// The namespace of the `ConfigMaps` and of the Secrets with passwords.
+    pub namespace: String,
+    /// The name of the operator's `ConfigMap`: that of the pins begins with it.
+    pub config_map: String,
+    /// A directory for what is read once.
+    pub directory: PathBuf,
+    /// How many charts of a repository are kept that lists none.
+    pub index_max: usize,
+    /// How many bytes an index may have.
+    pub index_bytes: u64,
+    /// Which hosts and URLs are allowed.
+    pub allowed: AllowList,
+}
+
+/// Fetches charts, and keeps them in the cluster.
+pub struct Repositories {
+    pub(super) options: Options,
+    pub(super) http: Arc<HttpClient>,
+    pub(super) maps: ConfigMaps,
+    client: Client,
+    pub(super) verified: Verified,
+    /// Parsing and unpacking take memory, so they are done one at a time.
+    pub(super) turns: Semaphore,
+    /// Who writes pins reads them first.
+    pub(super) pinning: tokio::sync::Mutex<()>,
+}
+
+impl Repositories {
+    /// Returns repositories that keep charts in the cluster of `client`. Nothing is sent yet.
+    pub(crate) fn new(client: Client, http: Arc<HttpClient>, options: Options) -> Self {
+        Self {
+            maps: ConfigMaps::new(client.clone(), &options.namespace),
+            options,
+            http,
+            client,
+            verified: Verified::default(),
+            turns: Semaphore::new(1),
+            pinning: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Fetches an index and writes what is kept of it. See docs/charts.md.
+    ///
+    /// # Errors
+    ///
+    /// Those of the API server and of our own disk. What is wrong with the repository is in the result.
+    pub async fn fetch_index(&self, request: &IndexRequest) -> Result<Result<FetchedIndex, String>, Failure> {
+        outcome(self.index(request).await)
+    }
+
+    /// Looks for versions of a chart in what is kept of the index.
+    ///
+    /// # Errors
+    ///
+    /// Those of the API server. What is wrong with the chart is in the result.
+    pub async fn resolve(&self, request: &ResolveRequest) -> Result<Result<ResolvedChart, String>, Failure> {
+        outcome(self.chart(request).await)
+    }
+
+    /// Keeps a version of a chart.
+    ///
+    /// # Errors
+    ///
+    /// Those of the API server. What is wrong with the archive is in the result.
+    pub async fn store(&self, request: &StoreRequest) -> Result<Result<StoredPackage, String>, Failure> {
+        outcome(self.package(request).await)
+    }
+
+    /// Writes which package a module stays with.
+    ///
+    /// # Errors
+    ///
+    /// When that can't be written.
+    pub async fn pin(&self, module: &ModuleName, pin: Option<&Pin>) -> Result<(), Failure> {
+        self.write_pin(module, pin).await
+    }
+
+    /// Returns which packages modules stay with. One request.
+    ///
+    /// # Errors
+    ///
+    /// When that can't be read.
+    pub async fn pins(&self) -> Result<Pins, Failure> {
+        self.read_pins().await
+    }
+
+    /// Returns the archive of a package as it was downloaded.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or not whole.
+    pub async fn archive(&self, package: &Package) -> Result<Vec<u8>, Failure> {
+        self.read_archive(package).await
+    }
+
+    /// Returns the URL of a repository, with its user and password if it has some.
+    pub(super) async fn base(&self, repository: &RepositoryAccess) -> Result<HttpUrl, Stop> {
+        let rejected = |error: &UrlError| Stop::Rejected(format!("spec.url: {error}"));
+        if repository.url.starts_with("oci://") {
+            let text =
+                "spec.url: oci:// is not supported by this version: use a repository with an index.yaml";
+            return Err(Stop::Rejected(text.to_owned()));
+        }
+        let url = HttpUrl::parse(&repository.url, self.options.allowed.protocols);
+        let url = url.map_err(|error| rejected(&error))?;
+        let allowed = self.options.allowed.check_index(&IndexUrl::Http(url.clone()));
+        allowed.map_err(|error| Stop::Rejected(format!("spec.url: {error}")))?;
+        let Some(name) = &repository.secret else { return Ok(url) };
+        let data = self.secret(name).await?;
+        let text = |key: &str| data.get(key).map(Vec::as_slice);
+        let user = text("user").or_else(|| text("username"));
+        let (Some(user), Some(password)) = (user, text("password")) else {
+            return Err(Stop::Rejected(format!(
+                "Secret {}/{name} of spec.authSecret has to have the keys user (or username) and password",
+                self.options.namespace
+            )));
+        };
+        Ok(url.with_credentials(user.trim_ascii_end(), password.trim_ascii_end()))
+    }
+
+    async fn secret(&self, name: &str) -> Result<SecretData, Stop> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.options.namespace);
+        let what = format!("can't read Secret {}/{name} of spec.authSecret", self.options.namespace);
+        let secret = api.get_opt(name).await.map_err(|error| Stop::of(&what, &error))?;
+        let Some(secret) = secret else {
+            return Err(Stop::Rejected(format!("{what}: there is none")));
+        };
+        Ok(secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect())
+    }
+}

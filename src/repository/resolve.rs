@@ -1,0 +1,95 @@
+//! Which versions of a chart constraints take, by what is kept of the index.
+
+use ::source::chart_repository::choice::choose;
+use ::source::chart_repository::entry::Entry;
+use ::source::chart_repository::location;
+use ::source::url::HttpUrl;
+use engine::{ResolveRequest, ResolvedChart, ResolvedVersion, WantedVersion};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use objects::legal;
+use serde_json::Value;
+
+use super::config_maps::{CHART, OF_CHART, OF_REPOSITORY, REPO, TYPE};
+use super::index::VERSIONS;
+use super::repositories::Repositories;
+use super::stop::Stop;
+
+impl Repositories {
+    pub(super) async fn chart(&self, request: &ResolveRequest) -> Result<ResolvedChart, Stop> {
+        let (repository, chart) = (&request.repository.name, &request.chart);
+        let Some(map) = self.index_map_of(repository, chart).await? else {
+            return Err(Stop::Rejected(self.missing(repository, chart).await?));
+        };
+        let versions = map.binary_data.as_ref().and_then(|data| data.get(VERSIONS));
+        let kept: Vec<Value> =
+            versions.and_then(|versions| serde_json::from_slice(&versions.0).ok()).ok_or_else(|| {
+                Stop::Rejected(format!("the index map of chart {chart} can't be read: it is written anew"))
+            })?;
+        let entries: Vec<Entry> = kept.iter().filter_map(Entry::read).collect();
+        let base = self.base(&request.repository).await?;
+        let find = |wanted: &WantedVersion| self.version(&base, &entries, wanted);
+        Ok(ResolvedChart {
+            versions: request.versions.iter().map(find).collect(),
+            highest: entries.first().map(|entry| entry.version.clone()),
+        })
+    }
+
+    fn version(
+        &self,
+        base: &HttpUrl,
+        entries: &[Entry],
+        wanted: &WantedVersion,
+    ) -> Result<ResolvedVersion, String> {
+        let not_after: Option<Timestamp> = wanted.not_after.as_ref().and_then(|time| time.parse().ok());
+        let is_old_enough = |entry: &Entry| match not_after {
+            None => true,
+            // Nobody knows how old it is.
+            Some(limit) => {
+                let created: Option<Timestamp> = entry.created.as_ref().and_then(|time| time.parse().ok());
+                created.is_some_and(|created| created <= limit)
+            }
+        };
+        let entry = choose(entries, &wanted.constraint, is_old_enough).map_err(|error| error.to_string())?;
+        let url = entry.urls.first().cloned().unwrap_or_default();
+        location::archive(base, &url, self.options.allowed.protocols)
+            .map_err(|error| format!("{}: the URL of the archive can't be used: {error}", entry.version))?;
+        Ok(ResolvedVersion {
+            version: entry.version.as_str().into(),
+            url,
+            digest: entry.digest.as_ref().and_then(|digest| digest.to_string().parse().ok()),
+            deprecated: entry.deprecated,
+            kind: entry.kind.clone(),
+        })
+    }
+
+    async fn index_map_of(&self, repository: &str, chart: &str) -> Result<Option<ConfigMap>, Stop> {
+        let text = format!("helm-{repository}-{chart}-index");
+        for name in [legal::object(&text), legal::told_apart(&text, &[repository, chart])] {
+            match self.maps.get(&name).await? {
+                Some(map) => {
+                    let annotation =
+                        |name: &str| map.metadata.annotations.as_ref()?.get(name).map(String::as_str);
+                    if annotation(OF_REPOSITORY) == Some(repository) && annotation(OF_CHART) == Some(chart) {
+                        return Ok(Some(map));
+                    }
+                }
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns why there is no index map of a chart, with the nearest name that there is.
+    async fn missing(&self, repository: &str, chart: &str) -> Result<String, Stop> {
+        let selector = format!("{REPO}={},{TYPE}=index", legal::label(repository));
+        let maps = self.maps.metadata(&selector).await?;
+        let names: Vec<String> =
+            maps.into_iter().filter_map(|map| map.metadata.labels?.remove(CHART)).collect();
+        Ok(match engine::view::nearest(chart, names.iter().map(String::as_str)) {
+            Some(near) => format!("Repository {repository} has no chart {chart:?}; did you mean {near}?"),
+            None if names.is_empty() => format!("the index of Repository {repository} was not fetched yet"),
+            None => format!("Repository {repository} has no chart {chart:?}"),
+        })
+    }
+}
