@@ -61,6 +61,22 @@ pub(super) struct Index {
     pub(super) outcome: Result<FetchedIndex, String>,
 }
 
+impl Asked {
+    /// Returns whether both are about the same repository.
+    pub(super) fn has_source_of(&self, other: &Self) -> bool {
+        self.url == other.url && self.secret == other.secret
+    }
+}
+
+impl Index {
+    /// Returns whether all charts are kept that are asked for, as far as the repository has them.
+    pub(super) fn has(&self, asked: &Asked) -> bool {
+        let is_whole = self.outcome.as_ref().is_ok_and(|index| index.truncated.is_none());
+        let has_named = asked.charts.is_subset(&self.asked.charts) || (self.asked.is_open && is_whole);
+        has_named && (self.asked.is_open || !asked.is_open)
+    }
+}
+
 impl Repository {
     /// Forgets how far the work is.
     pub(super) fn begin_anew(&mut self) {

@@ -228,10 +228,8 @@ impl Repositories {
             None if spec.interval().is_none() => !was_synced(object),
             None => true,
             Some(index) => {
-                let same = (&index.asked.url, &index.asked.secret) == (&asked.url, &asked.secret);
-                let is_wider =
-                    asked.charts.is_subset(&index.asked.charts) && (index.asked.is_open || !asked.is_open);
-                !same || !is_wider || repository.fetch_at.is_some_and(|at| at <= now)
+                let is_enough = index.asked.has_source_of(asked) && index.has(asked);
+                !is_enough || repository.fetch_at.is_some_and(|at| at <= now)
             }
         }
     }
@@ -386,7 +384,9 @@ fn index_request(
             modified: object.status_text("modified").to_owned(),
         }),
         None => None,
-        Some(Index { asked: before, outcome: Ok(index) }) if before == asked => {
+        Some(known @ Index { asked: before, outcome: Ok(index) })
+            if before.has_source_of(asked) && known.has(asked) =>
+        {
             charts.retain(|chart| !index.missing.iter().any(|(missing, _)| missing == chart));
             Some(index.validator.clone())
         }

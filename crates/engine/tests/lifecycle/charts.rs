@@ -375,3 +375,36 @@ fn three_failed_runs_bring_the_version_back_with_which_the_module_ran() {
     world.run_for(400_000);
     assert_eq!(&*world.charts.pins["cache"].package.version, "1.2");
 }
+
+#[test]
+fn b20_the_steps_of_a_chart_are_told_in_their_order() {
+    let mut world = charted(&files());
+    offers(&mut world, &[offered("alpha", "1.0", 1), needs("beta", "alpha")]);
+    corp(&mut world, json!([]));
+    world.run_for(1_000);
+    let spec = json!({"name": "beta", "repository": "corp", "versions": ["*"], "createDeps": true});
+    world.applies_chart("Chart", "mine", spec);
+    world.run_for(1_000);
+    let told = world.notices.iter().filter_map(|notice| match notice {
+        Notice::ChartStepped { object, step } if object == "Chart mine" => Some(step.as_str()),
+        _ => None,
+    });
+    let mut told: Vec<&str> = told.collect();
+    // Labels are written first, and the status again when what it needs is there.
+    told.dedup();
+    let expected = [
+        "metadata",
+        "index",
+        "version *: parse",
+        "version *: repository",
+        "version *: url",
+        "version *: values",
+        "version *: dependencies",
+        "write 1.0: download",
+        "write 1.0: load",
+        "write 1.0: maps",
+        "dependents: Chart alpha-corp",
+        "status",
+    ];
+    assert_eq!(told, expected);
+}
