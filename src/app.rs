@@ -5,6 +5,7 @@
 pub(crate) mod repositories;
 pub(crate) mod sources;
 mod surroundings;
+pub(crate) mod user_values;
 mod waiting;
 pub(crate) mod webhooks;
 
@@ -28,7 +29,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cluster::watch::WatchReports;
 use crate::cluster::{Access, ConnectError, Discovery, RateLimit, RequestMetrics, connect, server_host};
 use crate::config::{self, Environment, Parameters, Settings};
 use crate::driver::{self, Channels, Effects, Inbox, Questions, Stopped};
@@ -37,8 +37,7 @@ use crate::helm::{self, ReleaseTargets};
 use crate::hook::{HookRunner, Hooks, LogRules, Scratch, ScratchError};
 use crate::http::{self, Releases};
 use crate::jq::Threads;
-use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher, WatchTiming, Written};
-use crate::lasting_task::lasting;
+use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher, WatchTiming, Written};
 use crate::load::{self, LoadOptions, Loader};
 use crate::repository::Repositories;
 use crate::schedule::Clock;
@@ -46,7 +45,7 @@ use crate::source::{self, FetchObservation, Sources};
 use crate::telemetry::{Progress, Telemetry, log};
 use crate::webhook;
 pub use surroundings::{Outcome, Surroundings};
-use waiting::{Wanted, answered};
+use user_values::UserValues;
 
 /// How long the Events about the last changes may take at the end, if there is as much time.
 const LAST_EVENTS: Duration = Duration::from_secs(3);
@@ -138,7 +137,7 @@ pub async fn run(around: Surroundings, listening: impl FnOnce(SocketAddr)) -> an
     let operator = Operator::new(&around)?;
     let releases: Arc<dyn Releases> = Arc::new(ReleaseTexts(Arc::clone(&operator.parts.helm)));
     let (questions, parameters) = (operator.questions.clone(), operator.parameters.clone());
-    let asked = http::DebugState { questions, releases, parameters };
+    let asked = http::DebugState { questions, releases, parameters, shows_secrets: true };
     let served = http::serve(settings, &asked, &operator.parts.telemetry, around.any_port).await?;
     listening(served.address);
     let outcome = load_and_operate(&around, operator).await;
@@ -331,9 +330,10 @@ impl Operator {
             tracing::warn!("{warning}");
         }
         telemetry.count_bindings(&catalog);
-        let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
-        let config = match read_config(&source, around, &channels.1).await {
-            Ok(config) => config,
+        let config = user_values::of(around);
+        let reports = parts.discovery.watch_reports();
+        let user_values = match UserValues::read(config.clone(), reports, around, &channels.1).await {
+            Ok(user_values) => user_values,
             Err(outcome) => return Ok(outcome),
         };
         let mut config_of_engine = engine_config(settings);
@@ -371,12 +371,12 @@ impl Operator {
         };
         let webhooks = webhooks::of(around).await?;
         config_of_engine.webhooks = webhooks.as_ref().map(|it| webhooks::config(settings, it));
-        let reports = parts.discovery.watch_reports();
         let loader = Arc::clone(&host.loader);
-        let adapters = Adapters { webhooks, ..wire(around, &source, parts, host) };
+        let adapters = Adapters { webhooks, ..wire(around, config, parts, host) };
         let last_events = adapters.events.written();
         let effects = effects(adapters);
-        let watching = tokio::spawn(watch_config(source, channels.0.clone(), reports, parameters));
+        let [values, secret_values] = user_values.first.clone();
+        let following = user_values.follow(&channels.0, &parameters);
         let files = settings.watch_files.then(|| load::watch(loader, &channels.0)).transpose()?;
         if around.once {
             // Each module has its try, also behind one that fails.
@@ -385,10 +385,10 @@ impl Operator {
         let engine = Engine::restored(config_of_engine, catalog, (&registry, &lost), pins);
         let shutdown = ending(around, &telemetry);
         let deadline = tokio::spawn(deadline(shutdown.clone(), settings.shutdown_timeout));
-        let started = vec![config, Event::Started];
+        let started = vec![values, secret_values, Event::Started];
         let stopped =
             driver::drive(engine, effects, channels, started, shutdown, settings.shutdown_timeout).await;
-        watching.abort();
+        following.iter().for_each(JoinHandle::abort);
         drop(files);
         write_last_events(last_events, deadline).await;
         if stopped == Stopped::Deadline {
@@ -406,13 +406,13 @@ impl Operator {
 }
 
 /// Returns the adapters that act on the cluster of `around`.
-pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, host: Host) -> Adapters {
+pub(crate) fn wire(around: &Surroundings, config: ConfigSources, parts: Parts, host: Host) -> Adapters {
     let settings = &around.settings;
     let patcher = Patcher::new(around.patcher.clone(), parts.discovery, settings.patcher_timeout);
     Adapters {
         loader: host.loader,
         hooks: host.hooks,
-        config: Arc::new(source.clone()),
+        config,
         events: EventRecorder::start(around.client.clone(), &settings.namespace, &settings.config_map),
         helm: parts.helm,
         sources: parts.sources,
@@ -430,12 +430,6 @@ pub(crate) fn wire(around: &Surroundings, source: &ConfigSource, parts: Parts, h
 /// Returns the environment as processes take it.
 pub(crate) fn variables(environment: &Environment) -> Vec<(OsString, OsString)> {
     environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// Follows the ConfigMap until the driver ends.
-async fn watch_config(source: ConfigSource, inbox: Inbox, reports: WatchReports, parameters: Parameters) {
-    let watch = || source.clone().watch(inbox.clone(), reports.clone(), parameters.clone());
-    lasting("the watch of the ConfigMap", watch).await;
 }
 
 /// Waits until the operator shall end, and returns when it has to have ended.
@@ -471,17 +465,6 @@ fn ending(around: &Surroundings, telemetry: &Telemetry) -> watch::Receiver<bool>
     ended
 }
 
-/// Reads the ConfigMap. An API server that is away is waited for, except with `--once`.
-async fn read_config(
-    source: &ConfigSource,
-    around: &Surroundings,
-    channels: &Channels,
-) -> Result<Event, Outcome> {
-    let wanted = Wanted { what: source.title(), complaint: "the API server does not answer" };
-    channels.say(format!("it waits for {}", wanted.what));
-    answered(&wanted, around, channels, || source.read()).await
-}
-
 pub(crate) fn load_options(settings: &Settings, environment: Vec<(OsString, OsString)>) -> LoadOptions {
     LoadOptions {
         modules_dirs: settings.modules_dirs.clone(),
@@ -501,6 +484,7 @@ pub(crate) fn engine_config(settings: &Settings) -> engine::Config {
     engine::Config {
         namespace: settings.namespace.clone(),
         config_map: settings.config_map.clone(),
+        config_secret: settings.config_secret.clone(),
         retry_delay: settings.retry_delay,
         retry_max_delay: settings.retry_max_delay,
         seed: rand::random(),
@@ -533,6 +517,7 @@ pub(crate) fn helm_settings(settings: &Settings) -> helm::Settings {
     helm::Settings {
         namespace: settings.namespace.clone(),
         config_map: settings.config_map.clone(),
+        config_secret: settings.config_secret.clone(),
         extra_labels: settings.extra_labels.clone(),
         history_max: settings.helm_history_max,
         timeout: settings.helm_timeout,

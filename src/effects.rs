@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use engine::object_patch::ObjectPatch;
 use engine::{
-    Basis, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, Module, ModuleLink,
-    ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget, ResolveRequest, RunId,
-    ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput, WebhookRegistration,
+    Basis, ConfigObject, ConfigText, Digest, Effect, Event, Failure, FailureKind, IndexRequest, Module,
+    ModuleLink, ModuleName, Notice, PatchAuthor, Pin, Registry, ReleaseName, ReleaseTarget, ResolveRequest,
+    RunId, ShortMemory, SourceKey, SourceSpec, StoreError, StoreRequest, ValuesInput, WebhookRegistration,
 };
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::driver::{Effects, Inbox};
 use crate::helm::{Cancellation, CredentialsRun, ReleaseRun, ReleaseTargets};
 use crate::hook::{HookRun, HookRunner, ScriptRun};
-use crate::kube::{ConfigSource, EventRecorder, Monitors, Patcher};
+use crate::kube::{ConfigSources, EventRecorder, Monitors, Patcher};
 use crate::lasting_task;
 use crate::load::Loader;
 use crate::process::{MemoryLimit, memory};
@@ -35,8 +35,8 @@ pub struct Adapters {
     pub loader: Arc<Loader>,
     /// Runs hooks and scripts.
     pub hooks: Arc<dyn HookRunner>,
-    /// Writes the ConfigMap.
-    pub config: Arc<ConfigSource>,
+    /// Write the ConfigMap and the Secret over it.
+    pub config: ConfigSources,
     /// Writes Kubernetes Events.
     pub events: EventRecorder,
     /// Installs, upgrades and removes releases.
@@ -169,8 +169,8 @@ impl Effects for Adapters {
             Effect::RunHook { run, hook, contexts, values, timeout, labels } => {
                 self.run_hook(run, HookRun { hook, contexts, values, timeout, labels }, inbox);
             }
-            Effect::SaveConfigValues { run, key, text, basis } => {
-                self.save_config(run, key, text, basis, inbox);
+            Effect::SaveConfigValues { run, object, key, text, basis } => {
+                self.save_config(run, (object, key), text, basis, inbox);
             }
             Effect::ServeWebhooks { run } => self.serve_webhooks(run, inbox),
             Effect::SetSchedules { lines } => self.clock.set(lines, inbox),
@@ -327,8 +327,15 @@ impl Adapters {
         spawn(inbox, work, move |failure| Event::BundlesDropped { run, outcome: Err(failure) });
     }
 
-    fn save_config(&self, run: RunId, key: String, text: Option<ConfigText>, basis: Basis, inbox: &Inbox) {
-        let config = Arc::clone(&self.config);
+    fn save_config(
+        &self,
+        run: RunId,
+        (object, key): (ConfigObject, String),
+        text: Option<ConfigText>,
+        basis: Basis,
+        inbox: &Inbox,
+    ) {
+        let config = self.config.of(object).clone();
         let work = async move {
             let text = text.as_ref().map(|text| text.0.as_str());
             Event::ConfigSaved { run, outcome: config.save(&key, text, &basis).await }

@@ -104,6 +104,8 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
     let (command, inner) = matches.subcommand()?;
     let on = |id: &str| inner.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
     let (format, module) = (text(inner, "output"), encoded(&text(inner, "name")));
+    let show_secrets = on("show-secrets");
+    let secrets = if show_secrets { "?showSecrets=true" } else { "" };
     Some(match (name, command) {
         ("why", what) => get(format!("/why/{what}/{module}?output={format}")),
         ("config", "set") => {
@@ -115,17 +117,19 @@ pub(super) fn debug_request(name: &str, matches: &ArgMatches) -> Option<DebugReq
         ("queue" | "global" | "module" | "config", "main" | "list") => {
             get(format!("/{name}/{command}.{format}"))
         }
-        ("global", "patches") => get("/global/patches.json".to_owned()),
-        ("global", _) => get(format!("/global/{command}.{format}")),
+        ("global", "patches") => get(format!("/global/patches.json{secrets}")),
+        ("global", _) => get(format!("/global/{command}.{format}{secrets}")),
         ("module", "values" | "config") => {
-            get(format!("/module/{module}/{command}.{format}?global={}", on("global")))
+            let global = on("global");
+            get(format!("/module/{module}/{command}.{format}?global={global}&showSecrets={show_secrets}"))
         }
-        ("module", "patches") => get(format!("/module/{module}/patches.json")),
-        ("module", "snapshots" | "status") => get(format!("/module/{module}/{command}.{format}")),
+        ("module", "patches") => get(format!("/module/{module}/patches.json{secrets}")),
+        ("module", "snapshots" | "status") => get(format!("/module/{module}/{command}.{format}{secrets}")),
         ("module", "releases") => get("/module/releases".to_owned()),
         ("module", "resource-monitor") => get(format!("/module/resource-monitor.{format}")),
         ("module", "render") => {
-            get(format!("/module/{module}/render?debug={}&diff={}", on("debug"), on("diff")))
+            let (debug, diff) = (on("debug"), on("diff"));
+            get(format!("/module/{module}/render?debug={debug}&diff={diff}&showSecrets={show_secrets}"))
         }
         ("module", "history") => get(format!("/module/{module}/history")),
         ("source", "list") => get(format!("/source/list.{format}")),

@@ -157,6 +157,8 @@ pub const SECTIONS: &[(&str, &[Setting])] = sections! {
             "Namespace of the ConfigMap and of the releases";
         NAME "config-map" = "addon-operator", ["ADDON_OPERATOR_CONFIG_MAP"],
             "Name of the ConfigMap with values";
+        NAME "config-secret" = "", ["ADDON_OPERATOR_CONFIG_SECRET"],
+            "Name of the Secret with values over those of the ConfigMap; that of the ConfigMap if empty";
         FILE "kube-config" = "", ["KUBE_CONFIG"],
             "Path of the kubeconfig";
         CONTEXT "kube-context" = "", ["KUBE_CONTEXT"],

@@ -31,6 +31,8 @@ pub struct Settings {
     pub namespace: String,
     /// The name of the ConfigMap.
     pub config_map: String,
+    /// The name of the Secret that lies over it.
+    pub config_secret: String,
     /// The address of the HTTP server.
     pub listen_address: String,
     /// The port of the HTTP server.
@@ -174,6 +176,10 @@ impl Settings {
             tmp_dir: (!tmp_dir.is_empty()).then(|| tmp_dir.into()),
             namespace: text("namespace"),
             config_map: text("config-map"),
+            config_secret: [text("config-secret"), text("config-map")]
+                .into_iter()
+                .find(|name| !name.is_empty())
+                .unwrap_or_default(),
             listen_address: text("prometheus-listen-address"),
             listen_port: given
                 .parse("prometheus-listen-port", "a port, 0 to 65535", |text| text.parse().ok())?,

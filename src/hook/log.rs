@@ -102,15 +102,17 @@ struct Sink {
     origin: Origin,
     stdout: LineLog,
     stderr: LineLog,
-    /// The values that the process could print and that are masked; `None` if values are shown.
-    values: Option<ValuesInput>,
+    /// The values that the process could print.
+    values: ValuesInput,
+    /// Whether they are shown, but for those that are always secret.
+    shows_values: bool,
     /// The texts to mask. They are computed at the first output, since most runs print nothing.
     secrets: OnceCell<Secrets<'static>>,
 }
 
 impl Sink {
     fn print(&mut self, stream: Stream, bytes: &[u8]) {
-        let secrets = self.secrets.get_or_init(|| secrets(self.values.as_ref()));
+        let secrets = self.secrets.get_or_init(|| secrets(&self.values, self.shows_values));
         let log = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
@@ -126,9 +128,9 @@ impl Sink {
     }
 }
 
-fn secrets(values: Option<&ValuesInput>) -> Secrets<'static> {
-    let Some(values) = values else { return Secrets::default() };
-    let all: Vec<&Value> = values.sections().map(AsRef::as_ref).collect();
+fn secrets(values: &ValuesInput, shows_values: bool) -> Secrets<'static> {
+    let sections = values.sections().filter(|_| !shows_values);
+    let all: Vec<&Value> = sections.chain(&values.secret).map(AsRef::as_ref).collect();
     Secrets::of(&all).into_owned()
 }
 
@@ -155,7 +157,8 @@ pub(super) fn sink(
         origin,
         stdout: log(),
         stderr: log(),
-        values: (!rules.show_values).then(|| values.clone()),
+        values: values.clone(),
+        shows_values: rules.show_values,
         secrets: OnceCell::new(),
     };
     move |stream, bytes| sink.print(stream, bytes)

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use engine::view::{self, Format, ModuleView, TaskView, nearest};
+use engine::view::{self, ModuleView, TaskView, nearest};
 use engine::{
     Command, Failure, Inspection, Module, ModuleName, ReleaseTarget, ScopeInspection, Tally, ValuesInput,
 };
@@ -18,8 +18,9 @@ use serde_json::{Map, Value, json};
 use values::patch::Operation;
 
 use super::explain::{self, OutputFormat};
-use super::response::{after_start, ended, formatted, not_allowed, not_found, split, text};
+use super::response::{after_start, ended, formatted, is_true, not_allowed, not_found, split, text};
 use super::routes::SOCKET;
+use super::secret_values::SecretValues;
 use super::{parameters, queue};
 use crate::config::Parameters;
 use crate::driver::Questions;
@@ -33,6 +34,15 @@ pub struct DebugState {
     pub releases: Arc<dyn Releases>,
     /// What can be changed while the operator runs.
     pub parameters: Parameters,
+    /// Whether values of the Secret over the ConfigMap are shown to who asks for them: not over TCP.
+    pub shows_secrets: bool,
+}
+
+impl DebugState {
+    /// Returns whether the answer to a query shows the values of the Secret.
+    fn may_show(&self, query: &BTreeMap<String, String>) -> bool {
+        self.shows_secrets && is_true(query.get("showSecrets"))
+    }
 }
 
 impl FromRef<DebugState> for Parameters {
@@ -90,7 +100,10 @@ async fn queues(
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
-    let show = |task: &TaskView| task.last_failure.as_ref().map(ToString::to_string).unwrap_or_default();
+    let secret = SecretValues::of(view.secrets.clone(), debug.may_show(&query));
+    let show = |task: &TaskView| {
+        task.last_failure.as_ref().map(|failure| secret.hide(&failure.to_string())).unwrap_or_default()
+    };
     let show_empty = is_true(query.get("showEmpty"));
     match split(&file) {
         ("main", "text") => text(queue::queue_text(&view, "main", &show)),
@@ -101,12 +114,11 @@ async fn queues(
     }
 }
 
-/// Returns whether a query parameter is true, in any of Go's spellings.
-fn is_true(text: Option<&String>) -> bool {
-    text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
-}
-
-async fn global(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
+async fn global(
+    State(debug): State<DebugState>,
+    Path(file): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
     let (Some(inspection), Some(view)) = (debug.questions.inspect().await, debug.questions.view().await)
     else {
         return ended();
@@ -114,12 +126,21 @@ async fn global(State(debug): State<DebugState>, Path(file): Path<String>) -> Re
     let (name, format) = split(&file);
     match name {
         "list" => formatted(format, &json!({"globalHooks": view.global_hooks})),
-        name => scope_part(&inspection.global, name).map_or_else(not_found, |data| formatted(format, &data)),
+        name => {
+            let secret = SecretValues::of(inspection.secrets, debug.may_show(&query));
+            scope_part(&inspection.global, name, &secret)
+                .map_or_else(not_found, |data| formatted(format, &data))
+        }
     }
 }
 
-async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
+async fn modules(
+    State(debug): State<DebugState>,
+    Path(file): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
+    let secret = SecretValues::of(view.secrets.clone(), debug.may_show(&query));
     let (name, format) = split(&file);
     match name {
         "releases" => {
@@ -145,8 +166,10 @@ async fn modules(State(debug): State<DebugState>, Path(file): Path<String>) -> R
                     list.insert(key.to_owned(), entries.into());
                 }
             };
-            add("parkedModules", &|module| module.parked.clone());
-            add("configErrors", &|module| module.config_problem.as_ref().map(ToString::to_string));
+            add("parkedModules", &|module| module.parked.as_deref().map(|why| secret.hide(why)));
+            add("configErrors", &|module| {
+                module.config_problem.as_ref().map(|problem| secret.hide(&problem.failure.to_string()))
+            });
             formatted(format, &list.into())
         }
         "resource-monitor" => {
@@ -178,19 +201,16 @@ async fn module(
         "render" => return render(&debug, name, &query).await,
         "status" => {
             let Some(view) = debug.questions.view().await else { return ended() };
-            return explain::why(
-                &view,
-                "module",
-                &name,
-                OutputFormat::named(format, OutputFormat::Text),
-                OPEN,
-            );
+            let output = OutputFormat::named(format, OutputFormat::Text);
+            return SecretValues::of(view.secrets.clone(), debug.may_show(&query))
+                .telling(|telling| explain::why(&view, "module", &name, output, telling));
         }
         _ => {}
     }
-    let Some(data) = scope_part(scope, part) else { return not_found() };
+    let secret = SecretValues::of(inspection.secrets.clone(), debug.may_show(&query));
+    let Some(data) = scope_part(scope, part, &secret) else { return not_found() };
     if is_true(query.get("global"))
-        && let Some(global) = scope_part(&inspection.global, part)
+        && let Some(global) = scope_part(&inspection.global, part, &secret)
     {
         let both = Map::from_iter([("global".to_owned(), global), (scope.key.clone(), data)]);
         return formatted(format, &both.into());
@@ -198,11 +218,16 @@ async fn module(
     formatted(format, &data)
 }
 
-async fn sources(State(debug): State<DebugState>, Path(file): Path<String>) -> Response {
+async fn sources(
+    State(debug): State<DebugState>,
+    Path(file): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
+    let secret = SecretValues::of(view.secrets.clone(), debug.may_show(&query));
     match split(&file) {
-        ("list", "text") => text(view::sources::text(&view, OPEN)),
-        ("list", format) => formatted(format, &view::sources::data(&view, OPEN)),
+        ("list", "text") => text(secret.telling(|telling| view::sources::text(&view, telling))),
+        ("list", format) => formatted(format, &secret.telling(|telling| view::sources::data(&view, telling))),
         _ => not_found(),
     }
 }
@@ -220,8 +245,15 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
     let Some((module, values)) = debug.questions.chart_input(ModuleName::from(name)).await else {
         return ended();
     };
+    let Some(view) = debug.questions.view().await else { return ended() };
+    let secret = SecretValues::of(view.secrets, debug.may_show(query));
+    let shown = |outcome: Result<String, Failure>| {
+        text_or_failure(
+            outcome.map(|text| secret.hide(&text)).map_err(|failure| secret.hide_failure(&failure)),
+        )
+    };
     if is_true(query.get("diff")) {
-        return text_or_failure(debug.releases.diff(module, values).await);
+        return shown(debug.releases.diff(module, values).await);
     }
     match debug.releases.render(module, values).await {
         // To debug a chart, all causes of the error are needed, one line each.
@@ -229,9 +261,9 @@ async fn render(debug: &DebugState, name: String, query: &BTreeMap<String, Strin
             let text = [vec![failure.message], failure.chain, failure.advice.into_iter().collect()]
                 .concat()
                 .join("\n");
-            (StatusCode::INTERNAL_SERVER_ERROR, text + "\n").into_response()
+            (StatusCode::INTERNAL_SERVER_ERROR, secret.hide(&text) + "\n").into_response()
         }
-        outcome => text_or_failure(outcome),
+        outcome => shown(outcome),
     }
 }
 
@@ -253,20 +285,15 @@ fn with_advice(failure: &Failure) -> String {
     }
 }
 
-/// The owner of the socket may see everything.
-const OPEN: Format<'static> = Format { show: &as_it_is, at: &explain::time_of_day };
-
-fn as_it_is(text: &str) -> String {
-    text.to_owned()
-}
-
 async fn why(
     State(debug): State<DebugState>,
     Path((what, name)): Path<(String, String)>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
     let Some(view) = debug.questions.view().await else { return ended() };
-    explain::why(&view, &what, &name, OutputFormat::of(&query, OutputFormat::Text), OPEN)
+    let output = OutputFormat::of(&query, OutputFormat::Text);
+    SecretValues::of(view.secrets.clone(), debug.may_show(&query))
+        .telling(|telling| explain::why(&view, &what, &name, output, telling))
 }
 
 async fn explained(
@@ -277,12 +304,12 @@ async fn explained(
     let Some(view) = debug.questions.view().await else { return ended() };
     let (name, format) = split(&file);
     let output = OutputFormat::of(&query, OutputFormat::named(format, OutputFormat::Text));
-    match name {
-        "status" => explain::status(&view, output, OPEN),
-        "journal" => explain::journal(&view, &query, output, OPEN),
+    SecretValues::of(view.secrets.clone(), debug.may_show(&query)).telling(|telling| match name {
+        "status" => explain::status(&view, output, telling),
+        "journal" => explain::journal(&view, &query, output, telling),
         "graph" => explain::graph(&view, &query),
         _ => not_found(),
-    }
+    })
 }
 
 /// Answers that there is no such module, with the name that is nearest.
@@ -292,13 +319,16 @@ fn unknown(inspection: &Inspection, name: &str) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, format!("module not found{hint}\n")).into_response()
 }
 
-fn scope_part(scope: &ScopeInspection, part: &str) -> Option<Value> {
+fn scope_part(scope: &ScopeInspection, part: &str, secret: &SecretValues) -> Option<Value> {
     Some(match part {
-        "values" => (*scope.values).clone(),
-        "config" => (*scope.config).clone(),
+        "values" => secret.hide_part(scope, &scope.values),
+        "config" => secret.hide_part(scope, &scope.config),
         "patches" if scope.patches.is_empty() => json!([]),
-        "patches" => json!([{"Operations": scope.patches.iter().map(operation).collect::<Vec<_>>()}]),
-        "snapshots" => snapshots(scope),
+        "patches" => {
+            let operations: Vec<Value> = scope.patches.iter().map(operation).collect();
+            secret.hide_in(json!([{"Operations": operations}]))
+        }
+        "snapshots" => secret.hide_in(snapshots(scope)),
         _ => return None,
     })
 }

@@ -83,9 +83,10 @@ pub async fn serve(
     let public = public::router(state.questions.clone(), Arc::clone(telemetry));
     let mut servers = vec![tokio::spawn(connection::serve(listener, public, LIMITS, stopped.clone()))];
     let debug = debug::router(state.clone());
+    let debug_over_tcp = debug::router(DebugState { shows_secrets: false, ..state.clone() });
     let socket = bind_socket(&settings.debug_socket).await?;
     let identity = identity(&settings.debug_socket);
-    let (router, mut stopped_too) = (debug.clone(), stopped.clone());
+    let (router, mut stopped_too) = (debug, stopped.clone());
     servers.push(tokio::spawn(async move {
         let stop = async move { connection::requested(&mut stopped_too).await };
         let _ = axum::serve(socket, router).with_graceful_shutdown(stop).await;
@@ -95,7 +96,7 @@ pub async fn serve(
         let address = if address.starts_with(':') { format!("0.0.0.0{address}") } else { address };
         let listener =
             TcpListener::bind(&address).await.map_err(|source| ListenError::Port { address, source })?;
-        servers.push(tokio::spawn(connection::serve(listener, debug, LIMITS, stopped)));
+        servers.push(tokio::spawn(connection::serve(listener, debug_over_tcp, LIMITS, stopped)));
     }
     Ok(HttpServers { address, socket: settings.debug_socket.clone(), identity, stop, servers })
 }

@@ -13,6 +13,7 @@ mod public;
 mod queue;
 mod response;
 mod routes;
+mod secret_values;
 
 pub use connection::Port;
 pub use debug::{DebugState, Releases};

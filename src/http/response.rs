@@ -81,3 +81,8 @@ pub(super) fn not_found() -> Response {
 pub(super) fn not_allowed() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n").into_response()
 }
+
+/// Returns whether a query parameter is true, in any of Go's spellings.
+pub(super) fn is_true(text: Option<&String>) -> bool {
+    text.is_some_and(|text| matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))
+}

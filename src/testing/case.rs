@@ -30,7 +30,7 @@ use crate::dev;
 use crate::driver::{self, Inbox, Questions};
 use crate::effects::Adapters;
 use crate::helm::ReleaseTargets;
-use crate::kube::{ConfigSource, Monitors};
+use crate::kube::Monitors;
 use crate::load::Loader;
 use crate::telemetry::Telemetry;
 
@@ -359,14 +359,15 @@ async fn operate(
         discovery,
         sources,
     };
-    let source = ConfigSource::new(around.client.clone(), &settings.namespace, &settings.config_map);
-    let config = source.read().await.map_err(|failure| anyhow!("{failure}"))?;
+    let config = app::user_values::of(&around);
+    let values = config.config_map.read().await.map_err(|failure| anyhow!("{failure}"))?;
+    let secret_values = config.secret.read().await.map_err(|failure| anyhow!("{failure}"))?;
     let reports = parts.discovery.watch_reports();
     let host = Host { loader: Arc::clone(case.loader), ..Host::of_system(settings, &around.environment)? };
     let asks = hooks(&case.selection.catalog).any(|hook| hook.spec.has_webhooks());
     let webhooks = if asks { app::webhooks::of(&around).await? } else { None };
     let config_of_webhooks = webhooks.as_ref().map(|webhooks| app::webhooks::config(settings, webhooks));
-    let inner = Adapters { webhooks, ..app::wire(&around, &source, parts, host) };
+    let inner = Adapters { webhooks, ..app::wire(&around, config.clone(), parts, host) };
     // The reader of failures wrote the values, so they are shown. Scripts run once, in their turn, as a test expects it.
     // Modules of tests are those of their files.
     let production = app::engine_config(settings);
@@ -379,8 +380,10 @@ async fn operate(
     };
     let engine = Engine::new(rules, case.selection.catalog.clone());
     let parameters = Parameters::new(settings.log_level, |_| {});
-    tokio::spawn(source.watch(inbox.clone(), reports, parameters));
-    let started = vec![config, Event::Started];
+    for source in [config.config_map, config.secret] {
+        tokio::spawn(source.feed(&reports).follow(inbox.clone(), parameters.clone()));
+    }
+    let started = vec![values, secret_values, Event::Started];
     let effects = RecordedEffects { inner, recorder };
     let driving = tokio::spawn(driver::drive(
         engine,

@@ -131,6 +131,7 @@ impl Cluster {
             broken: None,
         };
         let values = ValuesInput {
+            secret: Vec::new(),
             global: Arc::new(json!({})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {

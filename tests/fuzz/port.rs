@@ -10,8 +10,8 @@ use axum::Router;
 use axum::body::Body;
 use engine::hook::{HookKind, config};
 use engine::{
-    Catalog, Config, Effect, EnabledFlag, Engine, Event, Failure, FailureKind, Global, Hook, HookId, Module,
-    Scope,
+    Catalog, Config, ConfigObject, Effect, EnabledFlag, Engine, Event, Failure, FailureKind, Global, Hook,
+    HookId, Module, Scope,
 };
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -91,7 +91,10 @@ impl Operator {
         let (inbox, questions, channels) = driver::channels();
         let (stop, shutdown) = watch::channel(false);
         let engine = Engine::new(Config { namespace: "ops".to_owned(), ..Config::default() }, catalog());
-        let started = vec![Event::ConfigChanged { version: "1".to_owned(), data: None }, Event::Started];
+        let started = vec![
+            Event::ConfigChanged { object: ConfigObject::ConfigMap, version: "1".to_owned(), data: None },
+            Event::Started,
+        ];
         let stage = Stage(Arc::clone(&telemetry));
         let ends = (inbox.clone(), channels);
         runtime.spawn(driver::drive(engine, stage, ends, started, shutdown, Duration::from_secs(1)));

@@ -109,6 +109,7 @@ const ENGINE: &[&str] = &[
     "config",
     "memory",
     "release_target",
+    "config_object",
     "event",
     "notice",
     "effect",

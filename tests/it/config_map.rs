@@ -7,7 +7,7 @@ use addon_operator::config::Parameters;
 use addon_operator::driver;
 use addon_operator::kube::ConfigSource;
 use apiserver::{ApiServer, FaultPlan};
-use engine::{Basis, ConfigText};
+use engine::{Basis, ConfigObject, ConfigText};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
@@ -28,7 +28,12 @@ impl Fixture {
         let server = ApiServer::builder().seed(1).build().unwrap();
         let map = json!({"metadata": {"name": "settings"}, "data": data});
         server::ok(&server, Method::POST, MAPS, &map).await;
-        let source = ConfigSource::new(Client::new(server.service(), "default"), "default", "settings");
+        let source = ConfigSource::new(
+            ConfigObject::ConfigMap,
+            Client::new(server.service(), "default"),
+            "default",
+            "settings",
+        );
         Self { server, source }
     }
 
@@ -113,7 +118,8 @@ async fn slip_18_nothing_is_written_when_the_key_says_so_already() {
 async fn a_write_that_fits_what_is_known_is_one_request() {
     let mut world = Fixture::new(json!({"web": "a: 1"})).await;
     let paths: Arc<Mutex<Vec<String>>> = Arc::default();
-    world.source = ConfigSource::new(noting(&world.server, &paths), "default", "settings");
+    world.source =
+        ConfigSource::new(ConfigObject::ConfigMap, noting(&world.server, &paths), "default", "settings");
     let asked = || std::mem::take(&mut *paths.lock().unwrap()).len();
     world.source.read().await.unwrap();
     assert_eq!(asked(), 1);
@@ -136,11 +142,11 @@ async fn what_the_watch_shows_later_than_our_write_is_not_believed() {
     let mut world = Fixture::new(json!({"web": "a: 1"})).await;
     let paths: Arc<Mutex<Vec<String>>> = Arc::default();
     let client = noting(&world.server, &paths);
-    world.source = ConfigSource::new(client.clone(), "default", "settings");
+    world.source = ConfigSource::new(ConfigObject::ConfigMap, client.clone(), "default", "settings");
     let (inbox, _questions, mut channels) = driver::channels();
     let reports = Discovery::new(client).watch_reports();
     let parameters = Parameters::new(tracing::Level::INFO, |_| {});
-    tokio::spawn(world.source.clone().watch(inbox, reports, parameters));
+    tokio::spawn(world.source.feed(&reports).follow(inbox, parameters));
     channels.next_event().await.unwrap();
     let writes = |paths: &Arc<Mutex<Vec<String>>>| {
         let paths = std::mem::take(&mut *paths.lock().unwrap());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use addon_operator::driver::{self, Effects, Inbox, Stopped};
 use addon_operator::telemetry::Telemetry;
-use engine::{Catalog, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind};
+use engine::{Catalog, Config, ConfigData, ConfigObject, Effect, Engine, Event, Failure, FailureKind};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
@@ -23,7 +23,10 @@ impl Effects for Recorder {
 }
 
 fn start() -> Vec<Event> {
-    vec![Event::ConfigChanged { version: String::new(), data: None }, Event::Started]
+    vec![
+        Event::ConfigChanged { object: ConfigObject::ConfigMap, version: String::new(), data: None },
+        Event::Started,
+    ]
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +153,11 @@ async fn f_d2_a_flood_of_questions_delays_no_event() {
         })
         .collect();
     let data = ConfigData([("global".to_owned(), "- : [".to_owned())].into());
-    let event = Event::ConfigChanged { version: "1".to_owned(), data: Some(Arc::new(data)) };
+    let event = Event::ConfigChanged {
+        object: ConfigObject::ConfigMap,
+        version: "1".to_owned(),
+        data: Some(Arc::new(data)),
+    };
     assert!(inbox.event(event).await);
     tokio::task::yield_now().await;
     let patience = Duration::from_secs(10);

@@ -49,6 +49,7 @@ impl Fixture {
                 spec,
             }),
             values: ValuesInput {
+                secret: Vec::new(),
                 global: Arc::new(json!({})),
                 global_config: Arc::new(Value::Null),
                 module: Some(engine::ModuleValues {

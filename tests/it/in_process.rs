@@ -15,7 +15,7 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::support::in_process::{Cluster, observed};
+use crate::support::in_process::{Cluster, ask_socket, observed};
 use crate::support::program::get;
 use crate::support::server::{self, until};
 
@@ -179,16 +179,6 @@ async fn f_h2_an_end_at_any_moment_of_a_converge_leaves_nothing_behind() {
         assert_eq!(world.once().await, Outcome::Done, "after {points} interruptions");
         assert!(Path::new(&world.path("pids")).exists());
     }
-}
-
-/// Asks the socket of an operator for a path, and returns the whole answer.
-fn ask_socket(world: &Cluster, path: &str) -> String {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::os::unix::net::UnixStream::connect(world.path("socket")).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// Returns the global values.

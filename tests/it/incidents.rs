@@ -15,8 +15,9 @@ use axum::Router;
 use axum::body::Body;
 use engine::hook::{HookKind, config};
 use engine::{
-    Catalog, Config, ConfigData, Drift, Effect, EnabledFlag, Engine, Event, Failure, FailureKind, Global,
-    Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope, Verdict,
+    Catalog, Config, ConfigData, ConfigObject, Drift, Effect, EnabledFlag, Engine, Event, Failure,
+    FailureKind, Global, Hook, HookId, HookOutput, Module, MonitorId, ReleaseAction, ReleaseOutcome, Scope,
+    Verdict,
 };
 use http_body_util::BodyExt;
 use insta::assert_snapshot;
@@ -153,7 +154,11 @@ fn catalog(hook_config: &str) -> Catalog {
 
 fn data(pairs: &[(&str, &str)]) -> Event {
     let data = pairs.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
-    Event::ConfigChanged { version: "101".to_owned(), data: Some(Arc::new(ConfigData(data))) }
+    Event::ConfigChanged {
+        object: ConfigObject::ConfigMap,
+        version: "101".to_owned(),
+        data: Some(Arc::new(ConfigData(data))),
+    }
 }
 
 /// A running operator on a stage.
@@ -175,7 +180,10 @@ impl Operator {
         let settings = Config { namespace: "ops".to_owned(), ..Config::default() };
         let engine = Engine::new(settings, catalog(hook_config));
         let stage = Stage { telemetry: Arc::clone(&telemetry), script: Box::new(script), revision: 0 };
-        let started = vec![Event::ConfigChanged { version: "100".to_owned(), data: None }, Event::Started];
+        let started = vec![
+            Event::ConfigChanged { object: ConfigObject::ConfigMap, version: "100".to_owned(), data: None },
+            Event::Started,
+        ];
         let channels = (inbox.clone(), channels);
         tokio::spawn(driver::drive(engine, stage, channels, started, shutdown, Duration::from_secs(1)));
         let port = http::port(questions, telemetry);

@@ -12,6 +12,7 @@ mod asking;
 mod chart_bundles;
 mod chart_repositories;
 mod config_map;
+mod config_secret;
 mod docs;
 mod driver;
 mod events;

@@ -8,6 +8,7 @@ use addon_operator::config::Parameters;
 use addon_operator::driver;
 use addon_operator::kube::ConfigSource;
 use apiserver::{ApiServer, FaultPlan};
+use engine::ConfigObject;
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
@@ -89,9 +90,9 @@ async fn slip_02_the_config_map_is_asked_for_ever_more_seldom_and_its_watch_is_t
     discovery.watch_reports().listen(move |watch, error| {
         telling.lock().unwrap().push((watch.to_owned(), error.is_some()));
     });
-    let source = ConfigSource::new(client, "default", "addon-operator");
+    let source = ConfigSource::new(ConfigObject::ConfigMap, client, "default", "addon-operator");
     let parameters = Parameters::new(tracing::Level::INFO, |_| {});
-    tokio::spawn(source.watch(inbox, discovery.watch_reports(), parameters));
+    tokio::spawn(source.feed(&discovery.watch_reports()).follow(inbox, parameters));
     let drain = async { while channels.next_event().await.is_some() {} };
     let _ = tokio::time::timeout(Duration::from_mins(10), drain).await;
     let asked = paths.lock().unwrap().len();
@@ -137,9 +138,9 @@ async fn a_watch_of_the_operator_itself_that_works_for_moments_only_is_told_unti
     let discovery = Discovery::new(client.clone());
     let telling = Arc::clone(&told);
     discovery.watch_reports().listen(move |_, error| telling.lock().unwrap().push(error.is_some()));
-    let source = ConfigSource::new(client, "default", "addon-operator");
+    let source = ConfigSource::new(ConfigObject::ConfigMap, client, "default", "addon-operator");
     let parameters = Parameters::new(tracing::Level::INFO, |_| {});
-    tokio::spawn(source.watch(inbox, discovery.watch_reports(), parameters));
+    tokio::spawn(source.feed(&discovery.watch_reports()).follow(inbox, parameters));
     let mut pass = async |seconds: u64| {
         let drain = async { while channels.next_event().await.is_some() {} };
         let _ = tokio::time::timeout(Duration::from_secs(seconds), drain).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use engine::{Catalog, Config, ConfigData, EnabledFlag, Engine, Event, Global, Module, Time};
+use engine::{Catalog, Config, ConfigData, ConfigObject, EnabledFlag, Engine, Event, Global, Module, Time};
 use serde_json::json;
 use values::schema::Schemas;
 
@@ -128,7 +128,14 @@ fn slip_05_no_text_of_a_key_makes_the_operator_hold_a_hundred_megabytes() {
             // The second edit finds all in use that the first one left.
             for (version, text) in [("1", text), ("2", other)] {
                 let data = Some(Arc::new(ConfigData(BTreeMap::from([("alpha".to_owned(), text)]))));
-                engine.handle(Time::START, Event::ConfigChanged { version: version.to_owned(), data });
+                engine.handle(
+                    Time::START,
+                    Event::ConfigChanged {
+                        object: ConfigObject::ConfigMap,
+                        version: version.to_owned(),
+                        data,
+                    },
+                );
                 engine.handle(Time::START, Event::Started);
             }
         });

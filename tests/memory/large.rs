@@ -47,6 +47,7 @@ impl World {
                 spec,
             }),
             values: ValuesInput {
+                secret: Vec::new(),
                 global: Arc::new(json!({})),
                 global_config: Arc::new(Value::Null),
                 module: None,

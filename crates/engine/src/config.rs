@@ -15,6 +15,8 @@ pub struct Config {
     pub namespace: String,
     /// The name of the ConfigMap.
     pub config_map: String,
+    /// The name of the Secret that lies over it.
+    pub config_secret: String,
     /// How long a failed task waits before its next attempt.
     pub retry_delay: Duration,
     /// The longest such wait. Waits grow only if it is more than `retry_delay`.
@@ -101,6 +103,7 @@ impl Default for Config {
         Self {
             namespace: "default".to_owned(),
             config_map: "addon-operator".to_owned(),
+            config_secret: "addon-operator".to_owned(),
             retry_delay: Duration::from_secs(5),
             retry_max_delay: Duration::ZERO,
             seed: 0,

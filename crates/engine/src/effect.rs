@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::addon::{Digest, ModuleLink, Registry, SourceKey, SourceReference, SourceSpec};
 use crate::catalog::{Hook, Module};
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::enabled::EnabledModules;
 use crate::failure::Failure;
 use crate::hook::object_patch::ObjectPatch;
@@ -191,10 +192,12 @@ pub enum Effect {
         /// What its log lines carry.
         labels: RunLabels,
     },
-    /// Write one key of the ConfigMap, or remove it.
+    /// Write one key of the ConfigMap or of the Secret over it, or remove it.
     SaveConfigValues {
         /// The attempt.
         run: RunId,
+        /// The object.
+        object: ConfigObject,
         /// The key.
         key: String,
         /// Its new text; `None` removes it. Can hold secrets.
@@ -348,6 +351,8 @@ pub struct ValuesInput {
     pub module: Option<ModuleValues>,
     /// What `global.enabledModules` says, for readers that see it.
     pub enabled_modules: Option<EnabledModules>,
+    /// What of them comes from the Secret over the ConfigMap: no output quotes it, whatever it may quote else.
+    pub secret: Vec<Arc<Value>>,
 }
 
 /// The section of one module.

@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, Module};
 use crate::cause::Cause;
 use crate::command;
 use crate::config::Config;
+use crate::config_object::ConfigObject;
 use crate::configuration::{Carried, Configuration, mismatch};
 use crate::context::Context;
 use crate::controller::{Controllers, Followed};
@@ -153,9 +154,9 @@ impl Engine {
                 let Self { converges, .. } = self;
                 command::carry_out((converges, modules, sources), &mut lower, (id, command), may_work);
             }
-            Event::ConfigChanged { version, data } => self.config_changed(&version, data),
-            Event::ConfigRejected { failure } => {
-                lower.configuration.config_map_rejected(lower.cx, failure);
+            Event::ConfigChanged { object, version, data } => self.config_changed(object, &version, data),
+            Event::ConfigRejected { object, failure } => {
+                lower.configuration.config_object_rejected(lower.cx, object, failure);
             }
             Event::ConfigSaved { run, outcome } => self.config_saved(run, outcome),
             Event::CrdsEnsured { run, outcome } => self.crds_ensured(run, outcome),
@@ -755,11 +756,10 @@ impl Engine {
         }
     }
 
-    fn config_changed(&mut self, version: &str, data: Option<Arc<ConfigData>>) {
+    fn config_changed(&mut self, object: ConfigObject, version: &str, data: Option<Arc<ConfigData>>) {
         let (converges, _, mut lower) = self.split();
-        let Some((changes, cause)) = lower.configuration.config_map_changed(lower.cx, version, data) else {
-            return;
-        };
+        let changed = lower.configuration.config_object_changed(lower.cx, object, version, data);
+        let Some((changes, cause)) = changed else { return };
         // Whatever failed may be repaired now, also by a key that says what it said before.
         for queue in lower.queues.names() {
             if queue.is_main() || queue.is_parallel() {
@@ -1134,6 +1134,8 @@ impl Engine {
             short_memory: self.queues.short_memory(),
             stale_answers: self.queues.stale_answers(),
             config_map: format!("{}/{}", self.config.namespace, self.config.config_map),
+            config_secret: format!("{}/{}", self.config.namespace, self.config.config_secret),
+            secrets: self.configuration.config_secrets(),
             is_ending: self.life == Life::Draining || self.life == Life::Stopped,
         }
     }
@@ -1152,13 +1154,15 @@ impl Engine {
             modules: self.modules.names().filter_map(|name| Some((name.clone(), scope(name)?))).collect(),
             places: self.modules.names().map(|name| (name.clone(), place(name))).collect(),
             targets: self.modules.release_targets(&self.configuration),
+            secrets: self.configuration.config_secrets(),
         }
     }
 
     /// Returns the values and snapshots of one scope, if it exists.
     pub fn inspect_scope(&self, scope: &Scope) -> Option<ScopeInspection> {
         let (section, hooks) = (self.configuration.section(scope)?, self.modules.hooks_of(scope)?);
-        Some(ScopeInspection::new(section, hooks, &self.bindings))
+        let secret = self.configuration.secret_part(section.key()).cloned();
+        Some(ScopeInspection::new(section, secret, hooks, &self.bindings))
     }
 
     /// Returns a module and where its release belongs, with the values that its chart would be rendered with now.

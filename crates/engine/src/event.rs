@@ -10,6 +10,7 @@ use values::patch::Patch;
 
 use crate::addon::{Digest, Fetched, SourceKey};
 use crate::catalog::{Catalog, Module};
+use crate::config_object::ConfigObject;
 use crate::failure::Failure;
 use crate::hook::metric::MetricOperation;
 use crate::hook::object_patch::ObjectPatch;
@@ -63,15 +64,19 @@ pub enum Event {
         /// What was asked.
         command: Command,
     },
-    /// The ConfigMap was read or changed.
+    /// The ConfigMap or the Secret over it was read or changed.
     ConfigChanged {
+        /// Which of the two.
+        object: ConfigObject,
         /// Its resource version.
         version: String,
-        /// Its `data`; `None` when there is no ConfigMap.
+        /// Its `data`, decoded; `None` when there is no such object.
         data: Option<Arc<ConfigData>>,
     },
-    /// The ConfigMap could not be read as one.
+    /// The ConfigMap or the Secret over it could not be read as one.
     ConfigRejected {
+        /// Which of the two.
+        object: ConfigObject,
         /// Why.
         failure: Failure,
     },
@@ -314,7 +319,7 @@ pub enum Event {
     },
 }
 
-/// The `data` of the ConfigMap. Its texts are values and can hold secrets.
+/// The `data` of the ConfigMap or of the Secret over it. Its texts are values and can hold secrets.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct ConfigData(pub BTreeMap<String, String>);
 

@@ -12,6 +12,7 @@ use crate::binding::{Bindings, WatchedObjects};
 use crate::catalog::Hook;
 use crate::name::ModuleName;
 use crate::release_target::ReleaseTarget;
+use crate::secrets::Secrets;
 
 /// All values and snapshots. For the unix socket only: they can hold secrets.
 #[derive(Clone)]
@@ -24,6 +25,8 @@ pub struct Inspection {
     pub places: BTreeMap<ModuleName, ReleaseTarget>,
     /// Where there may be releases, the operator's own namespace first.
     pub targets: Vec<ReleaseTarget>,
+    /// The texts that are shown only to who asks for them: those of the Secret over the ConfigMap.
+    pub secrets: Secrets<'static>,
 }
 
 /// The values and snapshots of one scope.
@@ -35,6 +38,8 @@ pub struct ScopeInspection {
     pub values: Arc<Value>,
     /// What the user configured; null when nothing.
     pub config: Arc<Value>,
+    /// What of that comes from the Secret over the ConfigMap.
+    pub secret: Option<Arc<Value>>,
     /// What hooks changed, compacted.
     pub patches: Vec<Operation>,
     /// The snapshots of its hooks, by hook and binding; only hooks with kubernetes bindings are there.
@@ -43,7 +48,12 @@ pub struct ScopeInspection {
 
 impl ScopeInspection {
     /// Returns the values of a section, and what the bindings of its hooks know.
-    pub(crate) fn new(section: &Section, hooks: &[Arc<Hook>], bindings: &Bindings) -> Self {
+    pub(crate) fn new(
+        section: &Section,
+        secret: Option<Arc<Value>>,
+        hooks: &[Arc<Hook>],
+        bindings: &Bindings,
+    ) -> Self {
         let mut snapshots = BTreeMap::new();
         for hook in hooks.iter().filter(|hook| !hook.spec.kubernetes.is_empty()) {
             let watched = hook.spec.kubernetes.iter().enumerate().map(|(index, binding)| {
@@ -55,6 +65,7 @@ impl ScopeInspection {
             key: section.key().to_owned(),
             values: Arc::clone(section.result()),
             config: section.config_or_null(),
+            secret,
             patches: section.patches().to_vec(),
             snapshots,
         }

@@ -12,7 +12,7 @@
 //! state. Folders and files know only those to their left:
 //!
 //! ```text
-//! name, enabled, time, cause, secrets … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
+//! name, enabled, time, cause, secrets, config_object … ◀ hook ◀ addon ◀ package ◀ catalog, config ◀ event, notice, effect, chart_values ◀ context, view
 //!   ◀ configuration ◀ task ◀ queue ◀ reconcile ◀ binding ◀ inspection ◀ module ◀ controller ◀ converge
 //!   ◀ source ◀ repository ◀ webhook ◀ command ◀ engine
 //! ```
@@ -27,6 +27,7 @@ mod cause;
 mod chart_values;
 mod command;
 mod config;
+mod config_object;
 mod configuration;
 mod context;
 mod controller;
@@ -68,6 +69,7 @@ pub use catalog::{
 };
 pub use cause::Cause;
 pub use config::{Config, OnModuleFailure, WebhookClient, WebhookConfig};
+pub use config_object::ConfigObject;
 pub use effect::{
     Announcement, Basis, ConfigText, Effect, ModuleValues, ObjectReference, PatchAuthor, RefusalReason,
     ReviewRefusal, RunLabels, ValuesInput, WebhookRegistration,

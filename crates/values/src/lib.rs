@@ -6,6 +6,7 @@
 //! - [`name`] turns names of directories into names of modules and keys.
 //! - [`Section`] holds the values of one module or of `global` and computes
 //!   what hooks and templates see; [`Values`] is a document of several sections.
+//! - [`overlay`] parts config values into what is shown and what is secret.
 //! - [`patch`] reads what hooks write into their patch files.
 //! - [`json_schema`] checks values against schemas of charts and plans.
 //! - [`preset`] picks one of several sets of values for a section.
@@ -17,6 +18,7 @@ pub mod json_schema;
 mod json_type;
 pub mod merge;
 pub mod name;
+pub mod overlay;
 pub mod patch;
 pub mod preset;
 pub mod schema;

@@ -226,15 +226,15 @@ impl Section {
 
     /// Returns the section with `config` as its config values, not validated:
     /// see [`Section::validate_config`].
-    pub fn with_config(&self, config: Option<Value>) -> Result<Self, SectionError> {
-        if let Some(config) = &config
+    pub fn with_config(&self, config: Option<Arc<Value>>) -> Result<Self, SectionError> {
+        if let Some(config) = config.as_deref()
             && !matches!(config, Value::Object(_) | Value::Array(_))
         {
             return Err(SectionError::Config { key: self.key().to_owned(), found: kind(config) });
         }
-        self.presets.pick(config.as_ref())?;
+        self.presets.pick(config.as_deref())?;
         let mut section = self.clone();
-        section.config = config.map(Arc::new);
+        section.config = config;
         match section.completed()? {
             (section, false) if section.config.is_some() => {
                 Err(SectionError::Defaults { key: section.key().to_owned() })
@@ -268,7 +268,7 @@ impl Section {
             return Ok(self.clone());
         }
         self.validate_config(&after)?;
-        self.with_config(Some(after))
+        self.with_config(Some(Arc::new(after)))
     }
 
     /// Returns the section after a hook's patch of its values, which must apply
@@ -422,7 +422,7 @@ properties:
             json!({"static": 1, "replicas": 2, "tls": {"mode": "auto"}, "internal": {}})
         );
         assert_eq!(*section.config_or_null(), json!(null));
-        let section = section.with_config(Some(json!({"replicas": 3, "tls": {"x": 1}}))).unwrap();
+        let section = section.with_config(Some(Arc::new(json!({"replicas": 3, "tls": {"x": 1}})))).unwrap();
         assert_eq!(
             **section.result(),
             json!({"static": 1, "replicas": 3, "tls": {"mode": "auto", "x": 1}, "internal": {}})
@@ -440,7 +440,7 @@ properties:
             error.to_string(),
             "expect map[string]interface{} in module values: section \"m\" is null, write a map or leave it out"
         );
-        let error = section(json!({})).with_config(Some(json!("x"))).unwrap_err();
+        let error = section(json!({})).with_config(Some(Arc::new(json!("x")))).unwrap_err();
         assert_eq!(error.to_string(), "m config should be array or map. Got: a string");
     }
 
@@ -514,7 +514,7 @@ properties:
 
     #[test]
     fn a_stored_operation_without_a_place_is_dropped_with_a_warning() {
-        let section = section(json!({})).with_config(Some(json!({"tls": {"deep": {}}}))).unwrap();
+        let section = section(json!({})).with_config(Some(Arc::new(json!({"tls": {"deep": {}}})))).unwrap();
         let schemas = Arc::new(Schemas::default());
         let section = section.with_statics(json!({}), schemas).unwrap();
         let section = section
@@ -547,7 +547,7 @@ properties:
             ])))
             .unwrap();
         assert_eq!(format!("{:?}", after.patches()), "[add /m/replicas]");
-        assert!(after.with_config(Some(json!({"replicas": 9}))).is_ok());
+        assert!(after.with_config(Some(Arc::new(json!({"replicas": 9})))).is_ok());
         assert!(
             after
                 .with_values_patch(&patch(&json!({"op": "test", "path": "/m/replicas", "value": 2})))
@@ -587,15 +587,18 @@ properties:
         let none = "no plan is picked; set plan to one of: big, micro";
         assert_eq!(section.check_plan().unwrap_err().to_string(), none);
         assert_eq!(section.with_config(None).unwrap_err().to_string(), none);
-        assert_eq!(section.with_config(Some(json!({"replicas": 2}))).unwrap_err().to_string(), none);
-        let big = section.with_config(Some(json!({"plan": "big", "tls": {"x": 1}}))).unwrap();
+        assert_eq!(
+            section.with_config(Some(Arc::new(json!({"replicas": 2})))).unwrap_err().to_string(),
+            none
+        );
+        let big = section.with_config(Some(Arc::new(json!({"plan": "big", "tls": {"x": 1}})))).unwrap();
         assert_eq!(**big.result(), json!({"replicas": 5, "tls": {"mode": "strict", "x": 1}}));
         assert_eq!(*big.config_or_null(), json!({"plan": "big", "tls": {"x": 1}}));
         assert_eq!(big.preset().unwrap().unwrap().name.as_ref(), "big");
         assert_eq!(big.check_plan(), Ok(()));
         let many = json!({"plan": "micro", "replicas": 10});
         assert!(big.validate_config(&many).unwrap_err().to_string().contains("maximum: got 10, want 9"));
-        let micro = big.with_config(Some(json!({"plan": "micro"}))).unwrap();
+        let micro = big.with_config(Some(Arc::new(json!({"plan": "micro"})))).unwrap();
         assert_eq!(**micro.result(), json!({"replicas": 1}));
         // A new version of the bundle may have other plans.
         let gone = micro.with_presets(Arc::new(Presets::new(vec![preset("big", json!({}))]))).unwrap();
@@ -607,8 +610,9 @@ properties:
 
     #[test]
     fn debug_prints_no_values() {
-        let section =
-            section(json!({"password": "hunter2"})).with_config(Some(json!({"token": "hunter3"}))).unwrap();
+        let section = section(json!({"password": "hunter2"}))
+            .with_config(Some(Arc::new(json!({"token": "hunter3"}))))
+            .unwrap();
         let section = section.with_statics(json!({"password": "hunter2"}), Arc::default()).unwrap();
         let section = section.with_values_patch(&add("/m/x", "hunter4")).unwrap();
         let printed = format!("{section:?}");

@@ -95,6 +95,11 @@ fn config() -> Command {
         .subcommands([Command::new("list").about("Show all parameters").arg(format("text")), set])
 }
 
+/// The switch of commands that show values.
+fn show_secrets() -> Arg {
+    switch("show-secrets", "Show the values that come from the Secret over the ConfigMap, too")
+}
+
 fn global() -> Command {
     let show = |name: &'static str, about: &'static str, default: &'static str| {
         Command::new(name).about(about).arg(format(default))
@@ -103,10 +108,10 @@ fn global() -> Command {
         .after_help("Examples:\n  addon-operator global values -o json\n  addon-operator global snapshots")
         .subcommands([
             show("list", "List the global hooks", "yaml"),
-            show("values", "Show the global values", "yaml"),
-            show("config", "Show the global values that the user configured", "yaml"),
-            show("patches", "Show the patches that hooks made", "json"),
-            show("snapshots", "Show the snapshots of global hooks", "yaml"),
+            show("values", "Show the global values", "yaml").arg(show_secrets()),
+            show("config", "Show the global values that the user configured", "yaml").arg(show_secrets()),
+            show("patches", "Show the patches that hooks made", "json").arg(show_secrets()),
+            show("snapshots", "Show the snapshots of global hooks", "yaml").arg(show_secrets()),
         ])
 }
 
@@ -126,11 +131,15 @@ fn module() -> Command {
         .subcommands([
             Command::new("list").about("List the modules that are on").arg(format("yaml")),
             named("status", "Explain why a module is on or off, and what it is doing").arg(format("text")),
-            named("values", "Show the values of a module").arg(format("yaml")).arg(global_too.clone()),
-            named("config", "Show the values that the user configured").arg(format("yaml")).arg(global_too),
-            named("patches", "Show the patches that hooks made").arg(format("json")),
-            named("snapshots", "Show the snapshots of a module's hooks").arg(format("yaml")),
+            named("values", "Show the values of a module")
+                .args([format("yaml"), global_too.clone(), show_secrets()]),
+            named("config", "Show the values that the user configured")
+                .args([format("yaml"), global_too, show_secrets()]),
+            named("patches", "Show the patches that hooks made").args([format("json"), show_secrets()]),
+            named("snapshots", "Show the snapshots of a module's hooks")
+                .args([format("yaml"), show_secrets()]),
             named("render", "Show what the chart renders to")
+                .arg(show_secrets())
                 .arg(switch("debug", "Show all that led to an error"))
                 .arg(switch("diff", "Show how that differs from what is in the cluster; changes nothing")),
             monitor.arg(format("yaml")),

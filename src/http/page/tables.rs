@@ -133,7 +133,7 @@ fn module_row(page: &mut Html, module: &ModuleView, show: ShowFailure<'_>) {
         page.text(&show(failure, Some(&module.name)));
     }
     for (there, note) in [
-        (module.config_problem.is_some(), "its key of the ConfigMap is broken, see above"),
+        (module.config_problem.is_some(), "its key of the configuration is broken, see above"),
         (module.broken_version.is_some(), "its new version is broken, see above"),
         (module.parked.is_some(), "its release is left alone, see above"),
     ] {

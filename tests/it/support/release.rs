@@ -177,6 +177,7 @@ impl ReleaseFixture {
     /// Returns what the chart reads when the section of the module has these values.
     pub(crate) fn values(&self, values: Value) -> ValuesInput {
         ValuesInput {
+            secret: Vec::new(),
             global: Arc::new(json!({})),
             global_config: Arc::new(Value::Null),
             module: Some(ModuleValues {

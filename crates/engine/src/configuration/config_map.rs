@@ -1,51 +1,64 @@
-//! What the user wrote into the ConfigMap, key by key. See docs/modules.md#values.
+//! What the user wrote into the ConfigMap and the Secret over it, key by key. See docs/modules.md#values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::effect::{Basis, ConfigText};
-use crate::event::ConfigData;
-use crate::failure::{Failure, FailureKind};
+use super::texts::ConfigTexts;
+use crate::config_object::ConfigObject;
+use crate::failure::Failure;
 use crate::name::{ModuleName, RunId};
 use crate::time::Time;
 
 /// The values of `<key>Maintenance` that switch maintenance on.
 const MAINTENANCE: [&str; 2] = ["NoResourceReconciliation", "noresourcereconciliation"];
 
-/// The ConfigMap as it was understood. A bad key keeps what it said before.
+/// The ConfigMap and the Secret over it, as they were understood. A bad key keeps what it said before.
 #[derive(Debug, Default)]
 pub(super) struct ConfigMap {
-    /// The text of each key as it was read last.
-    pub(super) seen: BTreeMap<String, String>,
-    /// The last data, for modules that come later.
-    pub(super) data: Option<Arc<ConfigData>>,
-    pub(super) flags: BTreeMap<String, bool>,
+    plain: ConfigTexts,
+    secret: ConfigTexts,
+    /// What is in force of the sections that the Secret has a part of.
+    pub(super) layers: BTreeMap<String, Layers>,
+    pub(super) flags: BTreeMap<String, Flag>,
     pub(super) maintenance: BTreeSet<String>,
-    /// What is wrong, by key.
-    pub(super) problems: BTreeMap<String, Failure>,
-    /// Since when.
-    pub(super) problems_at: BTreeMap<String, Time>,
+    /// What is wrong, by key, and since when.
+    pub(super) problems: BTreeMap<(String, ConfigObject), Failure>,
+    pub(super) problems_at: BTreeMap<(String, ConfigObject), Time>,
     /// Sections that had good content once; to be absent is good. The modules of others have to wait.
     pub(super) good: BTreeSet<String>,
-    /// Why the ConfigMap could not be read at all.
-    pub(super) rejected: Option<(Failure, Time)>,
-    pub(super) unknown: BTreeSet<String>,
     /// It was read once.
     pub(super) was_read: bool,
     pub(super) saves: BTreeMap<RunId, PendingSave>,
-    /// The version that our last write of a key made.
-    saved_versions: BTreeMap<String, u64>,
 }
 
-/// A write of the ConfigMap that is in flight.
+/// Whether a module is on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Flag {
+    pub(super) on: bool,
+    /// Who says so.
+    pub(super) object: ConfigObject,
+}
+
+/// The parts of a section, of which the second lies over the first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layers {
+    /// What the ConfigMap says.
+    pub(super) plain: Option<Arc<Value>>,
+    /// What the Secret says.
+    pub(super) secret: Arc<Value>,
+}
+
+/// A write of a key that is in flight.
 #[derive(Debug)]
 pub(super) struct PendingSave {
+    /// The object.
+    pub(super) object: ConfigObject,
     /// The key.
     pub(super) key: String,
     /// What is written.
-    text: String,
+    pub(super) text: String,
     /// What that means.
     pub(super) value: Arc<Value>,
 }
@@ -71,132 +84,186 @@ impl Changes {
 }
 
 impl ConfigMap {
-    /// Returns all that is wrong, by key, each with the time since when it is so.
-    pub(super) fn problems_since(&self) -> impl Iterator<Item = (Failure, Time)> {
-        let at = |key: &String| self.problems_at.get(key).copied().unwrap_or_default();
-        let of_keys = self.problems.iter().map(move |(key, failure)| (failure.clone(), at(key)));
-        self.rejected.iter().cloned().chain(of_keys)
+    /// Returns what was read from one of the objects.
+    pub(super) fn of(&self, object: ConfigObject) -> &ConfigTexts {
+        match object {
+            ConfigObject::ConfigMap => &self.plain,
+            ConfigObject::Secret => &self.secret,
+        }
+    }
+
+    /// Returns what was read from one of the objects, to be changed.
+    pub(super) fn of_mut(&mut self, object: ConfigObject) -> &mut ConfigTexts {
+        match object {
+            ConfigObject::ConfigMap => &mut self.plain,
+            ConfigObject::Secret => &mut self.secret,
+        }
+    }
+
+    /// Returns the object whose text of a key counts where only one can: the Secret if it has the key.
+    pub(super) fn holder(&self, key: &str) -> ConfigObject {
+        match self.secret.text(key) {
+            Some(_) => ConfigObject::Secret,
+            None => ConfigObject::ConfigMap,
+        }
+    }
+
+    /// Returns all that is wrong, each with the time since when it is so.
+    pub(super) fn problems_since(&self) -> impl Iterator<Item = (ConfigObject, Failure, Time)> {
+        let rejected = ConfigObject::ALL.into_iter().filter_map(|object| {
+            let (failure, at) = self.of(object).rejected()?.clone();
+            Some((object, failure, at))
+        });
+        let at = |key: &(String, ConfigObject)| self.problems_at.get(key).copied().unwrap_or_default();
+        rejected.chain(self.problems.iter().map(move |(key, failure)| (key.1, failure.clone(), at(key))))
+    }
+
+    /// Returns what is wrong with a key of one of the objects.
+    pub(super) fn problem(&self, key: &str) -> Option<(ConfigObject, &Failure)> {
+        ConfigObject::ALL.into_iter().find_map(|object| {
+            let failure = self.problems.get(&(key.to_owned(), object))?;
+            Some((object, failure))
+        })
+    }
+
+    /// Returns the same with the time since when it is so.
+    pub(super) fn problem_since(&self, key: &str) -> Option<(ConfigObject, Failure, Time)> {
+        let (object, failure) = self.problem(key)?;
+        let at = self.problems_at.get(&(key.to_owned(), object)).copied().unwrap_or_default();
+        Some((object, failure.clone(), at))
+    }
+
+    /// Takes sections for never good that are bad in a Secret that was read for the first time.
+    pub(super) fn distrust_secret(&mut self) {
+        for (key, object) in self.problems.keys() {
+            if *object == ConfigObject::Secret {
+                self.good.remove(key);
+            }
+        }
     }
 
     /// Records what is being written, so that it does not count as a change by somebody else.
-    pub(super) fn save_began(&mut self, run: RunId, key: String, text: String, value: Arc<Value>) {
-        self.saves.insert(run, PendingSave { key, text, value });
+    pub(super) fn save_began(&mut self, run: RunId, save: PendingSave) {
+        self.saves.insert(run, save);
     }
 
-    /// Returns what a new text of `key` is made from: the text that was read last.
-    pub(super) fn basis(&self, key: &str) -> Basis {
-        Basis::Text(self.seen.get(key).cloned().map(ConfigText))
+    /// Returns whether `value` is what is being written into a key.
+    pub(super) fn is_being_saved(&self, object: ConfigObject, key: &str, value: Option<&Value>) -> bool {
+        let is_it = |save: &PendingSave| save.object == object && save.key == key;
+        self.saves.values().any(|save| is_it(save) && Some(&*save.value) == value)
     }
 
-    /// Records that the ConfigMap has what we wrote, since `version`.
-    pub(super) fn saved(&mut self, save: PendingSave, version: &str) {
-        if let Ok(version) = version.parse() {
-            self.saved_versions.insert(save.key.clone(), version);
+    /// Records that an object has what we wrote, since `version`.
+    pub(super) fn saved(&mut self, save: &PendingSave, version: &str) {
+        self.of_mut(save.object).saved(&save.key, &save.text, version);
+    }
+
+    /// Records what was written into the objects as what is in force of a section.
+    pub(super) fn set_layers(&mut self, key: &str, saved: &[(ConfigObject, Arc<Value>)]) {
+        let Some(layers) = self.layers.get_mut(key) else { return };
+        for (object, value) in saved {
+            match object {
+                ConfigObject::ConfigMap => layers.plain = Some(Arc::clone(value)),
+                ConfigObject::Secret => layers.secret = Arc::clone(value),
+            }
         }
-        if let Some(data) = &mut self.data {
-            Arc::make_mut(data).0.insert(save.key.clone(), save.text.clone());
-        }
-        self.seen.insert(save.key, save.text);
     }
 
-    /// Records that a section of the ConfigMap is ours and good.
+    /// Records that a section is ours and good.
     pub(super) fn config_committed(&mut self, key: &str) {
-        self.problems.remove(key);
-        self.problems_at.remove(key);
+        self.forget_problems(key);
         self.good.insert(key.to_owned());
     }
 
-    /// Returns whether the text of `key` is worth reading.
-    pub(super) fn is_new(&self, key: &str, text: Option<&String>, version: Option<u64>) -> bool {
-        let is_stale =
-            matches!((version, self.saved_versions.get(key)), (Some(now), Some(saved)) if now < *saved);
-        !is_stale && self.seen.get(key) != text
+    fn forget_problems(&mut self, key: &str) {
+        for object in ConfigObject::ALL {
+            self.problems.remove(&(key.to_owned(), object));
+        }
     }
 
-    /// Records the text of a key as it was read.
-    pub(super) fn see(&mut self, key: &str, text: Option<&String>) {
-        match text {
-            Some(text) => self.seen.insert(key.to_owned(), text.clone()),
-            None => self.seen.remove(key),
-        };
-    }
-
-    /// Forgets what was read about a module that is gone. If it comes back, what the ConfigMap says then counts.
+    /// Forgets what was read about a module that is gone. If it comes back, what the objects say then counts.
     pub(super) fn forget_module(&mut self, key: &str) {
         self.flags.remove(key);
         self.maintenance.remove(key);
         self.good.remove(key);
+        self.layers.remove(key);
         for key in keys_of(key) {
-            self.seen.remove(&key);
-            self.problems.remove(&key);
+            self.forget_texts(&key);
+            self.forget_problems(&key);
+        }
+    }
+
+    /// Forgets the texts of a key, so that they are read again.
+    pub(super) fn forget_texts(&mut self, key: &str) {
+        for object in ConfigObject::ALL {
+            self.of_mut(object).forget(key);
         }
     }
 
     /// Records whether a key is good.
-    pub(super) fn judge(&mut self, key: &str, problem: Option<Failure>) {
+    pub(super) fn judge(&mut self, object: ConfigObject, key: &str, problem: Option<Failure>) {
+        let place = (key.to_owned(), object);
         match problem {
             None => {
-                self.problems.remove(key);
+                self.problems.remove(&place);
                 self.good.insert(key.to_owned());
             }
-            Some(failure) => {
-                self.problems.insert(key.to_owned(), failure);
-            }
+            Some(failure) => drop(self.problems.insert(place, failure)),
         }
     }
 
-    /// Reads `<key>Enabled`. Returns whether it says something else than before.
-    pub(super) fn read_flag(&mut self, section: &str, key: &str, text: Option<&String>) -> bool {
-        match text.map(|text| (text.trim(), text)) {
-            None => {
-                self.judge(key, None);
-                self.flags.remove(section).is_some()
+    /// Reads `<key>Enabled` of `object`. Returns whether a module is on for another reason, or not any more.
+    pub(super) fn read_flag(&mut self, object: ConfigObject, section: &str, key: &str) -> bool {
+        let text = self.of(object).text(key).map(|text| (text.trim().to_owned(), text.len()));
+        let problem = match text {
+            None => None,
+            Some((flag, _)) if flag == "true" || flag == "false" => None,
+            Some((_, length)) => {
+                let what = format!("must be true or false, not {length} characters of something else");
+                Some(object.bad_key(key, &what))
             }
-            Some((flag @ ("true" | "false"), _)) => {
-                self.judge(key, None);
-                let on = flag == "true";
-                self.flags.insert(section.to_owned(), on) != Some(on)
-            }
-            Some((_, text)) => {
-                let failure = bad_key(
-                    key,
-                    &format!("must be true or false, not {} characters of something else", text.len()),
-                );
-                self.judge(key, Some(failure));
-                false
-            }
+        };
+        let is_bad = problem.is_some();
+        self.judge(object, key, problem);
+        if is_bad || (object == ConfigObject::ConfigMap && self.holder(key) == ConfigObject::Secret) {
+            return false;
         }
+        let holder = self.holder(key);
+        let word = self.of(holder).text(key).map(|text| text.trim());
+        let flag = match word {
+            Some("true") => Some(Flag { on: true, object: holder }),
+            Some("false") => Some(Flag { on: false, object: holder }),
+            // What the other object says can't be used, which was said when it was read.
+            Some(_) => return false,
+            None => None,
+        };
+        let was = match flag {
+            Some(flag) => self.flags.insert(section.to_owned(), flag),
+            None => self.flags.remove(section),
+        };
+        was != flag
     }
 
-    /// Reads `<key>Maintenance`. Returns whether it says something else than before.
-    pub(super) fn read_maintenance(&mut self, section: &str, key: &str, text: Option<&String>) -> bool {
-        match text.map(|text| text.trim()) {
-            None | Some("") => {
-                self.judge(key, None);
-                self.maintenance.remove(section)
-            }
-            Some(word) if MAINTENANCE.contains(&word) => {
-                self.judge(key, None);
-                self.maintenance.insert(section.to_owned())
-            }
-            Some(_) => {
-                let failure = bad_key(
-                    key,
-                    &format!("must be {} or empty", MAINTENANCE.first().copied().unwrap_or_default()),
-                );
-                self.judge(key, Some(failure));
-                false
-            }
+    /// Reads `<key>Maintenance` of `object`. Returns whether it says something else than before.
+    pub(super) fn read_maintenance(&mut self, object: ConfigObject, section: &str, key: &str) -> bool {
+        let is_good = |text: &str| text.is_empty() || MAINTENANCE.contains(&text);
+        let text = self.of(object).text(key).map(|text| text.trim());
+        if !text.is_none_or(is_good) {
+            let what = format!("must be {} or empty", MAINTENANCE.first().copied().unwrap_or_default());
+            self.judge(object, key, Some(object.bad_key(key, &what)));
+            return false;
+        }
+        self.judge(object, key, None);
+        let text = self.of(self.holder(key)).text(key).map(|text| text.trim());
+        match text {
+            None | Some("") => self.maintenance.remove(section),
+            Some(word) if MAINTENANCE.contains(&word) => self.maintenance.insert(section.to_owned()),
+            Some(_) => false,
         }
     }
 }
 
-/// Returns the keys of the ConfigMap that are about the module with the key `key`.
+/// Returns the keys that are about the module with the key `key`.
 pub(super) fn keys_of(key: &str) -> [String; 3] {
     [format!("{key}Enabled"), format!("{key}Maintenance"), key.to_owned()]
-}
-
-/// Returns the failure of a key that can't be used.
-pub(super) fn bad_key(key: &str, what: &str) -> Failure {
-    Failure::new(FailureKind::Values, format!("ConfigMap key {key}: {what}"))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::addon::SourceKey;
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::event::Verdict;
 use crate::name::{HookId, HookName, ModuleName};
 use crate::time::Time;
@@ -50,8 +51,8 @@ pub(crate) enum Opinion {
     Static { on: bool, file: Arc<str> },
     /// A global hook.
     Dynamic { on: bool, hook: HookName },
-    /// The ConfigMap.
-    ConfigMap { on: bool, key: String },
+    /// The ConfigMap, or the Secret over it.
+    Config { on: bool, object: ConfigObject, key: String },
     /// The enabled script. It is asked if all others say yes.
     Script(Verdict),
     /// The configuration of sources that brought the module takes it back. No other word counts.
@@ -63,7 +64,7 @@ impl fmt::Display for Opinion {
         match self {
             Self::Static { on, file } => write!(f, "{file} says {on}"),
             Self::Dynamic { on, hook } => write!(f, "global hook {hook} says {on}"),
-            Self::ConfigMap { on, key } => write!(f, "ConfigMap key {key} says {on}"),
+            Self::Config { on, object, key } => write!(f, "{object} key {key} says {on}"),
             Self::Script(verdict) => {
                 write!(f, "enabled script says {}", verdict.enabled)?;
                 match &verdict.reason {
@@ -95,7 +96,7 @@ impl Opinion {
     /// Returns what it says.
     pub(super) fn is_yes(&self) -> bool {
         match self {
-            Self::Static { on, .. } | Self::Dynamic { on, .. } | Self::ConfigMap { on, .. } => *on,
+            Self::Static { on, .. } | Self::Dynamic { on, .. } | Self::Config { on, .. } => *on,
             Self::Script(verdict) => verdict.enabled,
             Self::Withdrawn(_) => false,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Configuration;
+use super::config_map::Flag;
 use super::decision::{Decision, DynamicFlag, Opinion};
 use super::hook_output::described;
 use crate::catalog::{Hook, Module};
@@ -26,8 +27,8 @@ impl Configuration {
         if let Some(flag) = self.dynamic_flags.get(&module.key) {
             opinions.push(Opinion::Dynamic { on: flag.on, hook: flag.hook.name.clone() });
         }
-        if let Some(on) = self.config_map.flags.get(&*module.key).copied() {
-            opinions.push(Opinion::ConfigMap { on, key: format!("{}Enabled", module.key) });
+        if let Some(Flag { on, object }) = self.config_map.flags.get(&*module.key).copied() {
+            opinions.push(Opinion::Config { on, object, key: format!("{}Enabled", module.key) });
         }
         if let Some(source) = self.withdrawn_by(&module.name) {
             opinions.push(Opinion::Withdrawn(source.clone()));

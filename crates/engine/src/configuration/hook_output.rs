@@ -7,9 +7,11 @@ use values::Section;
 use values::patch::{Operation, Patch};
 
 use super::Configuration;
+use super::config_map::{Layers, PendingSave};
 use super::redaction::without;
 use crate::catalog::Hook;
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::context::Context;
 use crate::effect::{ConfigText, Effect, PatchAuthor};
 use crate::event::{HookOutput, Usage};
@@ -26,8 +28,8 @@ pub(crate) struct Prepared {
     usage: Option<Usage>,
     /// Its changes of objects are carried out.
     patched: bool,
-    /// The ConfigMap is written, with this value of its key.
-    saved: Option<Arc<Value>>,
+    /// The objects that are written, with the value of the section's key in each.
+    saved: Vec<(ConfigObject, Arc<Value>)>,
 }
 
 /// What the output of a hook led to so far.
@@ -51,6 +53,19 @@ pub(crate) enum Carried {
 }
 
 impl Configuration {
+    /// Returns what a section is in each of the objects, to be `config` together: those that differ from now, the ConfigMap
+    /// first. All of it is for the ConfigMap where the Secret has no part.
+    fn parts(&self, key: &str, config: &Arc<Value>) -> Vec<(ConfigObject, Arc<Value>)> {
+        let Some(Layers { plain, secret }) = self.config_map.layers.get(key) else {
+            return vec![(ConfigObject::ConfigMap, Arc::clone(config))];
+        };
+        let (below, above) = values::overlay::split(config, plain.as_deref(), secret);
+        let below = below.filter(|below| Some(below) != plain.as_deref());
+        let below = below.map(|below| (ConfigObject::ConfigMap, Arc::new(below)));
+        let above = (above != **secret).then(|| (ConfigObject::Secret, Arc::new(above)));
+        below.into_iter().chain(above).collect()
+    }
+
     /// Judges what a hook wrote and begins to carry it out.
     pub(crate) fn hook_wrote(
         &mut self,
@@ -65,7 +80,7 @@ impl Configuration {
         {
             return Carried::Failed(without_output(&output, failure), usage);
         }
-        self.carry_out(cx, hook, Prepared { output, usage, patched: false, saved: None }, cause)
+        self.carry_out(cx, hook, Prepared { output, usage, patched: false, saved: Vec::new() }, cause)
     }
 
     /// Goes on when the changes of objects that a hook asked for were carried out, or not.
@@ -108,13 +123,13 @@ impl Configuration {
     ) -> Carried {
         match (outcome, self.config_map.saves.remove(&run)) {
             (Ok(version), Some(pending)) => {
-                prepared.saved = Some(Arc::clone(&pending.value));
-                self.config_map.saved(pending, &version);
+                self.config_map.saved(&pending, &version);
+                prepared.saved.push((pending.object, pending.value));
                 self.carry_out(cx, hook, prepared, cause)
             }
             (Ok(_), None) => Carried::Failed(mismatch("a change of the ConfigMap"), prepared.usage),
             (Err(mut failure), _) => {
-                note_done(&mut failure, prepared.patched, false);
+                note_done(&mut failure, prepared.patched, !prepared.saved.is_empty());
                 Carried::Failed(without_output(&prepared.output, failure), prepared.usage)
             }
         }
@@ -139,7 +154,7 @@ impl Configuration {
         let section = match self.judged(hook, &prepared.output) {
             Ok(section) => section,
             Err(mut failure) => {
-                note_done(&mut failure, prepared.patched, prepared.saved.is_some());
+                note_done(&mut failure, prepared.patched, !prepared.saved.is_empty());
                 return Carried::Failed(without_output(&prepared.output, failure), usage);
             }
         };
@@ -147,18 +162,20 @@ impl Configuration {
         let config = section.config_or_null();
         let is_changed = !prepared.output.config_patch.operations().is_empty()
             && self.section(scope).is_some_and(|now| now.config_or_null() != config);
-        let is_saved = prepared.saved.as_ref().is_some_and(|saved| **saved == *config);
-        if is_changed && !is_saved {
+        let parts = if is_changed { self.parts(section.key(), &config) } else { Vec::new() };
+        if let Some((object, value)) = parts.into_iter().find(|part| !prepared.saved.contains(part)) {
             let run = cx.ids.run();
             let key = section.key().to_owned();
-            let text = values::yaml::emit_v3(&config);
-            let basis = self.config_map.basis(&key);
-            self.config_map.save_began(run, key.clone(), text.clone(), config);
-            let effect = Effect::SaveConfigValues { run, key, text: Some(ConfigText(text)), basis };
+            let text = values::yaml::emit_v3(&value);
+            let basis = self.config_map.of(object).basis(&key);
+            self.config_map
+                .save_began(run, PendingSave { object, key: key.clone(), text: text.clone(), value });
+            let effect = Effect::SaveConfigValues { run, object, key, text: Some(ConfigText(text)), basis };
             return Carried::Saving(prepared, run, effect);
         }
         let changed = self.section(scope).is_some_and(|now| !Arc::ptr_eq(now.result(), section.result()));
-        if prepared.saved.is_some() {
+        if !prepared.saved.is_empty() {
+            self.config_map.set_layers(section.key(), &prepared.saved);
             self.config_map.config_committed(section.key());
         }
         self.set_section(cx, scope, section);
@@ -176,19 +193,16 @@ impl Configuration {
         let section = self.section(&hook.id.scope).ok_or_else(|| {
             Failure::new(FailureKind::Bug, format!("hook {} ran, but its module is gone", hook.id))
         })?;
-        if let Some(problem) = self
-            .config_map
-            .problems
-            .get(section.key())
-            .filter(|_| !output.config_patch.operations().is_empty())
+        if let Some((object, problem)) =
+            self.config_map.problem(section.key()).filter(|_| !output.config_patch.operations().is_empty())
         {
             let message = format!(
                 "{} changes the configuration, but what is there can't be used: {problem}",
                 described(hook)
             );
-            return Err(Failure::new(FailureKind::Values, message).advise(
-                "it is not overwritten; correct the key of the ConfigMap, the hook runs again by itself",
-            ));
+            return Err(Failure::new(FailureKind::Values, message).advise(format!(
+                "it is not overwritten; correct the key of the {object}, the hook runs again by itself"
+            )));
         }
         let wrong = |file: &str, error: &values::SectionError| {
             Failure::new(
@@ -224,7 +238,7 @@ fn note_done(failure: &mut Failure, patched: bool, saved: bool) {
         failure.chain.push("its changes of objects were carried out before".to_owned());
     }
     if saved {
-        failure.chain.push("its change of the ConfigMap was written before".to_owned());
+        failure.chain.push("its change of the configuration was written before".to_owned());
     }
 }
 

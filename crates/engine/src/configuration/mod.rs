@@ -1,4 +1,4 @@
-//! The values: of files, of the ConfigMap and of hooks, and which modules they switch on.
+//! The values: of files, of the ConfigMap, of the Secret over it and of hooks, and which modules they switch on.
 
 mod config_map;
 mod decision;
@@ -8,6 +8,7 @@ mod reading;
 mod redaction;
 mod sections;
 mod sourced;
+mod texts;
 
 pub(crate) use decision::{Decision, Opinion};
 pub(crate) use hook_output::{Carried, Prepared, mismatch};

@@ -1,4 +1,4 @@
-//! Reading the ConfigMap: each key whose text is new is judged, and what is good takes effect.
+//! Reading the ConfigMap and the Secret over it: each key whose text is new is judged, and what is good takes effect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use serde_json::Value;
 use values::Section;
 
 use super::Configuration;
-use super::config_map::{Changes, ConfigMap, bad_key, keys_of};
+use super::config_map::{Changes, ConfigMap, Flag, Layers, keys_of};
 use super::redaction::without;
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::context::Context;
 use crate::event::ConfigData;
 use crate::failure::Failure;
@@ -26,76 +27,108 @@ impl Configuration {
 
     /// Returns why a section can't be used that never had good content.
     pub(crate) fn blocking_problem(&self, key: &str) -> Option<&Failure> {
-        self.config_map.problems.get(key).filter(|_| !self.config_map.good.contains(key))
+        let (_, failure) = self.config_map.problem(key).filter(|_| !self.config_map.good.contains(key))?;
+        Some(failure)
     }
 
     /// Returns what is wrong with the keys of a module: its section, whether it is on, its maintenance.
-    pub(crate) fn module_problem(&self, key: &str) -> Option<&Failure> {
+    pub(crate) fn module_problem(&self, key: &str, now: Time) -> Option<ConfigProblem> {
         let keys = [key.to_owned(), format!("{key}Enabled"), format!("{key}Maintenance")];
-        keys.iter().find_map(|key| self.config_map.problems.get(key))
+        let (object, failure, at) = keys.iter().find_map(|key| self.config_map.problem_since(key))?;
+        Some(ConfigProblem { object, failure, since: now.since(at) })
     }
 
-    /// Returns a picture of all that is wrong with the ConfigMap.
+    /// Returns a picture of all that is wrong with the ConfigMap and the Secret over it.
     pub(crate) fn problem_views(&self, now: Time) -> Vec<ConfigProblem> {
-        let view = |(failure, at): (Failure, Time)| ConfigProblem { failure, since: now.since(at) };
-        self.config_map.problems_since().map(view).collect()
+        let problems = self.config_map.problems_since();
+        problems
+            .map(|(object, failure, at)| ConfigProblem { object, failure, since: now.since(at) })
+            .collect()
     }
 
-    /// Reads a new version of the ConfigMap. Returns what it changed and why, if something may go on that failed before.
-    pub(crate) fn config_map_changed(
+    /// Reads a new version of the ConfigMap or of the Secret over it. Returns what it changed and why, if something may
+    /// go on that failed before.
+    pub(crate) fn config_object_changed(
         &mut self,
         cx: &mut Context,
+        object: ConfigObject,
         version: &str,
         data: Option<Arc<ConfigData>>,
     ) -> Option<(Changes, Cause)> {
-        let was_rejected = self.config_map.rejected.take().is_some();
         let data = data.unwrap_or_default();
-        if !was_rejected && self.config_map.data.as_ref() == Some(&data) {
+        let is_first_secret = object == ConfigObject::Secret && self.config_map.of(object).data().is_none();
+        if !self.config_map.of_mut(object).take(&data) || (is_first_secret && data.0.is_empty()) {
             // A watch that is opened says what was read before; nothing failed because of it.
             return None;
         }
-        self.config_map.data = Some(Arc::clone(&data));
         let problems = self.config_map.problems.clone();
-        let changes = self.read_config_map(cx, &data, version.parse().ok());
+        let changes = self.read_config_object(cx, object, &data, version.parse().ok());
+        if is_first_secret {
+            self.config_map.distrust_secret();
+        }
         self.report_problems(cx);
         let is_repaired = problems != self.config_map.problems;
-        let cause = Cause::outside(format!("{} key {} rv {version}", self.place(), changes.keys.join(", ")));
+        let place = self.place(object);
+        let cause = Cause::outside(format!("{place} key {} rv {version}", changes.keys.join(", ")));
         (changes.any() || is_repaired).then_some((changes, cause))
     }
 
-    /// Records that the ConfigMap could not be read: what it said before stays in force.
-    pub(crate) fn config_map_rejected(&mut self, cx: &mut Context, failure: Failure) {
+    /// Records that an object could not be read: what it said before stays in force.
+    pub(crate) fn config_object_rejected(
+        &mut self,
+        cx: &mut Context,
+        object: ConfigObject,
+        failure: Failure,
+    ) {
         let failure = self.told(failure, None, None);
-        let since = self.config_map.rejected.take().map_or(cx.now, |(_, since)| since);
-        self.config_map.rejected = Some((failure, since));
+        self.config_map.of_mut(object).reject(failure, cx.now);
         self.report_problems(cx);
     }
 
-    /// Reads the ConfigMap once more for modules that are new or whose files changed.
+    /// Reads the ConfigMap and the Secret once more for modules that are new or whose files changed.
     pub(crate) fn reread_config_map<'n>(
         &mut self,
         cx: &mut Context,
         names: impl IntoIterator<Item = &'n ModuleName>,
     ) {
-        let Some(data) = self.config_map.data.clone() else { return };
+        let data = ConfigObject::ALL.map(|object| (object, self.config_map.of(object).data().cloned()));
+        if data.iter().all(|(_, data)| data.is_none()) {
+            return;
+        }
+        let mut new = Vec::new();
         for name in names {
             let Some(section) = self.sections.get(name) else { continue };
             let key = section.key().to_owned();
-            if !data.0.contains_key(&key) {
+            if !self.config_map.good.contains(&key) {
+                new.push(key.clone());
+            }
+            let has_key =
+                |data: &Option<Arc<ConfigData>>| data.as_ref().is_some_and(|data| data.0.contains_key(&key));
+            if !data.iter().any(|(_, data)| has_key(data)) {
                 self.config_map.good.insert(key.clone());
             }
             for key in keys_of(&key) {
-                self.config_map.seen.remove(&key);
+                self.config_map.forget_texts(&key);
             }
         }
-        let _ = self.read_config_map(cx, &data, None);
+        for (object, data) in data {
+            if let Some(data) = data {
+                let _ = self.read_config_object(cx, object, &data, None);
+            }
+        }
+        // Good in one of the objects is not enough.
+        for key in new {
+            if self.config_map.problem(&key).is_some() {
+                self.config_map.good.remove(&key);
+            }
+        }
         self.report_problems(cx);
     }
 
     /// Reads an empty ConfigMap if none was read, so that whatever it says first is a change.
     pub(crate) fn assume_config_map(&mut self, cx: &mut Context) {
         if !self.config_map.was_read {
-            let _ = self.read_config_map(cx, &ConfigData::default(), None);
+            let _ = self.read_config_object(cx, ConfigObject::ConfigMap, &ConfigData::default(), None);
         }
     }
 
@@ -106,123 +139,174 @@ impl Configuration {
         for key in problems.keys() {
             problems_at.entry(key.clone()).or_insert(now);
         }
-        let problems = self.config_map.problems_since().map(|(failure, _)| failure).collect();
+        let problems = self.config_map.problems_since().map(|(_, failure, _)| failure).collect();
         cx.notify(Notice::ConfigChecked { problems });
     }
 
-    /// Reads every key whose text is new.
-    fn read_config_map(&mut self, cx: &mut Context, data: &ConfigData, version: Option<u64>) -> Changes {
+    /// Reads every key of an object whose text is new.
+    fn read_config_object(
+        &mut self,
+        cx: &mut Context,
+        object: ConfigObject,
+        data: &ConfigData,
+        version: Option<u64>,
+    ) -> Changes {
         let mut changes = Changes::default();
-        let seen: BTreeSet<String> = self.config_map.seen.keys().chain(data.0.keys()).cloned().collect();
         let mut unknown = BTreeSet::new();
         if !std::mem::replace(&mut self.config_map.was_read, true) {
             let sections = self.keys.keys().map(|key| &**key).chain([values::name::GLOBAL]);
             self.config_map.good =
                 sections.filter(|key| !data.0.contains_key(*key)).map(str::to_owned).collect();
         }
-        for key in seen {
+        for key in self.config_map.of(object).keys(data) {
             let text = data.0.get(&key);
             let owner = self.owner_of(&key);
             if matches!(owner, Owner::Unknown) && text.is_some() {
                 unknown.insert(key.clone());
             }
-            if !self.config_map.is_new(&key, text, version) {
+            if !self.config_map.of(object).is_new(&key, text, version) {
                 continue;
             }
+            self.config_map.of_mut(object).see(&key, text);
             match owner {
-                Owner::Section(scope) => self.read_section(cx, &scope, &key, text, &mut changes),
+                Owner::Section(scope) => self.read_section(cx, &scope, (object, &key), &mut changes),
                 Owner::Enabled(section) => {
-                    self.config_map.see(&key, text);
-                    if self.config_map.read_flag(&section, &key, text) {
+                    if self.config_map.read_flag(object, &section, &key) {
                         changes.flags = true;
                         changes.keys.push(key);
                     }
                 }
                 Owner::Maintenance(section, name) => {
-                    self.config_map.see(&key, text);
-                    if self.config_map.read_maintenance(&section, &key, text) {
+                    if self.config_map.read_maintenance(object, &section, &key) {
                         changes.modules.insert(name);
                         changes.keys.push(key);
                     }
                 }
-                Owner::Unknown => self.config_map.see(&key, text),
+                Owner::Unknown => {}
             }
         }
-        if !unknown.is_empty() && unknown != self.config_map.unknown {
-            let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
-            let message = format!(
-                "{} has values for unknown modules: {}; they are ignored",
-                self.place(),
-                names.join(", ")
-            );
+        let names = unknown.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        if self.config_map.of_mut(object).set_unknown(unknown) {
+            let message =
+                format!("{} has values for unknown modules: {names}; they are ignored", self.place(object));
             cx.notify(Notice::Warned { scope: Scope::Global, message });
         }
-        self.config_map.unknown = unknown;
         changes
     }
 
+    /// Reads the section of `scope`, of which `object` has another text in `key`.
     fn read_section(
         &mut self,
         cx: &mut Context,
         scope: &Scope,
-        key: &str,
-        text: Option<&String>,
+        (object, key): (ConfigObject, &str),
         changes: &mut Changes,
     ) {
         let Some(section) = self.section(scope).cloned() else { return };
-        let value = match parsed_section(key, text) {
-            Ok(Parsed::Section(value)) => value,
+        let value = match parsed_section(object, key, self.config_map.of(object).text(key)) {
+            Ok(Parsed::Section(value)) => value.map(Arc::new),
             Ok(Parsed::Flag(on)) => {
                 // An old spelling: the section itself says whether the module is on.
-                self.config_map.see(key, text);
-                self.config_map.judge(key, None);
+                self.config_map.judge(object, key, None);
                 let message =
-                    format!("ConfigMap key {key} is a plain {on}; write {key}Enabled: \"{on}\" instead");
+                    format!("{object} key {key} is a plain {on}; write {key}Enabled: \"{on}\" instead");
                 cx.notify(Notice::Warned { scope: scope.clone(), message });
-                if self.config_map.flags.insert(key.to_owned(), on) != Some(on) {
+                let flag = Flag { on, object };
+                if self.config_map.flags.insert(key.to_owned(), flag) != Some(flag) {
                     changes.flags = true;
                     changes.keys.push(key.to_owned());
                 }
                 return;
             }
             Err(failure) => {
-                self.config_map.see(key, text);
                 // What is no value yet can be one that was mistyped.
-                let text = Value::from(text.cloned().unwrap_or_default());
+                let text = Value::from(self.config_map.of(object).text(key).cloned().unwrap_or_default());
                 let failure = without(&[&text], self.told(failure, scope.module(), None));
-                return self.config_map.judge(key, Some(failure));
+                return self.config_map.judge(object, key, Some(failure));
             }
         };
-        let is_own = self
-            .config_map
-            .saves
-            .values()
-            .any(|save| save.key == key && Some(&*save.value) == value.as_ref());
-        self.config_map.see(key, text);
-        if is_own {
+        if self.config_map.is_being_saved(object, key, value.as_deref()) {
             return;
         }
-        if section.config().map(|config| &**config) == value.as_ref() {
-            return self.config_map.judge(key, None);
-        }
         let wanted = value.clone().unwrap_or_default();
-        match configured(&section, value) {
+        let (section, other_is_good) = match self.with_layer(&section, object, value) {
+            Ok(taken) => taken,
             Err(failure) => {
                 let failure = without(&[&wanted], self.told(failure, scope.module(), None));
-                self.config_map.judge(key, Some(failure));
+                return self.config_map.judge(object, key, Some(failure));
             }
-            Ok(section) => {
-                self.config_map.judge(key, None);
-                self.set_section(cx, scope, section);
-                changes.keys.push(key.to_owned());
-                match scope {
-                    Scope::Global => changes.global = true,
-                    Scope::Module(name) => {
-                        changes.modules.insert(name.clone());
-                    }
-                }
+        };
+        self.config_map.judge(object, key, None);
+        if other_is_good {
+            self.config_map.judge(object.other(), key, None);
+        }
+        let Some(section) = section else { return };
+        self.set_section(cx, scope, section);
+        changes.keys.push(key.to_owned());
+        match scope {
+            Scope::Global => changes.global = true,
+            Scope::Module(name) => {
+                changes.modules.insert(name.clone());
             }
         }
+    }
+
+    /// Lays a new value of one object and that of the other one over another, and records both if they are good together.
+    ///
+    /// Returns the section if it differs, and whether the present text of the other object is part of it. If the two are
+    /// not good together, the other object's last good value is taken.
+    fn with_layer(
+        &mut self,
+        section: &Section,
+        object: ConfigObject,
+        value: Option<Arc<Value>>,
+    ) -> Result<(Option<Section>, bool), Failure> {
+        let (key, other) = (section.key(), object.other());
+        let layers = self.config_map.layers.get(key).cloned();
+        let in_force = match other {
+            ConfigObject::ConfigMap => {
+                layers.map_or_else(|| section.config().cloned(), |layers| layers.plain)
+            }
+            ConfigObject::Secret => layers.map(|layers| layers.secret),
+        };
+        let is_bad = self.config_map.problems.contains_key(&(key.to_owned(), other));
+        let text = self.config_map.of(other).text(key).filter(|_| is_bad);
+        if let Some(text) = text
+            && let Ok(Parsed::Section(Some(now))) = parsed_section(other, key, Some(text))
+            && let Ok(taken) = self.laid(section, object, value.clone(), Some(Arc::new(now)))
+        {
+            return Ok((taken, true));
+        }
+        self.laid(section, object, value, in_force).map(|taken| (taken, false))
+    }
+
+    /// Records the values of both objects as those of a section. Returns it if it differs.
+    fn laid(
+        &mut self,
+        section: &Section,
+        object: ConfigObject,
+        value: Option<Arc<Value>>,
+        other: Option<Arc<Value>>,
+    ) -> Result<Option<Section>, Failure> {
+        let (plain, secret) = match object {
+            ConfigObject::ConfigMap => (value, other),
+            ConfigObject::Secret => (other, value),
+        };
+        let key = section.key();
+        let Some(secret) = secret else {
+            let taken = configured(section, object, plain)?;
+            self.config_map.layers.remove(key);
+            return Ok(taken);
+        };
+        let mut config = plain.as_deref().cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        values::merge::merge(&mut config, &secret).map_err(|error| {
+            object
+                .bad_key(key, &error.to_string())
+                .advise("the last good values stay in force; nest the values of this key less deeply")
+        })?;
+        let taken = configured(section, object, Some(Arc::new(config)))?;
+        self.config_map.layers.insert(key.to_owned(), Layers { plain, secret });
+        Ok(taken)
     }
 
     /// Returns what a key of the ConfigMap is about.
@@ -264,10 +348,11 @@ enum Parsed {
     Section(Option<Value>),
 }
 
-fn parsed_section(key: &str, text: Option<&String>) -> Result<Parsed, Failure> {
+fn parsed_section(object: ConfigObject, key: &str, text: Option<&String>) -> Result<Parsed, Failure> {
     let Some(text) = text else { return Ok(Parsed::Section(None)) };
     let value = values::yaml::parse_within(text, MAX_SECTION).map_err(|error| {
-        bad_key(key, &format!("bad yaml at key '{key}': {error}"))
+        object
+            .bad_key(key, &format!("bad yaml at key '{key}': {error}"))
             .advise("the last good values stay in force; correct the text of this key")
     })?;
     match value {
@@ -287,16 +372,24 @@ fn parsed_section(key: &str, text: Option<&String>) -> Result<Parsed, Failure> {
     }
 }
 
-/// Returns the section with `value` as what the user configured, or why that can't be.
-fn configured(section: &Section, value: Option<Value>) -> Result<Section, Failure> {
+/// Returns the section with `value` as what the user configured if it differs, or why that can't be.
+fn configured(
+    section: &Section,
+    object: ConfigObject,
+    value: Option<Arc<Value>>,
+) -> Result<Option<Section>, Failure> {
+    if section.config() == value.as_ref() {
+        return Ok(None);
+    }
     let wrong = |error: &values::SectionError| {
-        bad_key(section.key(), &error.to_string())
-            .advise("the last good values stay in force; correct this key of the ConfigMap")
+        object
+            .bad_key(section.key(), &error.to_string())
+            .advise(format!("the last good values stay in force; correct this key of the {object}"))
     };
     let is_empty =
         value.as_ref().is_none_or(|value| value.as_object().is_some_and(serde_json::Map::is_empty));
     if let Some(value) = value.as_ref().filter(|_| !is_empty) {
         section.validate_config(value).map_err(|error| wrong(&error))?;
     }
-    section.with_config(value).map_err(|error| wrong(&error))
+    section.with_config(value).map(Some).map_err(|error| wrong(&error))
 }

@@ -9,14 +9,16 @@ use values::preset::Presets;
 use values::schema::Schemas;
 use values::{Section, SectionError};
 
-use super::config_map::{ConfigMap, bad_key};
+use super::config_map::ConfigMap;
 use super::decision::{DynamicFlag, SourcedModules};
 use crate::catalog::{Global, Module};
 use crate::config::Config;
+use crate::config_object::ConfigObject;
 use crate::context::Context;
 use crate::effect::{Basis, ConfigText, Effect, ModuleValues, ValuesInput};
 use crate::failure::{Failure, FailureKind};
 use crate::name::{CommandId, ModuleName, RunId, Scope};
+use crate::secrets::Secrets;
 
 /// All values, and who said what about which modules are on.
 #[derive(Debug)]
@@ -153,6 +155,8 @@ impl Configuration {
 
     /// Returns what a hook, script or chart of `module` reads, or a global hook when it is `None`.
     pub(crate) fn input(&self, module: Option<&Module>, enabled: &Arc<[ModuleName]>) -> ValuesInput {
+        let keys = [values::name::GLOBAL].into_iter().chain(module.map(|module| &*module.key));
+        let secret = keys.filter_map(|key| self.secret_part(key).cloned()).collect();
         let module = module.and_then(|module| {
             let section = self.sections.get(&module.name)?;
             let (key, values) = (Arc::clone(&module.key), Arc::clone(section.result()));
@@ -163,6 +167,7 @@ impl Configuration {
             global_config: self.global.config_or_null(),
             enabled_modules: module.is_some().then(|| Arc::clone(enabled).into()),
             module,
+            secret,
         }
     }
 
@@ -178,7 +183,9 @@ impl Configuration {
     pub(crate) fn problem_of_plan(&self, name: &ModuleName) -> Option<Failure> {
         let section = self.sections.get(name)?;
         let error = section.check_plan().err()?;
-        Some(bad_key(section.key(), &error.to_string()).advise("correct this key of the ConfigMap"))
+        let object = self.config_map.holder(section.key());
+        let failure = object.bad_key(section.key(), &error.to_string());
+        Some(failure.advise(format!("correct this key of the {object}")))
     }
 
     /// Returns the name of the plan that the section of a module picks, if it has plans and picks one.
@@ -192,16 +199,18 @@ impl Configuration {
         self.keys.get(key)
     }
 
-    /// Writes into the ConfigMap whether a module is on; the command is answered when that is done.
+    /// Writes whether a module is on into the ConfigMap, or into the Secret if that says so now; the command is answered
+    /// when that is done.
     pub(crate) fn save_flag(&mut self, cx: &mut Context, id: CommandId, module: &Module, on: bool) {
         let key = format!("{}Enabled", module.key);
         let word = if on { "enabled" } else { "disabled" };
-        let message = format!("module {} is {word} by key {key} of {}", module.name, self.place());
+        let object = self.config_map.holder(&key);
+        let message = format!("module {} is {word} by key {key} of {}", module.name, self.place(object));
         let run = cx.ids.run();
         self.command_saves.insert(run, (id, message));
         let text = Some(ConfigText(on.to_string()));
         // Whoever gives the command says what the key is to be, whatever it says now.
-        cx.push(Effect::SaveConfigValues { run, key, text, basis: Basis::Nothing });
+        cx.push(Effect::SaveConfigValues { run, object, key, text, basis: Basis::Nothing });
     }
 
     /// Answers the command that waits for a write of the ConfigMap. Returns the outcome if none does.
@@ -227,9 +236,24 @@ impl Configuration {
         self.command_saves.len() + self.dynamic_flags.len()
     }
 
-    /// Returns the ConfigMap in words.
-    pub(super) fn place(&self) -> String {
-        format!("ConfigMap {}/{}", self.config.namespace, self.config.config_map)
+    /// Returns one of the objects that users write values into, in words.
+    pub(super) fn place(&self, object: ConfigObject) -> String {
+        let name = match object {
+            ConfigObject::ConfigMap => &self.config.config_map,
+            ConfigObject::Secret => &self.config.config_secret,
+        };
+        format!("{object} {}/{name}", self.config.namespace)
+    }
+
+    /// Returns the values of the Secret that are in force for a section.
+    pub(crate) fn secret_part(&self, key: &str) -> Option<&Arc<Value>> {
+        Some(&self.config_map.layers.get(key)?.secret)
+    }
+
+    /// Returns the texts of the Secret, which no output quotes unasked.
+    pub(crate) fn config_secrets(&self) -> Secrets<'static> {
+        let values: Vec<&Value> = self.config_map.layers.values().map(|layers| &*layers.secret).collect();
+        Secrets::of(&values).into_owned()
     }
 }
 

@@ -66,7 +66,7 @@ fn view(
         enabled: module.decision.as_ref().map(|_| module.is_on()),
         why: module.decision.as_ref().map_or_else(String::new, ToString::to_string),
         opinions: opinions(module, configuration, now),
-        config_problem: configuration.module_problem(&spec.key).cloned(),
+        config_problem: configuration.module_problem(&spec.key, now),
         last_error: module.last_error.clone(),
         revision,
         release,
@@ -94,7 +94,7 @@ fn opinions(module: &ModuleState, configuration: &Configuration, now: Time) -> V
                 let (reason, since) = (flag.map(|flag| flag.cause.to_string()), flag.map(|flag| flag.since));
                 (Source::Dynamic, on, hook.to_string(), reason, since)
             }
-            Opinion::ConfigMap { on, key } => (Source::ConfigMap, on, key, None, None),
+            Opinion::Config { on, object, key } => (Source::Config(object), on, key, None, None),
             Opinion::Script(verdict) => {
                 let path = module.spec.enabled_script.as_ref().map(|script| script.path.to_string());
                 // It may have said something else since, which the next discovery goes by.

@@ -27,7 +27,7 @@ const FILTER_BITS: usize = 1 << 15;
 ///
 /// They are found in any text that quotes them: as they are, escaped by JSON, YAML, Go, Rust or a shell, escaped for
 /// HTML or a URL, in base64, and several of these one in the other.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Secrets<'v> {
     /// Sorted, each once.
     texts: Vec<Cow<'v, str>>,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cause::Cause;
+use crate::config_object::ConfigObject;
 use crate::event::{TakenObject, UnwatchedKind};
 use crate::failure::Failure;
 use crate::memory::ShortMemory;
@@ -70,11 +71,24 @@ pub struct View {
     pub stale_answers: u64,
     /// The ConfigMap: `namespace/name`.
     pub config_map: String,
+    /// The Secret over it, in the same words.
+    pub config_secret: String,
+    /// The texts that are shown only to who asks for them: those of that Secret.
+    pub secrets: Secrets<'static>,
     /// Whether the operator is about to end.
     pub is_ending: bool,
 }
 
 impl View {
+    /// Returns one of the objects that users write values into: `ConfigMap namespace/name`.
+    pub fn place(&self, object: ConfigObject) -> String {
+        let name = match object {
+            ConfigObject::ConfigMap => &self.config_map,
+            ConfigObject::Secret => &self.config_secret,
+        };
+        format!("{object} {name}")
+    }
+
     /// Returns the picture with what everybody may read of each failure.
     ///
     /// Values that are in force by now are not masked in it, where they were none when it failed.
@@ -90,11 +104,14 @@ impl View {
                 *failure = Arc::clone(masked);
             }
         }
-        let modules = self.modules.iter_mut();
-        let of_modules =
-            modules.flat_map(|module| module.config_problem.iter_mut().chain(&mut module.broken_version));
-        let of_config = self.config_problems.iter_mut().map(|problem| &mut problem.failure);
-        for failure in of_modules.chain(of_config).chain(&mut self.file_problems) {
+        let mut of_modules = Vec::new();
+        let mut of_config: Vec<&mut ConfigProblem> = self.config_problems.iter_mut().collect();
+        for module in &mut self.modules {
+            of_modules.extend(&mut module.broken_version);
+            of_config.extend(&mut module.config_problem);
+        }
+        let of_config = of_config.into_iter().map(|problem| &mut problem.failure);
+        for failure in of_modules.into_iter().chain(of_config).chain(&mut self.file_problems) {
             if let Some(masked) = failure.masked.take() {
                 *failure = Arc::unwrap_or_clone(masked);
             }
@@ -219,8 +236,8 @@ pub struct ModuleView {
     pub why: String,
     /// The same, one by one. Before the first discovery: what is known already.
     pub opinions: Vec<OpinionView>,
-    /// What is wrong with its keys of the ConfigMap.
-    pub config_problem: Option<Failure>,
+    /// What is wrong with its keys of the ConfigMap or of the Secret over it.
+    pub config_problem: Option<ConfigProblem>,
     /// Why its last run failed. Can hold secrets.
     pub last_error: Option<Arc<Failure>>,
     /// The revision of its release, if one is deployed.
@@ -271,8 +288,8 @@ pub enum Source {
     Static,
     /// A global hook.
     Dynamic,
-    /// The ConfigMap.
-    ConfigMap,
+    /// The ConfigMap, or the Secret over it.
+    Config(ConfigObject),
     /// The enabled script.
     Script,
     /// The configuration of sources that brought the module and takes it back.
@@ -311,9 +328,11 @@ pub struct OwnWatchView {
     pub broken_for: Duration,
 }
 
-/// Something that is wrong with the ConfigMap.
+/// Something that is wrong with the ConfigMap or the Secret over it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigProblem {
+    /// With which of the two.
+    pub object: ConfigObject,
     /// What. Can hold secrets.
     pub failure: Failure,
     /// How long it has been there.

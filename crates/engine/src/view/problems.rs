@@ -53,9 +53,10 @@ pub fn problems(view: &View, format: Format<'_>) -> Vec<Problem> {
     problems.extend(unwatched_problems(view));
     for problem in &view.config_problems {
         let advice = problem.failure.advice.clone();
-        let what = format.failure(&problem.failure).replacen("ConfigMap key", "key", 1);
+        let key = format!("{} key", problem.object);
+        let what = format.failure(&problem.failure).replacen(&key, "key", 1);
         problems.push(Problem {
-            about: format!("ConfigMap {}", view.config_map),
+            about: view.place(problem.object),
             what: format!("is wrong for {}: {what}", span(problem.since)),
             advice: advice
                 .unwrap_or_else(|| "correct that key; what was good before stays in force".to_owned()),

@@ -132,7 +132,7 @@ fn module_data(module: &ModuleView, format: Format<'_>) -> Value {
         data.insert("origin".to_owned(), origin);
     }
     if let Some(problem) = &module.config_problem {
-        data.insert("configProblem".to_owned(), format.failure(problem).into());
+        data.insert("configProblem".to_owned(), format.failure(&problem.failure).into());
     }
     data.into()
 }
@@ -248,8 +248,8 @@ fn module_row(module: &ModuleView, format: Format<'_>) -> Vec<String> {
         "its release is left alone, see below".to_owned()
     } else if module.broken_version.is_some() {
         "its new version is broken, see below".to_owned()
-    } else if module.config_problem.is_some() {
-        "its key of the ConfigMap is broken, see below".to_owned()
+    } else if let Some(problem) = &module.config_problem {
+        format!("its key of the {} is broken, see below", problem.object)
     } else if module.maintenance {
         "in maintenance".to_owned()
     } else if module.phase == "orphaned" {
@@ -274,7 +274,7 @@ fn why_off(module: &ModuleView) -> String {
         Some(last) => match last.source {
             super::Source::Static => format!("{} says no", last.by),
             super::Source::Dynamic => format!("global hook {} says no", last.by),
-            super::Source::ConfigMap => format!("ConfigMap key {} says no", last.by),
+            super::Source::Config(object) => format!("{object} key {} says no", last.by),
             super::Source::Script => "its enabled script says no".to_owned(),
             super::Source::Withdrawn => format!("{} does not bring it any more", last.by),
         },

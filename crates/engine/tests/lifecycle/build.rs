@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::hook::{HookKind, WatchEvent, config};
 use engine::snapshot::{Item, Key};
 use engine::{
-    Catalog, ConfigData, CronLine, Drift, EnabledFlag, Event, Failure, FailureKind, Global, Hook, HookId,
-    HookOutput, Module, ModuleName, MonitorId, Scope, Script,
+    Catalog, ConfigData, ConfigObject, CronLine, Drift, EnabledFlag, Event, Failure, FailureKind, Global,
+    Hook, HookId, HookOutput, Module, ModuleName, MonitorId, Scope, Script,
 };
 use serde_json::{Value, json};
 use values::patch::{Patch, Root, Target};
@@ -163,7 +163,14 @@ pub(crate) fn data(pairs: &[(&str, &str)]) -> Arc<ConfigData> {
 
 /// An edit of the ConfigMap.
 pub(crate) fn config(version: u64, pairs: &[(&str, &str)]) -> Event {
-    Event::ConfigChanged { version: version.to_string(), data: Some(data(pairs)) }
+    let (object, version) = (ConfigObject::ConfigMap, version.to_string());
+    Event::ConfigChanged { object, version, data: Some(data(pairs)) }
+}
+
+/// An edit of the Secret over the ConfigMap.
+pub(crate) fn secret(version: u64, pairs: &[(&str, &str)]) -> Event {
+    let (object, version) = (ConfigObject::Secret, version.to_string());
+    Event::ConfigChanged { object, version, data: Some(data(pairs)) }
 }
 
 /// A schedule with this line is due.

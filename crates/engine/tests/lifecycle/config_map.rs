@@ -1,6 +1,6 @@
 //! Edits of the ConfigMap.
 
-use engine::{Event, Failure, FailureKind, Notice};
+use engine::{ConfigObject, Event, Failure, FailureKind, Notice};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -18,6 +18,11 @@ fn problems(world: &World) -> Vec<String> {
         _ => None,
     });
     told.unwrap_or_default()
+}
+
+/// The ConfigMap is deleted.
+fn gone(version: u64) -> Event {
+    Event::ConfigChanged { object: ConfigObject::ConfigMap, version: version.to_string(), data: None }
 }
 
 fn edited(pairs: &[(&str, &str)]) -> (World, String) {
@@ -135,7 +140,7 @@ fn a_bad_global_section_at_the_start_fails_the_discovery_until_it_is_repaired() 
 #[test]
 fn a_removed_section_brings_back_the_values_of_the_files() {
     let (mut world, _) = edited(&[("beta", "size: 2")]);
-    assert_snapshot!(world.after(100, Event::ConfigChanged { version: "102".to_owned(), data: None }), @r"
+    assert_snapshot!(world.after(100, gone(102)), @r"
     0.385s > ConfigMap rv 102 []
     0.385s     run hook beta/b.sh #8 [beforeHelm] {} {}
     0.395s > hook #8 ok
@@ -199,7 +204,7 @@ fn unknown_keys_are_told_once_and_ignored() {
 fn a_config_map_that_cannot_be_read_changes_nothing() {
     let (mut world, _) = edited(&[("beta", "size: 2")]);
     let failure = Failure::new(FailureKind::Cluster, "data is not a map");
-    let trace = world.after(100, Event::ConfigRejected { failure });
+    let trace = world.after(100, Event::ConfigRejected { object: ConfigObject::ConfigMap, failure });
     assert_eq!(trace.lines().count(), 1, "{trace}");
     assert_eq!(problems(&world), ["data is not a map"]);
 }

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 
 use engine::hook::WatchEvent;
 use engine::{
-    Command, CommandId, Config, Drift, Effect, Event, Failure, FailureKind, MonitorId, Notice, ReviewId,
+    Command, CommandId, Config, ConfigObject, Drift, Effect, Event, Failure, FailureKind, MonitorId, Notice,
+    ReviewId,
 };
 use serde_json::json;
 
@@ -135,7 +136,13 @@ fn tour() {
     world.send_in(0, Event::WatchRestored { monitor });
     world.send_in(0, Event::OwnWatchChanged { watch: "CRDs".to_owned(), failure: None });
     world.send_in(0, Event::NamespaceListed { monitor, namespace: "n".into(), objects: Vec::new() });
-    world.send_in(1, Event::ConfigRejected { failure: Failure::new(FailureKind::Cluster, "x") });
+    world.send_in(
+        1,
+        Event::ConfigRejected {
+            object: ConfigObject::ConfigMap,
+            failure: Failure::new(FailureKind::Cluster, "x"),
+        },
+    );
     world.send_in(2, drifted("a", Drift::Status("failed".into())));
     world.send_in(2, Event::ReleaseUnwatched { module: "a".into(), kinds: Vec::new() });
     let review = json!(null).into();

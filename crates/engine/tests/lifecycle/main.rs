@@ -12,6 +12,7 @@ mod build;
 mod chart_world;
 mod charts;
 mod config_map;
+mod config_secret;
 mod contexts;
 mod control_plane;
 mod controllers;

@@ -9,9 +9,10 @@ use engine::hook::{Trigger, WatchEvent};
 use engine::snapshot::{Item, Key};
 use engine::view::Format;
 use engine::{
-    Announcement, Basis, Config, ConfigData, Effect, Engine, Event, Failure, FailureKind, HookOutput, Module,
-    MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome, ReleaseTarget, ReviewId,
-    ReviewRefusal, RunId, TakenObject, Time, ValuesInput, Verdict, View, WebhookRegistration,
+    Announcement, Basis, Config, ConfigData, ConfigObject, Effect, Engine, Event, Failure, FailureKind,
+    HookOutput, Module, MonitorId, Notice, OwnedReleases, PatchAuthor, ReleaseAction, ReleaseOutcome,
+    ReleaseTarget, ReviewId, ReviewRefusal, RunId, TakenObject, Time, ValuesInput, Verdict, View,
+    WebhookRegistration,
 };
 
 use crate::build::{Files, changed};
@@ -81,6 +82,7 @@ pub(crate) struct World {
     needed_kinds: BTreeMap<String, BTreeSet<String>>,
     pub(crate) monitors: BTreeMap<MonitorId, String>,
     config: ConfigData,
+    secret: ConfigData,
     config_version: u64,
     /// Effects in flight: what they are and whose queue they block.
     pub(crate) in_flight: BTreeMap<RunId, Option<String>>,
@@ -137,6 +139,7 @@ impl World {
             needed_kinds: BTreeMap::new(),
             monitors: BTreeMap::new(),
             config: ConfigData::default(),
+            secret: ConfigData::default(),
             config_version: 100,
             in_flight: BTreeMap::new(),
             shows_values: false,
@@ -152,14 +155,19 @@ impl World {
     }
 
     /// Starts with this ConfigMap.
-    pub(crate) fn configured(mut self, pairs: &[(&str, &str)]) -> Self {
-        self.config = (*crate::build::data(pairs)).clone();
-        let event =
-            Event::ConfigChanged { version: "100".to_owned(), data: Some(Arc::new(self.config.clone())) };
-        self.pending.insert((Time::START, 0), event);
-        let started = self.pending.pop_first().map(|(_, event)| event);
+    pub(crate) fn configured(self, pairs: &[(&str, &str)]) -> Self {
+        self.configured_with(pairs, None)
+    }
+
+    /// Starts with this ConfigMap, and perhaps a Secret over it.
+    pub(crate) fn configured_with(mut self, plain: &[(&str, &str)], secret: Option<&[(&str, &str)]>) -> Self {
+        self.config = (*crate::build::data(plain)).clone();
         self.pending.clear();
-        self.send_in(0, started.unwrap());
+        self.send_in(0, crate::build::config(100, plain));
+        if let Some(secret) = secret {
+            self.secret = (*crate::build::data(secret)).clone();
+            self.send_in(0, crate::build::secret(100, secret));
+        }
         self.send_in(0, Event::Started);
         self
     }
@@ -610,8 +618,8 @@ impl World {
                 let outcome = outcome.unwrap_or_else(|| Ok(HookOutput::default()));
                 self.send_in(takes, Event::HookFinished { run, outcome, usage: None });
             }
-            Effect::SaveConfigValues { run, key, text, basis } => {
-                self.save(run, key, text.map(|text| text.0), &basis);
+            Effect::SaveConfigValues { run, object, key, text, basis } => {
+                self.save(run, (object, key), text.map(|text| text.0), &basis);
             }
             Effect::StartMonitor { monitor, spec } => {
                 let kind = spec.selection.kind.clone();
@@ -710,10 +718,16 @@ impl World {
         }
     }
 
-    fn save(&mut self, run: RunId, key: String, text: Option<String>, basis: &Basis) {
+    fn save(
+        &mut self,
+        run: RunId,
+        (object, key): (ConfigObject, String),
+        text: Option<String>,
+        basis: &Basis,
+    ) {
         self.in_flight.insert(run, None);
         if let Basis::Text(was) = basis
-            && was.as_ref().map(|was| &was.0) != self.config.0.get(&key)
+            && was.as_ref().map(|was| &was.0) != self.config_of(object).0.get(&key)
         {
             let failure = Failure::new(FailureKind::Cluster, "somebody else changed the key");
             self.send_in(OTHER, Event::ConfigSaved { run, outcome: Err(failure) });
@@ -724,14 +738,22 @@ impl World {
             return;
         }
         match text {
-            Some(text) => self.config.0.insert(key, text),
-            None => self.config.0.remove(&key),
+            Some(text) => self.config_of(object).0.insert(key, text),
+            None => self.config_of(object).0.remove(&key),
         };
         self.config_version += 1;
         let version = self.config_version.to_string();
         self.send_in(OTHER, Event::ConfigSaved { run, outcome: Ok(version.clone()) });
-        let data = Some(Arc::new(self.config.clone()));
-        self.send_in(OTHER + 1, Event::ConfigChanged { version, data });
+        let data = Some(Arc::new(self.config_of(object).clone()));
+        self.send_in(OTHER + 1, Event::ConfigChanged { object, version, data });
+    }
+
+    /// Returns what is in the ConfigMap or in the Secret over it.
+    fn config_of(&mut self, object: ConfigObject) -> &mut ConfigData {
+        match object {
+            ConfigObject::ConfigMap => &mut self.config,
+            ConfigObject::Secret => &mut self.secret,
+        }
     }
 
     /// Returns how the world calls a release.
@@ -937,8 +959,15 @@ impl World {
                 };
                 format!("run hook {} {run} [{}]{queue}{values}", hook.id, contexts.join(", "))
             }
-            Effect::SaveConfigValues { run, key, text, .. } => {
-                format!("save {key} {run} {:?}", text.as_ref().map_or("nothing", |text| text.0.as_str()))
+            Effect::SaveConfigValues { run, object, key, text, .. } => {
+                let place = match object {
+                    ConfigObject::ConfigMap => "",
+                    ConfigObject::Secret => "in the Secret ",
+                };
+                format!(
+                    "save {key} {place}{run} {:?}",
+                    text.as_ref().map_or("nothing", |text| text.0.as_str())
+                )
             }
             Effect::SetSchedules { lines } => {
                 let lines: Vec<&str> = lines.iter().map(engine::CronLine::as_str).collect();
@@ -1002,11 +1031,11 @@ fn shown_event(event: &Event) -> String {
         Event::CatalogChanged { .. } => "files changed".to_owned(),
         Event::CatalogRejected { .. } => "files rejected".to_owned(),
         Event::Commanded { id, command } => format!("command {id} {command:?}"),
-        Event::ConfigChanged { version, data } => {
+        Event::ConfigChanged { object, version, data } => {
             let keys: Vec<&str> = data.iter().flat_map(|data| data.0.keys()).map(String::as_str).collect();
-            format!("ConfigMap rv {version} [{}]", keys.join(" "))
+            format!("{object} rv {version} [{}]", keys.join(" "))
         }
-        Event::ConfigRejected { failure } => format!("ConfigMap rejected: {failure}"),
+        Event::ConfigRejected { object, failure } => format!("{object} rejected: {failure}"),
         Event::ConfigSaved { run, outcome } => format!("saved {run} {}", end(outcome)),
         Event::CredentialsWritten { run, outcome } => format!("credentials {run} {}", end(outcome)),
         Event::CrdsEnsured { run, outcome } => format!("CRDs {run} {}", end(outcome)),

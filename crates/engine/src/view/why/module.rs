@@ -39,7 +39,7 @@ fn link(view: &View, opinion: &OpinionView, format: Format<'_>) -> Link {
             format!("global hook {}", opinion.by),
             opinion.reason.as_ref().map(|why| format!("it ran because: {why}")),
         ),
-        Source::ConfigMap => (format!("ConfigMap {} key {}", view.config_map, opinion.by), None),
+        Source::Config(object) => (format!("{} key {}", view.place(object), opinion.by), None),
         Source::Script => {
             ("enabled script".to_owned(), opinion.reason.as_ref().map(|reason| (format.show)(reason)))
         }
@@ -140,8 +140,8 @@ fn off(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer
             answer.advice.push(format!("look at what the hook {} decides by", last.by));
             answer.advice.push(format!("{enable}, which has more weight than a hook"));
         }
-        Source::ConfigMap => {
-            answer.verdict = format!("{begin}: key {} of ConfigMap {} says so", last.by, view.config_map);
+        Source::Config(object) => {
+            answer.verdict = format!("{begin}: key {} of {} says so", last.by, view.place(object));
             answer.advice.push(format!("`addon-operator module enable {name}` sets that key to \"true\""));
         }
         Source::Withdrawn => {
@@ -251,8 +251,8 @@ fn origin(module: &ModuleView, answer: &mut Answer) {
 
 fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answer) {
     if let Some(problem) = &module.config_problem {
-        let usual = "correct that key of the ConfigMap; it is taken up by itself";
-        answer.advice.push(problem.advice.clone().unwrap_or_else(|| usual.to_owned()));
+        let usual = || format!("correct that key of the {}; it is taken up by itself", problem.object);
+        answer.advice.push(problem.failure.advice.clone().unwrap_or_else(usual));
     }
     if module.broken_version.is_some() {
         answer
@@ -299,7 +299,8 @@ fn facts(view: &View, module: &ModuleView, format: Format<'_>, answer: &mut Answ
         fact("watch", text);
     }
     if let Some(problem) = &module.config_problem {
-        fact("ConfigMap", format!("{}; what was good before stays in force", format.failure(problem)));
+        let text = format!("{}; what was good before stays in force", format.failure(&problem.failure));
+        fact(problem.object.kind(), text);
     }
     if let Some(broken) = &module.broken_version {
         fact("new version", format!("is broken, the old one stays in force: {}", format.failure(broken)));

@@ -1,0 +1,118 @@
+//! The Secret over the ConfigMap, with the whole operator: what it says counts, and only who asks sees it.
+
+use std::fs;
+
+use addon_operator::app::Outcome;
+use apiserver::FaultPlan;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::in_process::{Cluster, ask_socket};
+use crate::support::program::get;
+use crate::support::server::{self, until};
+
+const SECRETS: &str = "/api/v1/namespaces/ops/secrets";
+const SECRET: &str = "/api/v1/namespaces/ops/secrets/addon-operator";
+const MAP: &str = "/api/v1/namespaces/ops/configmaps/addon-operator";
+
+/// A hook that does `what` once its module was told to by a value.
+fn hook(what: &str) -> String {
+    format!(
+        "#!/usr/bin/env bash\nif [[ \"${{1:-}}\" == --config ]]; then\n\
+         echo '{{\"configVersion\":\"v1\",\"beforeHelm\":1}}'\nexit\nfi\n{what}\n"
+    )
+}
+
+fn module(world: &Cluster, what: &str) {
+    world.write("modules/values.yaml", "webEnabled: true\n");
+    world.write("modules/001-web/values.yaml", "web: {size: 0}\n");
+    world.write("modules/001-web/hooks/run.sh", &hook(what));
+    world.write("modules/001-web/chart/Chart.yaml", "name: web\nversion: 1.0.0\n");
+    fs::create_dir_all(world.path("modules/001-web/templates")).unwrap();
+    world.write("modules/001-web/Chart.yaml", "name: web\nversion: 1.0.0\n");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata: {login: {{ .Values.web.db | toJson | quote }}}\n";
+    world.write("modules/001-web/templates/map.yaml", map);
+}
+
+async fn configure(world: &Cluster, plain: &str, secret: &str) {
+    world.put("addon-operator", json!({"data": {"web": plain}})).await;
+    let secret = json!({
+        "metadata": {"name": "addon-operator"},
+        "data": {"web": STANDARD.encode(secret)},
+    });
+    server::ok(&world.server, Method::POST, SECRETS, &secret).await;
+}
+
+/// Returns the key `web` of the Secret as text.
+async fn secret_text(world: &Cluster) -> String {
+    let secret = server::get(&world.server, SECRET).await.unwrap();
+    let bytes = STANDARD.decode(secret["data"]["web"].as_str().unwrap_or_default()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secret_values_reach_hooks_and_charts_and_are_shown_to_who_asks() {
+    let world = Cluster::new().await;
+    module(&world, "cat \"$VALUES_PATH\" > \"$WORLD/values\"; cp \"$CONFIG_VALUES_PATH\" \"$WORLD/config\"");
+    configure(&world, "db: {host: h}\nsize: 2", "db: {password: hunter22, pin: 1234}").await;
+    let operator = world.start(&[]).await;
+    let port = operator.port.to_string();
+    until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    let read = |path: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(world.path(path)).unwrap()).unwrap()
+    };
+    let db = json!({"host": "h", "password": "hunter22", "pin": 1234});
+    assert_eq!((&read("values")["web"]["db"], &read("config")["web"]["db"]), (&db, &db));
+    let masked = json!({"host": "h", "password": "******", "pin": "******"});
+    for part in ["values", "config"] {
+        let answer = ask_socket(&world, &format!("/module/web/{part}.json"));
+        assert!(answer.contains(&masked.to_string()) && !answer.contains("hunter22"), "{part}: {answer}");
+        let answer = ask_socket(&world, &format!("/module/web/{part}.json?showSecrets=true"));
+        assert!(answer.contains(&db.to_string()), "{part}: {answer}");
+    }
+    let rendered = ask_socket(&world, "/module/web/render");
+    assert!(rendered.contains("shown") && !rendered.contains("hunter22"), "{rendered}");
+    assert!(ask_socket(&world, "/module/web/render?showSecrets=true").contains("hunter22"));
+    for path in ["/", "/queue", "/status", "/metrics"] {
+        assert!(!get(&port, path).contains("hunter22"), "{path}");
+    }
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_hook_changes_of_secret_values_goes_back_to_the_secret() {
+    let world = Cluster::new().await;
+    let patch = r#"echo '{"op":"replace","path":"/web/db/password","value":"hunter33"}{"op":"add","path":"/web/size","value":3}' > "$CONFIG_VALUES_JSON_PATCH_PATH""#;
+    module(&world, patch);
+    configure(&world, "size: 2", "db: {password: hunter22}").await;
+    let operator = world.start(&[]).await;
+    let port = operator.port.to_string();
+    until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    assert_eq!(secret_text(&world).await, "db:\n  password: hunter33\n");
+    let map = server::get(&world.server, MAP).await.unwrap();
+    assert_eq!(map["data"], json!({"web": "size: 3\n"}));
+    // A person's edit takes effect, without a restart.
+    let edit = json!({"data": {"web": STANDARD.encode("db: {password: hunter44}"), "webEnabled": STANDARD.encode("false")}});
+    server::ok(&world.server, Method::PATCH, SECRET, &edit).await;
+    until("the module to be off", || get(&port, "/why/module/web").contains("Secret ops/addon-operator"))
+        .await;
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_may_not_be_read_hinders_no_start_and_is_told() {
+    let world = Cluster::new().await;
+    module(&world, "true");
+    world.put("addon-operator", json!({"data": {"web": "db: {}"}})).await;
+    // Lists of Secrets by name are refused, those of releases are not.
+    let refused = FaultPlan::on(Method::GET, "/api/v1/namespaces/ops/secrets").times(1).fail(403);
+    world.server.faults().add(refused);
+    let operator = world.start(&[]).await;
+    let port = operator.port.to_string();
+    until("the first converge", || get(&port, "/readyz").starts_with("HTTP/1.1 200")).await;
+    let status = ask_socket(&world, "/status.text");
+    assert!(status.contains("Secret ops/addon-operator"), "{status}");
+    assert_eq!(operator.stop().await, Outcome::Done);
+}
