@@ -517,7 +517,6 @@ pub(crate) fn helm_settings(settings: &Settings) -> helm::Settings {
     helm::Settings {
         namespace: settings.namespace.clone(),
         config_map: settings.config_map.clone(),
-        config_secret: settings.config_secret.clone(),
         extra_labels: settings.extra_labels.clone(),
         history_max: settings.helm_history_max,
         timeout: settings.helm_timeout,

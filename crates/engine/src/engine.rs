@@ -758,8 +758,8 @@ impl Engine {
 
     fn config_changed(&mut self, object: ConfigObject, version: &str, data: Option<Arc<ConfigData>>) {
         let (converges, _, mut lower) = self.split();
-        let changed = lower.configuration.config_object_changed(lower.cx, object, version, data);
-        let Some((changes, cause)) = changed else { return };
+        let read = lower.configuration.config_object_changed(lower.cx, object, version, data);
+        let Some((changes, cause)) = read else { return };
         // Whatever failed may be repaired now, also by a key that says what it said before.
         for queue in lower.queues.names() {
             if queue.is_main() || queue.is_parallel() {

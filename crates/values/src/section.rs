@@ -454,10 +454,10 @@ properties:
         let (few, many) = (json!({"a": vec![json!({}); 100]}), json!({"a": vec![json!({}); 100_000]}));
         let completed = section("", schema);
         assert_eq!(
-            completed.with_config(Some(few.clone())).unwrap().result()["a"][99]["b"]["c"]["d"],
+            completed.with_config(Some(Arc::new(few.clone()))).unwrap().result()["a"][99]["b"]["c"]["d"],
             json!(1)
         );
-        let error = completed.with_config(Some(many.clone())).unwrap_err();
+        let error = completed.with_config(Some(Arc::new(many.clone()))).unwrap_err();
         assert_eq!(error, SectionError::Defaults { key: "m".to_owned() });
         let validated = section(schema, "");
         let error = validated.validate_config(&many).unwrap_err();
@@ -558,7 +558,7 @@ properties:
     #[test]
     fn reloaded_files_keep_config_and_patches() {
         let before = section(json!({}))
-            .with_config(Some(json!({"replicas": 4})))
+            .with_config(Some(Arc::new(json!({"replicas": 4}))))
             .unwrap()
             .with_values_patch(&add("/m/internal/x", 1))
             .unwrap();
